@@ -1,0 +1,77 @@
+# One name a verb, for good. Each verb makes the environment it needs; `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
+export GANTRY_CACHE ?= $(CACHE)
+HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
+
+.PHONY: help run test lint types units build interop bench fuzz docs lock format clean
+
+help: ## list the verbs
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: .venv/ready ## start the product: a name server on port 9876 (ARGS="-c FILE" for settings)
+	$(BIN)/gantry namesrv $(ARGS)
+
+test: .venv/ready ## everything that needs no cluster: lint, types, units, build, interop
+	@$(BIN)/python -m tools.stages lint types units build fuzz-short interop
+
+lint: .venv/ready ## ruff, formatting, import directions, house rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/tidy -q
+
+types: .venv/ready ## mypy --strict over code and tests
+	$(BIN)/mypy
+
+units: .venv/ready ## unit and property tests, compiled and pure (ARGS for pytest)
+	$(BIN)/python -m pytest tests/unit -q $(ARGS)
+	GANTRY_PURE=1 $(BIN)/python -m pytest tests/unit -q $(ARGS)
+
+build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
+	$(BIN)/python -m pytest tests/build -q $(ARGS)
+
+interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
+	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)
+
+bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results
+	$(BIN)/python -m bench $(ARGS)
+
+fuzz: .venv/ready ## fuzz the decoders for FUZZ_SECONDS each (default 300)
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)
+
+fuzz-short: .venv/ready
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-10} $(BIN)/python -m pytest tests/fuzz -q $(ARGS)
+
+docs: .venv/ready ## regenerate the tables in docs/ from the code
+	$(BIN)/python -m tools.docs
+
+format: .venv/ready ## rewrite sources in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: .venv/ready ## rewrite requirements/ from pyproject.toml
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/run.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
+
+clean: ## remove what the verbs made in the checkout
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name '*.so' -not -path './.venv/*' -delete
+
+# The environment: locked packages, then this checkout in place, then the compiled hot modules.
+.venv/installed: requirements/dev.txt pyproject.toml hatch_build.py
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Gantry needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Say which with: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/ready: .venv/installed tools/speedups.py $(HOT)
+	$(BIN)/python -m tools.speedups
+	touch $@

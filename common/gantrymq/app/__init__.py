@@ -1,0 +1,1 @@
+"""Programs: the `gantry` command and what it starts."""

@@ -1,0 +1,52 @@
+"""The `gantry` command: finds the program that was asked for and hands over.
+
+Programs are imported only when asked for, so that `gantry --help` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from gantrymq.app.version import describe
+
+_USAGE: Final = """\
+usage: gantry PROGRAM [OPTIONS]
+
+programs:
+  namesrv      start a name server (gantry namesrv --help)
+
+options:
+  -h, --help   show this text
+  --version    show the version, and which modules run compiled
+"""
+
+
+def _namesrv(arguments: list[str]) -> int:
+    from gantrymq.namesrv.main import run  # noqa: PLC0415 - programs load when asked for
+
+    return run(arguments)
+
+
+_PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {"namesrv": _namesrv}
+
+
+def main() -> None:
+    sys.exit(dispatch(sys.argv[1:]))
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Run one program; answers its exit code (2: the command line makes no sense)."""
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(_USAGE)
+        return 0 if arguments else 2
+    if arguments[0] in {"--version", "version"}:
+        sys.stdout.write(describe() + "\n")
+        return 0
+    program = _PROGRAMS.get(arguments[0])
+    if program is None:
+        known = ", ".join(sorted(_PROGRAMS))
+        sys.stderr.write(f"gantry: no program '{arguments[0]}'; there is: {known}\n")
+        return 2
+    return program(arguments[1:])

@@ -1,0 +1,1 @@
+"""Sessions: the remoting protocol's state on one connection, without the connection."""

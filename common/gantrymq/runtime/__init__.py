@@ -1,0 +1,1 @@
+"""The only I/O: sockets, files, clocks, HTTP, metrics, logs and the process itself."""

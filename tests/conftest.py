@@ -1,0 +1,84 @@
+"""What holds for every test: no network but loopback, honest speedups, bounded hypothesis runs.
+
+GANTRY_PURE=1 runs everything on the `.py` of the compiled modules. Without it a compiled library
+that is older than its source stops the run: a stale one silently wins over an edited source.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+PURE = os.environ.get("GANTRY_PURE") == "1"
+
+settings.register_profile("default", max_examples=60, deadline=None)
+settings.register_profile(
+    "long", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def _hot_sources() -> dict[str, Path]:
+    """Compiled module name -> its source."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["gantry"]["speedups"]
+    sources = [Path(name) for name in table["modules"]]
+    return {".".join(path.with_suffix("").parts[1:]): ROOT / path for path in sources}
+
+
+class PureFinder:
+    """Finds the `.py` of a hot module although a compiled library lies beside it."""
+
+    def __init__(self, sources: dict[str, Path]) -> None:
+        self._sources = sources
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        source = self._sources.get(name)
+        return importlib.util.spec_from_file_location(name, source) if source else None
+
+
+def _refuse_stale(sources: dict[str, Path]) -> None:
+    for source in sources.values():
+        libraries = list(source.parent.glob(f"{source.stem}.*.so"))
+        if not libraries:
+            pytest.exit(f"{source} is not compiled; run: make .venv/ready", returncode=3)
+        if libraries[0].stat().st_mtime < source.stat().st_mtime:
+            pytest.exit(f"{libraries[0].name} is older than its source; run: make .venv/ready", 3)
+
+
+def _refuse_strangers(event: str, arguments: tuple[object, ...]) -> None:
+    """Audit hook: no connection leaves this machine."""
+    if event not in {"socket.connect", "socket.sendto"}:
+        return
+    address = arguments[1]
+    if not isinstance(address, tuple):
+        return  # a unix socket
+    host = str(address[0]).split("%", maxsplit=1)[0]
+    if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+        raise PermissionError(f"tests talk to loopback only, not to {host}")
+
+
+if PURE:
+    sys.meta_path.insert(0, PureFinder(_hot_sources()))
+sys.addaudithook(_refuse_strangers)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not PURE and not hasattr(config, "workerinput"):
+        _refuse_stale(_hot_sources())
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"gantry speedups: {'pure (GANTRY_PURE=1)' if PURE else 'compiled'}"

@@ -1,0 +1,44 @@
+"""The `gantry` command's own behaviour, before any program starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from gantrymq.app.entry import dispatch
+
+
+def test_help_lists_the_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["--help"]) == 0
+    assert "namesrv" in capsys.readouterr().out
+
+
+def test_no_arguments_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch([]) == 2
+    assert "usage: gantry" in capsys.readouterr().out
+
+
+def test_an_unknown_program_is_named_with_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert dispatch(["namesvr"]) == 2
+    error = capsys.readouterr().err
+    assert "namesvr" in error
+    assert "namesrv" in error
+
+
+def test_version_tells_which_implementation_is_live(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["--version"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("gantry ")
+    assert ("compiled" in text) != ("pure" in text)
+
+
+def test_help_loads_no_program() -> None:
+    code = (
+        "import sys; from gantrymq.app.entry import dispatch; dispatch(['--help']);"
+        "sys.exit(any(name in sys.modules for name in ('asyncio', 'aiohttp', 'uvloop')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

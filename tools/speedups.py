@@ -1,0 +1,121 @@
+"""Compiles the hot modules listed in pyproject.toml with mypyc.
+
+`python -m tools.speedups` places each library beside its source, where it wins over the `.py`;
+the wheel's build hook puts the same libraries into the wheel. A library is up to date when it is
+newer than every hot source, this file and the settings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+GROUP = "gantrymq_speedups"  # names the shared library that several compiled modules hang on
+ROOT = Path(__file__).resolve().parent.parent
+
+_SCRIPT = """
+import sys
+from setuptools import setup
+from mypyc.build import mypycify
+modules = mypycify(sys.argv[2:], opt_level="3", debug_level="0", group_name=sys.argv[1])
+setup(name="speedups", ext_modules=modules,
+      script_args=["-q", "build_ext", "--build-lib", "built", "--build-temp", "temp"])
+"""
+
+
+class SpeedupsError(Exception):
+    """The hot modules could not be compiled; the text holds the compiler's words."""
+
+
+def hot_sources(root: Path) -> list[Path]:
+    """The sources to compile, relative to the checkout."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text())
+    return [Path(name) for name in settings["tool"]["gantry"]["speedups"]["modules"]]
+
+
+def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
+    """Compile all hot modules below `folder`; answers {library: its place inside the package}."""
+    sources = hot_sources(root)
+    if not sources:
+        return {}
+    # Compiled from a copy, by relative names: tracebacks then name `common/...`, not a build path.
+    roots = sorted({source.parts[0] for source in sources} | {"common"})
+    for source_root in roots:
+        shutil.copytree(
+            root / source_root,
+            folder / source_root,
+            ignore=shutil.ignore_patterns("*.so", "__pycache__"),
+        )
+    (folder / "mypy.ini").write_text(
+        "[mypy]\nnamespace_packages = True\nexplicit_package_bases = True\n"
+        f"mypy_path = {':'.join(roots)}\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _SCRIPT, GROUP, "--config-file=mypy.ini", *map(str, sources)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SpeedupsError(f"mypyc failed:\n{done.stdout}{done.stderr}")
+    built = folder / "built"
+    return {path: path.relative_to(built) for path in sorted(built.rglob("*.so"))}
+
+
+def place_in_checkout(root: Path) -> list[Path]:
+    """Compile and put each library beside its source (the shared one at the first root)."""
+    sources = hot_sources(root)
+    placed = []
+    started_s = time.time()
+    with tempfile.TemporaryDirectory(prefix="gantry-speedups-") as folder:
+        try:
+            made = compile_into(root, Path(folder))
+        finally:
+            remove_stale(root)  # late, so that who runs meanwhile misses the libraries but briefly
+        for library, inside in made.items():
+            target = root / _home(inside, sources) / inside
+            shutil.copy2(library, target)
+            # As old as what was compiled: a source edited meanwhile is newer, and so seen as such.
+            os.utime(target, (started_s, started_s))
+            placed.append(target)
+    return placed
+
+
+def _home(inside: Path, sources: list[Path]) -> Path:
+    """The source root that the built library `inside` belongs to."""
+    module = inside.with_name(inside.name.split(".")[0] + ".py")
+    for source in sources:
+        if Path(*source.parts[1:]) == module:
+            return Path(source.parts[0])
+    return Path(sources[0].parts[0])
+
+
+def remove_stale(root: Path) -> None:
+    """Delete every library in the source roots: none may outlive its source."""
+    for source_root in {source.parts[0] for source in hot_sources(root)} | {"common"}:
+        for library in (root / source_root).rglob("*.so"):
+            library.unlink()
+
+
+def main() -> None:
+    try:
+        placed = place_in_checkout(ROOT)
+    except SpeedupsError as error:
+        sys.exit(
+            f"{error}\nA C compiler and Python's headers are needed (Debian: gcc python3-dev)."
+        )
+    for path in placed:
+        print(f"compiled {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
