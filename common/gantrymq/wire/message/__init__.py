@@ -1,0 +1,1 @@
+"""Messages: as stored records, as batches, and the properties, ids and tags in them."""

@@ -1,0 +1,392 @@
+"""The stored message record: one layout in commit logs, pull bodies, views and replication.
+
+    field                       bytes     at, with both hosts IPv4
+    total size                  4         0    of the whole record
+    magic                       4         4    DAA320A7 version 1, DAA320AB version 2
+    body CRC                    4         8    crc32 & 7FFFFFFF of the body as stored
+    queue id                    4        12
+    flag                        4        16    the user's
+    queue offset                8        20
+    physical offset             8        28    where this record begins in the commit log
+    sysFlag                     4        36    sys_flag.py
+    born timestamp              8        40    ms
+    born host                   8 | 20   48    hosts.py; 20 with sysFlag bit 4
+    store timestamp             8        56    ms
+    store host                  8 | 20   64    20 with sysFlag bit 5
+    reconsume times             4        72
+    prepared transaction offset 8        76    of the half message, for committed ones
+    body length, body           4 + n    84
+    topic length, topic         1 + n         version 2: 2 + n
+    properties length           2 + n         properties.py
+
+A blank record ends a log file: total size = all bytes left in the file, magic CBD43194; only these
+8 bytes are written. Invariant (the reader's rule): the size recomputed from the parts is the total
+size, the body matches its CRC; what decodes encodes to the same bytes again.
+
+Example, written by Java, 119 = 77h bytes ("broker inner" to TopicTest, KEYS=k):
+
+    00000077 daa320a7 286b0971 00000001 00000000     size magic crc queue 1 flag 0
+    0000000000000011 0000000000000000 00000000       queue offset 17, physical offset 0, sysFlag 0
+    0000018bcfe56800 0a010203 0000d431               born 1700000000000 at 10.1.2.3:54321
+    0000018bcfe5687b c0a80009 00002a9f               stored 123 ms later by 192.168.0.9:10911
+    00000000 0000000000000000                        never retried, no transaction
+    0000000c 62726f6b657220696e6e6572                body
+    09 546f70696354657374   0007 4b455953016b02      topic, properties
+
+A log may protect whole records by a last property of 20 bytes, `__CRC32#` 01 <digits> 02: ten
+decimal digits, least significant first, of crc32 & 7FFFFFFF over the record without them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Final, final
+
+from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.wire.message import sys_flag
+from gantrymq.wire.message.properties import VALUE_END_BYTE
+
+MAGIC_V1: Final = -626843481
+MAGIC_V2: Final = -626843477
+MAGIC_BLANK: Final = -875286124
+
+# Version 1 has a signed byte for the topic's length. Version 2 has room for 32767 bytes, but
+# brokers accept topics up to 255 only.
+TOPIC_BYTES_MAX_V1: Final = 127
+TOPIC_BYTES_MAX: Final = 255
+
+# The properties' length is a signed 16-bit number.
+PROPERTIES_BYTES_MAX: Final = 32767
+
+# Where fields stand, whatever the hosts are.
+MAGIC_POSITION: Final = 4
+QUEUE_OFFSET_POSITION: Final = 20
+PHYSICAL_OFFSET_POSITION: Final = 28
+SYS_FLAG_POSITION: Final = 36
+BORN_HOST_POSITION: Final = 48
+
+BLANK_BYTES: Final = 8
+CRC_MASK: Final = 0x7FFFFFFF
+CRC_PROPERTY_BYTES: Final = 20
+CRC_PROPERTY_NAME: Final = b"__CRC32#\x01"
+
+# All but the hosts, the topic's length (as many bytes as the version's number) and what varies.
+FIXED_BYTES: Final = 74
+
+# The smallest record: IPv4 hosts, nothing in body, topic and properties.
+RECORD_BYTES_MIN: Final = 91
+
+# Everything up to and including the body's length, by sysFlag's two host bits.
+HEADS: Final = tuple(
+    struct.Struct(f">iiiiiqqiq{born}sq{store}siqi") for store in (8, 20) for born in (8, 20)
+)
+PEEK: Final = struct.Struct(">ii28xi")
+SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+BYTE_LENGTH: Final = struct.Struct(">b")
+SHORT_LENGTH: Final = struct.Struct(">h")
+
+
+class Unfit(Enum):
+    """Why a message cannot become a record."""
+
+    TOPIC_TOO_LONG = 1
+    PROPERTIES_TOO_LONG = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    cause: Unfit
+    text: str
+
+
+class Sight(IntEnum):
+    """What lies at a position, judged by its first eight bytes."""
+
+    RECORD = 1
+    """A whole record of the size given; `decode` knows whether it is sound."""
+    BLANK = 2
+    """The end of a log file; the size given reaches to the file's end."""
+    TORN = 3
+    """A record of the size given that the buffer does not hold whole (8: not even its head)."""
+    NOTHING = 4
+    """No record begins here; the size given is 0."""
+
+
+@final
+class Record:
+    """One stored message. Hot, hence slotted and not frozen; treat it as a value all the same.
+
+    Topic and properties are UTF-8 as stored, hosts are packed (hosts.py): most readers pass them
+    on unread. The host bits of `sys_flag` follow the hosts when encoded. `version` 0 chooses the
+    oldest version that holds the topic, the only one RocketMQ 4.9 reads.
+    """
+
+    __slots__ = (
+        "body",
+        "born_host",
+        "born_timestamp_ms",
+        "flag",
+        "physical_offset",
+        "prepared_transaction_offset",
+        "properties",
+        "queue_id",
+        "queue_offset",
+        "reconsume_times",
+        "store_host",
+        "store_timestamp_ms",
+        "sys_flag",
+        "topic",
+        "version",
+    )
+
+    def __init__(
+        self,
+        topic: bytes,
+        body: bytes,
+        *,
+        properties: bytes = b"",
+        queue_id: int = 0,
+        flag: int = 0,
+        queue_offset: int = 0,
+        physical_offset: int = 0,
+        sys_flag: int = 0,
+        born_timestamp_ms: int = 0,
+        born_host: bytes,
+        store_timestamp_ms: int = 0,
+        store_host: bytes,
+        reconsume_times: int = 0,
+        prepared_transaction_offset: int = 0,
+        version: int = 0,
+    ) -> None:
+        self.topic: bytes = topic
+        self.body: bytes = body
+        self.properties: bytes = properties
+        self.queue_id: int = queue_id
+        self.flag: int = flag
+        self.queue_offset: int = queue_offset
+        self.physical_offset: int = physical_offset
+        self.sys_flag: int = sys_flag
+        self.born_timestamp_ms: int = born_timestamp_ms
+        self.born_host: bytes = born_host
+        self.store_timestamp_ms: int = store_timestamp_ms
+        self.store_host: bytes = store_host
+        self.reconsume_times: int = reconsume_times
+        self.prepared_transaction_offset: int = prepared_transaction_offset
+        self.version: int = version or (1 if len(topic) <= TOPIC_BYTES_MAX_V1 else 2)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record, without a CRC property that `encode` may still add."""
+        hosts = len(self.born_host) + len(self.store_host)
+        variable = len(self.body) + len(self.topic) + len(self.properties)
+        return FIXED_BYTES + hosts + self.version + variable
+
+    def __eq__(self, other: object) -> bool:  # type: ignore[explicit-override]  # 3.12 has @override
+        if not isinstance(other, Record):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
+
+    def __repr__(self) -> str:  # type: ignore[explicit-override]  # as above
+        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.__slots__[1:]])
+        return f"Record({fields}, body=<{len(self.body)} bytes>)"
+
+
+def body_crc(body: bytes) -> int:
+    return zlib.crc32(body) & CRC_MASK
+
+
+def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
+    """Why a topic and properties of these lengths cannot be stored, None when they can."""
+    if topic_bytes > TOPIC_BYTES_MAX:
+        return Refusal(
+            Unfit.TOPIC_TOO_LONG,
+            f"the topic has {topic_bytes} bytes, at most {TOPIC_BYTES_MAX} can be stored; "
+            "choose a shorter name",
+        )
+    if properties_bytes > PROPERTIES_BYTES_MAX:
+        return Refusal(
+            Unfit.PROPERTIES_TOO_LONG,
+            f"the properties have {properties_bytes} bytes, at most {PROPERTIES_BYTES_MAX} can be "
+            "stored; move large values into the body",
+        )
+    return None
+
+
+def encode(record: Record, *, append_crc: bool = False) -> bytes:
+    """The record's bytes; with `append_crc` a last property protects all of them."""
+    properties = record.properties
+    properties_size = len(properties)
+    if append_crc:
+        if properties and not properties.endswith(VALUE_END_BYTE):
+            properties += VALUE_END_BYTE
+        properties_size = len(properties) + CRC_PROPERTY_BYTES
+    topic = record.topic
+    refused = refusal(len(topic), properties_size)
+    if refused is not None:
+        raise LocalError(refused.text)
+    if record.version == 1 and len(topic) > TOPIC_BYTES_MAX_V1:
+        raise LocalError(f"a topic of {len(topic)} bytes needs version 2, not 1")
+    head = _head(record, properties_size - len(record.properties))
+    topic_length = BYTE_LENGTH if record.version == 1 else SHORT_LENGTH
+    data = b"".join(
+        (
+            head,
+            record.body,
+            topic_length.pack(len(topic)),
+            topic,
+            SHORT_LENGTH.pack(properties_size),
+            properties,
+        )
+    )
+    return data + crc_property(zlib.crc32(data)) if append_crc else data
+
+
+def _head(record: Record, added: int) -> bytes:
+    born_host = record.born_host
+    store_host = record.store_host
+    if len(born_host) not in {8, 20} or len(store_host) not in {8, 20}:
+        raise LocalError("a packed host has 8 or 20 bytes")
+    flags = sys_flag.with_hosts(record.sys_flag, born_host, store_host)
+    try:
+        return HEADS[(flags & sys_flag.HOSTS_MASK) >> 4].pack(
+            record.size + added,
+            MAGIC_V1 if record.version == 1 else MAGIC_V2,
+            zlib.crc32(record.body) & CRC_MASK,
+            record.queue_id,
+            record.flag,
+            record.queue_offset,
+            record.physical_offset,
+            flags,
+            record.born_timestamp_ms,
+            born_host,
+            record.store_timestamp_ms,
+            store_host,
+            record.reconsume_times,
+            record.prepared_transaction_offset,
+            len(record.body),
+        )
+    except struct.error as error:
+        raise LocalError(f"a field of the record exceeds its width: {error}") from error
+
+
+def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Record:
+    """The record at `position`; what follows it does not matter.
+
+    Without `verify_body` a wrong body CRC passes (checkCRCOnRecover=false, or a record that its
+    CRC property vouches for).
+    """
+    end, version, head = _frame(buffer, position)
+    body_start = position + head.size
+    fields = head.unpack_from(buffer, position)
+    body_end: int = body_start + fields[14]
+    if fields[14] < 0 or body_end + version > end:
+        raise CorruptionError(f"record at {position}: body length {fields[14]} is a lie")
+    topic, properties = _tail(buffer, position, body_end, end, version)
+    body = buffer[body_start:body_end]
+    if verify_body and zlib.crc32(body) & CRC_MASK != fields[2]:
+        raise CorruptionError(f"record at {position}: the body does not match its CRC")
+    return Record(
+        topic,
+        body,
+        properties=properties,
+        queue_id=fields[3],
+        flag=fields[4],
+        queue_offset=fields[5],
+        physical_offset=fields[6],
+        sys_flag=fields[7],
+        born_timestamp_ms=fields[8],
+        born_host=fields[9],
+        store_timestamp_ms=fields[10],
+        store_host=fields[11],
+        reconsume_times=fields[12],
+        prepared_transaction_offset=fields[13],
+        version=version,
+    )
+
+
+def _frame(buffer: bytes, position: int) -> tuple[int, int, struct.Struct]:
+    """Where the record ends, its version, and how its head is laid out."""
+    if position < 0 or len(buffer) - position < RECORD_BYTES_MIN:
+        raise CorruptionError(f"record at {position}: too few bytes for one")
+    total, magic, flags = PEEK.unpack_from(buffer, position)
+    if magic != MAGIC_V1 and magic != MAGIC_V2:  # noqa: PLR1714 - quicker than building a set
+        raise CorruptionError(f"record at {position}: magic {magic & 0xFFFFFFFF:08x} is unknown")
+    end = position + total
+    if total < RECORD_BYTES_MIN or end > len(buffer):
+        raise CorruptionError(
+            f"record at {position}: size {total}, but {len(buffer) - position} bytes are there"
+        )
+    head = HEADS[(flags & sys_flag.HOSTS_MASK) >> 4]
+    if position + head.size > end:
+        raise CorruptionError(f"record at {position}: size {total} has no room for its hosts")
+    return end, 1 if magic == MAGIC_V1 else 2, head
+
+
+def _tail(
+    buffer: bytes, position: int, topic_at: int, end: int, version: int
+) -> tuple[bytes, bytes]:
+    """Topic and properties, which must end where the record ends."""
+    topic_start = topic_at + version
+    topic_length = int.from_bytes(buffer[topic_at:topic_start], "big", signed=True)
+    topic_end = topic_start + topic_length
+    properties_start = topic_end + 2
+    if topic_length < 0 or properties_start > end:
+        raise CorruptionError(f"record at {position}: topic length {topic_length} is a lie")
+    length = int.from_bytes(buffer[topic_end:properties_start], "big", signed=True)
+    if length < 0 or properties_start + length != end:
+        raise CorruptionError(
+            f"record at {position}: size {end - position}, but its parts add up to "
+            f"{properties_start + length - position}"
+        )
+    return buffer[topic_start:topic_end], buffer[properties_start:end]
+
+
+def decode_all(buffer: bytes) -> list[Record]:
+    """Every record of a pull or view body; they fill it to its last byte."""
+    records: list[Record] = []
+    position = 0
+    while position < len(buffer):
+        record = decode(buffer, position)
+        records.append(record)
+        position += record.size
+    return records
+
+
+def scan(buffer: bytes, position: int, end: int) -> tuple[Sight, int]:
+    """What begins at `position` of a log whose readable bytes end at `end`, and its size."""
+    if end - position < BLANK_BYTES:
+        return Sight.TORN, BLANK_BYTES
+    total, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)
+    if magic in {MAGIC_V1, MAGIC_V2}:
+        if total < RECORD_BYTES_MIN:
+            return Sight.NOTHING, 0
+        return (Sight.RECORD if total <= end - position else Sight.TORN), total
+    if magic == MAGIC_BLANK and total >= BLANK_BYTES:
+        return Sight.BLANK, total
+    return Sight.NOTHING, 0
+
+
+def encode_blank(left_bytes: int) -> bytes:
+    """The end of a log file that has `left_bytes` left."""
+    if left_bytes < BLANK_BYTES:
+        raise LocalError(f"a blank record needs {BLANK_BYTES} bytes, {left_bytes} are left")
+    return SIZE_AND_MAGIC.pack(left_bytes, MAGIC_BLANK)
+
+
+def crc_property(crc: int) -> bytes:
+    """The 20 bytes that protect a whole record."""
+    return CRC_PROPERTY_NAME + f"{crc & CRC_MASK:010d}"[::-1].encode() + b"\x02"
+
+
+def crc_property_holds(buffer: bytes, position: int, size: int) -> bool:
+    """Whether the record ends with a CRC property, and that property is right."""
+    start = position + size - CRC_PROPERTY_BYTES
+    if size < RECORD_BYTES_MIN + CRC_PROPERTY_BYTES or position + size > len(buffer):
+        return False
+    expected = crc_property(zlib.crc32(buffer[position:start]))
+    return buffer[start : position + size] == expected
