@@ -39,13 +39,19 @@ def hot_sources(root: Path) -> list[Path]:
     return [Path(name) for name in settings["tool"]["gantry"]["speedups"]["modules"]]
 
 
+def source_roots(root: Path) -> list[str]:
+    """The top-level folders that hold the product."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text())
+    return list(settings["tool"]["hatch"]["build"]["dev-mode-dirs"])
+
+
 def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
     """Compile all hot modules below `folder`; answers {library: its place inside the package}."""
     sources = hot_sources(root)
     if not sources:
         return {}
     # Compiled from a copy, by relative names: tracebacks then name `common/...`, not a build path.
-    roots = sorted({source.parts[0] for source in sources} | {"common"})
+    roots = source_roots(root)
     for source_root in roots:
         shutil.copytree(
             root / source_root,
@@ -72,7 +78,7 @@ def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
 
 
 def place_in_checkout(root: Path) -> list[Path]:
-    """Compile and put each library beside its source (the shared one at the first root)."""
+    """Compile and put each library beside its source, the shared one into `common`."""
     sources = hot_sources(root)
     placed = []
     started_s = time.time()
@@ -96,12 +102,12 @@ def _home(inside: Path, sources: list[Path]) -> Path:
     for source in sources:
         if Path(*source.parts[1:]) == module:
             return Path(source.parts[0])
-    return Path(sources[0].parts[0])
+    return Path("common")
 
 
 def remove_stale(root: Path) -> None:
     """Delete every library in the source roots: none may outlive its source."""
-    for source_root in {source.parts[0] for source in hot_sources(root)} | {"common"}:
+    for source_root in source_roots(root):
         for library in (root / source_root).rglob("*.so"):
             library.unlink()
 

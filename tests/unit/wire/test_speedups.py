@@ -1,0 +1,29 @@
+"""What is said to run is what runs."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from types import FunctionType
+
+from gantrymq.wire import header_json
+from gantrymq.wire.speedups import implementation, implementations
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_hot_module_is_answered_for() -> None:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["gantry"]["speedups"]
+    hot = {".".join(Path(name).with_suffix("").parts[1:]) for name in table["modules"]}
+    assert {name for name in hot if name.startswith("gantrymq.wire.")} == set(implementations())
+
+
+def test_the_run_has_the_implementation_it_was_asked_for() -> None:
+    expected = "pure" if os.environ.get("GANTRY_PURE") == "1" else "compiled"
+    assert implementation() == expected
+    assert set(implementations().values()) == {expected}
+
+
+def test_the_answer_agrees_with_the_functions_themselves() -> None:
+    assert isinstance(header_json.decode, FunctionType) == (implementation() == "pure")
