@@ -28,22 +28,24 @@ from gantrymq.wire import header_binary, header_json
 from gantrymq.wire.command import Command
 
 _PREFIX: Final = 8  # both int32 in front of the header
-_HEADER_MASK: Final = 0xFFFFFF
+_HEADER_LENGTH_MAX: Final = 0xFFFFFF  # it travels in 24 bits
 _TOTAL_MAX: Final = 0x7FFFFFFF
 # A peer that sends a frame a byte a time must not make us keep an object for each: this many
 # pieces are joined into one, at the cost of a second copy.
 _PIECES_MAX: Final = 256
 
 
-def frame_length(data: bytes, position: i64, frame_bytes_max: i64) -> i64:
+def frame_length(data: bytes, position: i64, frame_bytes_max: i64, header_bytes_max: i64) -> i64:
     """How long the frame is whose eight-byte prefix is at position; RemoteError when it is none."""
     total: i64 = int(read_i32_be(data, position))
-    header: i64 = int(read_i32_be(data, position + 4)) & _HEADER_MASK
+    header: i64 = int(read_i32_be(data, position + 4)) & _HEADER_LENGTH_MAX
     serialize_type = data[position + 4]
     if serialize_type > 1:
         raise RemoteError(f"serialize type {serialize_type} is neither JSON (0) nor binary (1)")
     if total + 4 > frame_bytes_max:
         raise RemoteError(f"a frame of {total + 4} bytes; {frame_bytes_max} are allowed")
+    if header > header_bytes_max:
+        raise RemoteError(f"a header of {header} bytes; {header_bytes_max} are allowed")
     if total < 4 + header:
         raise RemoteError(
             f"length {total} of a frame is too small for its header of {header} bytes"
@@ -54,7 +56,7 @@ def frame_length(data: bytes, position: i64, frame_bytes_max: i64) -> i64:
 def decode_frame(data: bytes, position: i64, length: i64) -> Command:
     """The command in the frame of this length at position."""
     start = position + _PREFIX
-    end = start + (int(read_i32_be(data, position + 4)) & _HEADER_MASK)
+    end = start + (int(read_i32_be(data, position + 4)) & _HEADER_LENGTH_MAX)
     if data[position + 4] == 0:
         command = header_json.decode(data, start, end)
     else:
@@ -72,10 +74,21 @@ class FrameReader:
     holds and a feed hands out nothing, it is still the same frame.
     """
 
-    __slots__ = ("_buffered", "_chunks", "_frame_bytes_max", "_pieces", "_wanted", "failure")
+    __slots__ = (
+        "_buffered",
+        "_chunks",
+        "_frame_bytes_max",
+        "_header_bytes_max",
+        "_pieces",
+        "_wanted",
+        "failure",
+    )
 
-    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+    def __init__(
+        self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = HEADER_BYTES_MAX
+    ) -> None:
         self._frame_bytes_max: i64 = i64(frame_bytes_max)  # whole frames, length word included
+        self._header_bytes_max: i64 = i64(header_bytes_max)
         self._chunks: list[bytes] = []
         self._pieces: list[bytes] = []  # the newest ones, not yet joined into a chunk
         self._buffered: i64 = 0
@@ -110,7 +123,7 @@ class FrameReader:
         if self._buffered > 0:
             position = self._fill(data, commands)
         while end - position >= _PREFIX:
-            length = frame_length(data, position, self._frame_bytes_max)
+            length = frame_length(data, position, self._frame_bytes_max, self._header_bytes_max)
             if end - position < length:
                 self._wanted = length
                 break
@@ -131,7 +144,7 @@ class FrameReader:
                 break
             joined = b"".join(self._chunks + self._pieces)
             self._forget()
-            length = frame_length(joined, 0, self._frame_bytes_max)
+            length = frame_length(joined, 0, self._frame_bytes_max, self._header_bytes_max)
             if length > len(joined):  # that was the prefix
                 self._wanted = length
                 self._keep(joined)
@@ -168,7 +181,7 @@ def encode_parts(command: Command) -> list[bytes]:
         raise LocalError(f"encoding {command.encoding} is neither JSON (0) nor binary (1)")
     body = command.body
     total = 4 + len(header) + len(body)
-    if len(header) > HEADER_BYTES_MAX or total > _TOTAL_MAX:
+    if len(header) > _HEADER_LENGTH_MAX or total > _TOTAL_MAX:
         raise LocalError(f"{len(header)} bytes of header, {len(body)} of body: no frame holds that")
     prefix = (total << 32 | command.encoding << 24 | len(header)).to_bytes(_PREFIX, "big")
     return [prefix, header, body] if body else [prefix, header]

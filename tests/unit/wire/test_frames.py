@@ -174,6 +174,15 @@ def test_a_frame_of_exactly_the_allowed_size_passes() -> None:
     assert strict.failure is not None
 
 
+def test_a_header_of_exactly_the_allowed_size_passes() -> None:
+    frame = encode(Command(7))
+    header_bytes = len(frame) - 8
+    assert FrameReader(header_bytes_max=header_bytes).feed(frame) == [Command(7)]
+    strict = FrameReader(header_bytes_max=header_bytes - 1)
+    assert strict.feed(frame[:8]) == []
+    assert "header" in str(strict.failure)
+
+
 def test_it_tells_of_a_frame_that_has_begun() -> None:
     frame = encode(Command(7))
     reader = FrameReader()
