@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,47 @@ def test_a_module_says_what_it_is_and_is_named_for_one_noun(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())), "a module begins with its docstring"
     assert path.stem not in MODULE_NAMES_REFUSED
     assert path.stem.startswith("_") or path.stem not in sys.stdlib_module_names
+
+
+CORES = {"base", "wire", "remoting", "core"}
+CORE_FILES = [path for path in PRODUCT_FILES if CORES & set(path.relative_to(ROOT).parts)]
+
+
+@pytest.mark.parametrize("path", CORE_FILES, ids=name)
+def test_a_core_calls_no_builtin_that_does_io(path: Path) -> None:
+    """What import-linter cannot see: builtins need no import."""
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
+
+
+@pytest.mark.parametrize(
+    ("planted", "statement"),
+    [
+        ("namesrv/gantrymq/namesrv/core/planted.py", "import time"),
+        ("common/gantrymq/wire/planted.py", "from gantrymq.runtime import clock"),
+    ],
+)
+def test_import_linter_finds_a_planted_import(tmp_path: Path, planted: str, statement: str) -> None:
+    """The guard can fail: a contract that matches nothing would look just as green."""
+    for root in SOURCE_ROOTS:
+        shutil.copytree(ROOT / root, tmp_path / root, ignore=shutil.ignore_patterns("*.so"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / planted).write_text(f"{statement}\n")
+    script = "import sys; sys.path[:0] = sys.argv[1:]; import importlinter.cli as cli;"
+    roots = [str(tmp_path / root) for root in SOURCE_ROOTS]
+    done = subprocess.run(
+        [sys.executable, "-c", script + "sys.exit(cli.lint_imports(no_cache=True))", *roots],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "planted" in done.stdout
 
 
 def test_the_namespace_has_no_init() -> None:
