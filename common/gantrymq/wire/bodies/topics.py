@@ -1,0 +1,32 @@
+"""TopicList: `{"brokerAddr":"ip:port","topicList":["T"]}`, the answer to every question for topics.
+
+`brokerAddr` stands in the list of system topics only, and there only when a broker is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gantrymq.wire.bodies.route import texts_from_json
+from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, text_field
+
+
+@dataclass(frozen=True, slots=True)
+class TopicList:
+    """Names of topics; the order means nothing."""
+
+    topics: tuple[str, ...] = ()
+    broker_address: str | None = None
+
+    @classmethod
+    def from_json(cls, value: Json) -> TopicList:
+        bean = object_of(value, "TopicList")
+        topics = texts_from_json(bean.get("topicList"), "topicList")
+        return cls(topics, text_field(bean, "brokerAddr"))
+
+    def to_json(self) -> JsonObject:
+        bean: JsonObject = {}
+        if self.broker_address is not None:
+            bean["brokerAddr"] = self.broker_address
+        bean["topicList"] = list(self.topics)
+        return bean

@@ -1,0 +1,217 @@
+"""fastjson's JSON, both ways: what Java peers write, and what they can read.
+
+Reading (`loads`) tries the standard parser, which runs at C speed and is right for most bodies;
+what it refuses goes to the tolerant one (javajson_reader), and `$ref`s are resolved. Bytes that
+are no UTF-8 become U+FFFD, as in Java; half a surrogate pair becomes "?".
+
+Writing has three forms, each equal to Java's byte for byte when the members of the value stand in
+the order Java writes them (alphabetical for beans):
+
+    dumps_fastjson   {0:"a"} {{"queueId":0}:1}   RemotingSerializable.encode; what Java reads always
+    dumps_standard   {"0":"a"}, keys sorted, ASCII only     routes for 4.9.4 and newer; anyone else
+    dumps_pretty     as dumps_fastjson, with tabs                         configuration files
+
+References are never written: every occurrence is written out, which every reader understands.
+A value that contains itself, or nests too deep, is ours to avoid: LocalError.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Final, NoReturn, final
+
+from gantrymq.base.errors import LocalError, RemoteError
+from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.wire.javajson_reader import (
+    DEPTH_MAX,
+    TolerantReader,
+    check_depth,
+    resolve_references,
+)
+from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
+
+# Escaped halves of characters beyond the Basic Multilingual Plane: the standard parser would let a
+# half through, and a str with a half cannot be encoded again.
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+_SPECIAL: Final = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_SPECIAL_OR_FOREIGN: Final = re.compile(r'["\\/]|[^\x20-\x7e]')
+_SHORT_ESCAPES: Final = {
+    '"': '\\"', "\\": "\\\\", "/": "\\/",
+    "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+}  # fmt: skip
+
+
+def loads(data: bytes | str, bytes_max: int = FRAME_BYTES_MAX) -> Json:
+    """The value of a JSON text as fastjson would read it; nothing at all is null.
+
+    `bytes_max` bounds the input: a frame's limit unless told otherwise (configuration files).
+    """
+    if len(data) > bytes_max:
+        raise RemoteError(f"JSON of {len(data)} bytes; at most {bytes_max} are read")
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    value = _read_standard(text)
+    if value is None:
+        value = TolerantReader(text).read()
+    return resolve_references(value) if '"$ref"' in text else value
+
+
+def _read_standard(text: str) -> Json:
+    """The value if the text is standard JSON, else None (which is also null, harmlessly)."""
+    if _SURROGATE_ESCAPE.search(text) is not None:
+        return None
+    try:
+        value: Json = json.loads(text, strict=False, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    if text.count("{") + text.count("[") > DEPTH_MAX:
+        check_depth(value)
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def dumps_fastjson(value: Json) -> bytes:
+    """As RemotingSerializable.encode writes it: number and object keys bare."""
+    return _Writer(standard=False, pretty=False).write(value)
+
+
+def dumps_standard(value: Json) -> bytes:
+    """Standard JSON as Java's name server writes it: keys quoted and sorted, ASCII only."""
+    return _Writer(standard=True, pretty=False).write(value)
+
+
+def dumps_pretty(value: Json) -> bytes:
+    """As Java writes its configuration files: `dumps_fastjson` indented with tabs."""
+    return _Writer(standard=False, pretty=True).write(value)
+
+
+@final
+class _Writer:
+    __slots__ = ("_depth", "_out", "_pretty", "_special", "_standard")
+
+    def __init__(self, *, standard: bool, pretty: bool) -> None:
+        self._standard = standard
+        self._pretty = pretty
+        self._special = _SPECIAL_OR_FOREIGN if standard else _SPECIAL
+        self._out: list[str] = []
+        self._depth = 0
+
+    def write(self, value: Json) -> bytes:
+        self._value(value)
+        return "".join(self._out).encode("utf-8", "replace")
+
+    def _value(self, value: Json) -> None:
+        if isinstance(value, str):
+            self._out.append(self._quote(value))
+        elif isinstance(value, bool):
+            self._out.append("true" if value else "false")
+        elif value is None:
+            self._out.append("null")
+        elif isinstance(value, int):
+            self._out.append(int.__repr__(value))
+        elif isinstance(value, float):
+            self._out.append(java_double(value))
+        elif isinstance(value, dict):
+            self._object(value)
+        else:
+            self._array(value)
+
+    def _object(self, members: JsonObject) -> None:
+        if not members:
+            self._out.append("{}")
+            return
+        self._enter("{")
+        items = sorted(members.items(), key=_sort_key) if self._standard else members.items()
+        separator = ""
+        for key, value in items:
+            self._out.append(separator)
+            separator = ","
+            if self._pretty and isinstance(key, str):
+                self._new_line()
+            self._key(key)
+            self._out.append(":")
+            self._value(value)
+        self._leave("}")
+
+    def _array(self, items: list[Json]) -> None:
+        if not items:
+            self._out.append("[]")
+            return
+        self._enter("[")
+        separator = ""
+        for value in items:
+            self._out.append(separator)
+            separator = ","
+            if self._pretty:
+                self._new_line()
+            self._value(value)
+        self._leave("]")
+
+    def _key(self, key: JsonKey) -> None:
+        if isinstance(key, str):
+            self._out.append(self._quote(key))
+        elif isinstance(key, ObjectKey):
+            if self._standard:
+                self._out.append(self._quote(dumps_fastjson(key.as_object()).decode()))
+            else:
+                self._object(key.as_object())
+        else:
+            self._out.append(f'"{key}"' if self._standard else str(key))
+
+    def _quote(self, text: str) -> str:
+        if self._special.search(text) is None:
+            return f'"{text}"'
+        return f'"{self._special.sub(_escape, text)}"'
+
+    def _enter(self, bracket: str) -> None:
+        self._out.append(bracket)
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise LocalError(f"a value nested deeper than {DEPTH_MAX} levels, or inside itself")
+
+    def _leave(self, bracket: str) -> None:
+        self._depth -= 1
+        if self._pretty:
+            self._new_line()
+        self._out.append(bracket)
+
+    def _new_line(self) -> None:
+        self._out.append("\n" + "\t" * self._depth)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    short = _SHORT_ESCAPES.get(character)
+    if short is not None:
+        return short
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04X}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04X}\\u{0xDC00 + (code & 0x3FF):04X}"
+
+
+def _sort_key(item: tuple[JsonKey, Json]) -> tuple[int, int, bytes]:
+    key = item[0]
+    if isinstance(key, int):
+        return (0, key, b"")
+    text = key if isinstance(key, str) else repr(key)
+    # Java compares text by UTF-16 units.
+    return (1, 0, text.encode("utf-16-be", "surrogatepass"))
+
+
+def java_double(number: float) -> str:
+    """Double.toString: plain from 0.001 to below 10 000 000, else d.dddE±n; no NaN in JSON."""
+    if not math.isfinite(number):
+        return "null"
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    # The fewest digits that read back as the same number, at least one after the point.
+    text = next(t for t in (f"{number:.{n}e}" for n in range(1, 17)) if float(t) == number)
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}E{int(exponent)}"

@@ -1,0 +1,314 @@
+"""The tolerant half of reading fastjson's text: what standard JSON does not allow.
+
+Accepted beyond standard JSON, each because fastjson 1.x writes or reads it:
+
+    {0:"a",-1:"b"}            numbers as keys                      -> int keys
+    {{"queueId":0}:1}         objects as keys                      -> ObjectKey
+    {a:1,'b':'c'}             bare and single-quoted names, single-quoted text
+    {"a":1,,"b":[1,2,],}      stray commas
+    "\\x41 \\v \\0"              its own escapes, and raw control characters
+    1L 1.5D +1 01             Java's number suffixes, signs, leading zeros
+    /* */ //                  comments
+    NaN undefined             both null
+
+`{"$ref":"$.a.b[0]"}` stands for a value written before, "@" for the enclosing object, ".." for the
+one around it; `resolve_references` puts the value itself there, so one object may occur twice, or
+inside itself. A reference that leads nowhere is null. A reference in the place of a key stays as
+it is: its path does not say which key is meant.
+
+Invariant: nesting is bounded by DEPTH_MAX, the work for references by _STEPS_MAX, text is read once
+from left to right, and what cannot be understood raises JsonError with the position.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NoReturn, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
+
+# RocketMQ's deepest body (consume statistics of all groups) has seven levels.
+DEPTH_MAX: Final = 64
+
+# References may lead to references; a circle of them leads nowhere.
+_HOPS_MAX: Final = 16
+
+# References to references can multiply; Java's documents have a handful, of a few steps each.
+_STEPS_MAX: Final = 100_000
+
+_BLANK: Final = re.compile(r"(?:[ \t\r\n\f\b\ufeff]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
+_BLANK_AND_COMMAS: Final = re.compile(r"(?:[ \t\r\n\f\b\ufeff,]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
+_TEXT: Final = {
+    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
+    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),
+}
+_NUMBER: Final = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?([LSBFD])?")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_ESCAPE: Final = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))",
+    re.DOTALL,
+)
+_PLAIN_ESCAPES: Final = {
+    '"': '"', "'": "'", "\\": "\\", "/": "/",
+    "b": "\b", "f": "\f", "F": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "0": "\0", "1": "\1", "2": "\2", "3": "\3", "4": "\4", "5": "\5", "6": "\6", "7": "\7",
+}  # fmt: skip
+_CONSTANTS: Final[dict[str, Json]] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "NaN": None,
+    "undefined": None,
+}
+_PATH_STEP: Final = re.compile(r"\.((?:\\.|[^.\[\\])+)|\[([0-9]{1,10})\]")
+
+
+class JsonError(RemoteError):
+    """Text that is no JSON even for fastjson; `position` counts characters from 0."""
+
+    def __init__(self, what: str, text: str, position: int) -> None:
+        near = text[max(0, position - 20) : position + 20]
+        super().__init__(f"JSON at character {position}: {what}, near {near!r}")
+        self.position = position
+
+
+@final
+class TolerantReader:
+    """Reads one document; `read` is called once."""
+
+    __slots__ = ("_depth", "_position", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self._depth = 0
+
+    def read(self) -> Json:
+        self._skip(_BLANK)
+        if self._position == len(self._text):
+            return None
+        value = self._value()
+        self._skip(_BLANK)
+        if self._position != len(self._text):
+            self._fail("something follows the value")
+        return value
+
+    def _value(self) -> Json:
+        first = self._peek()
+        if first == "{":
+            return self._object()
+        if first == "[":
+            return self._array()
+        if first in _TEXT:
+            return self._quoted(first)
+        number = _NUMBER.match(self._text, self._position)
+        if number is not None:
+            return self._number(number)
+        word = self._word()
+        if word in _CONSTANTS:
+            return _CONSTANTS[word]
+        return self._fail("a value belongs here", len(word))
+
+    def _object(self) -> JsonObject:
+        self._enter()
+        members: JsonObject = {}
+        while True:
+            self._skip(_BLANK_AND_COMMAS)
+            if self._peek() == "}":
+                break
+            key = self._key()
+            self._skip(_BLANK)
+            if self._peek() != ":":
+                self._fail("a colon belongs here")
+            self._position += 1
+            self._skip(_BLANK)
+            members[key] = self._value()
+            self._skip(_BLANK)
+            if self._peek() not in (",", "}"):
+                self._fail("a comma or a closing brace belongs here")
+        self._leave()
+        return members
+
+    def _array(self) -> list[Json]:
+        self._enter()
+        items: list[Json] = []
+        while True:
+            self._skip(_BLANK_AND_COMMAS)
+            if self._peek() == "]":
+                break
+            items.append(self._value())
+            self._skip(_BLANK)
+            if self._peek() not in (",", "]"):
+                self._fail("a comma or a closing bracket belongs here")
+        self._leave()
+        return items
+
+    def _key(self) -> JsonKey:
+        first = self._peek()
+        if first in _TEXT:
+            return self._quoted(first)
+        if first == "{":
+            return self._object_key()
+        number = _NUMBER.match(self._text, self._position)
+        if number is not None:
+            value = self._number(number)
+            return value if isinstance(value, int) else str(value)
+        return self._word() or self._fail("a key belongs here")
+
+    def _object_key(self) -> ObjectKey:
+        start = self._position
+        members: list[tuple[str, str | int | float | bool | None]] = []
+        for name, value in self._object().items():
+            if not isinstance(name, str) or isinstance(value, dict | list):
+                self._position = start
+                self._fail("an object used as a key may hold plain values only")
+            members.append((name, value))
+        return ObjectKey(tuple(members))
+
+    def _quoted(self, quote: str) -> str:
+        match = _TEXT[quote].match(self._text, self._position)
+        if match is None:
+            self._fail("the text has no end")
+        content = match[1]
+        if "\\" in content:
+            content = _ESCAPE.sub(self._unescape, content)
+        self._position = match.end()
+        return content
+
+    def _unescape(self, match: re.Match[str]) -> str:
+        high, low, unit, byte, plain = match.groups()
+        if high is not None:
+            return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+        if unit is not None:
+            # Half a surrogate pair is no character; Java sends it on as a question mark.
+            return "?" if 0xD800 <= int(unit, 16) <= 0xDFFF else chr(int(unit, 16))
+        if byte is not None:
+            return chr(int(byte, 16))
+        return _PLAIN_ESCAPES.get(plain) or self._fail(f"escape {plain!r} is not known")
+
+    def _number(self, match: re.Match[str]) -> int | float:
+        whole, fraction, exponent, suffix = match.groups()
+        try:
+            if fraction is None and exponent is None and suffix not in ("F", "D"):
+                number: int | float = int(whole)
+            else:
+                number = float(whole + (fraction or "") + (exponent or ""))
+        except ValueError:
+            self._fail("the number is too long")
+        self._position = match.end()
+        return number
+
+    def _word(self) -> str:
+        match = _WORD.match(self._text, self._position)
+        if match is None:
+            return ""
+        self._position = match.end()
+        return match[0]
+
+    def _peek(self) -> str:
+        return self._text[self._position : self._position + 1]
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._position)
+        assert match is not None, "both patterns match nothing at all"
+        self._position = match.end()
+
+    def _enter(self) -> None:
+        self._position += 1
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            self._fail(f"nested deeper than {DEPTH_MAX} levels")
+
+    def _leave(self) -> None:
+        self._position += 1
+        self._depth -= 1
+
+    def _fail(self, what: str, back: int = 0) -> NoReturn:
+        raise JsonError(what, self._text, self._position - back)
+
+
+def check_depth(value: Json) -> None:
+    """Refuse a value nested deeper than DEPTH_MAX, level by level, without recursion."""
+    level: list[Json] = [value]
+    for _ in range(DEPTH_MAX):
+        level = [
+            child
+            for node in level
+            if isinstance(node, dict | list)
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels")
+
+
+def resolve_references(root: Json) -> Json:
+    """The same document with each `{"$ref":path}` replaced by what it refers to, in place."""
+    _Resolver(root).resolve_inside(root, None)
+    return root
+
+
+@final
+class _Resolver:
+    __slots__ = ("_root", "_steps")
+
+    def __init__(self, root: Json) -> None:
+        self._root = root
+        self._steps = 0
+
+    def resolve_inside(self, node: Json, parent: Json) -> None:
+        if isinstance(node, dict):
+            for key, child in node.items():
+                node[key] = self._resolved(child, node, parent)
+        elif isinstance(node, list):
+            for index, child in enumerate(node):
+                node[index] = self._resolved(child, node, parent)
+
+    def _resolved(self, child: Json, node: Json, parent: Json) -> Json:
+        path = _reference(child)
+        if path is None:
+            self.resolve_inside(child, node)
+            return child
+        if path == "@":
+            return node
+        if path == "..":
+            return parent
+        return self._target(path, 0)
+
+    def _target(self, path: str, hops: int) -> Json:
+        if not path.startswith("$") or hops > _HOPS_MAX:
+            return None
+        node, position = self._root, 1
+        while position < len(path):
+            step = _PATH_STEP.match(path, position)
+            if step is None:
+                return None
+            self._steps += 1
+            if self._steps > _STEPS_MAX:
+                raise RemoteError(f"JSON references take more than {_STEPS_MAX} steps")
+            node = _child(node, step)
+            onward = _reference(node)
+            if onward is not None:
+                node = self._target(onward, hops + 1)
+            position = step.end()
+        return node
+
+
+def _reference(value: Json) -> str | None:
+    if isinstance(value, dict) and len(value) == 1:
+        path = value.get("$ref")
+        return path if isinstance(path, str) else None
+    return None
+
+
+def _child(node: Json, step: re.Match[str]) -> Json:
+    name, index = step.groups()
+    if index is not None:
+        number = int(index)
+        if isinstance(node, list):
+            return node[number] if number < len(node) else None
+        return node.get(number, node.get(index)) if isinstance(node, dict) else None
+    return node.get(re.sub(r"\\(.)", r"\1", name)) if isinstance(node, dict) else None

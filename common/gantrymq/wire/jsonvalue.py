@@ -1,0 +1,178 @@
+"""What RocketMQ's JSON means in Python: the value type, and how a bean's property is read from it.
+
+A JSON object is a dict whose keys are of three kinds, because fastjson's maps have three kinds:
+
+    "text"                  str        every standard object
+    0                       int        Map<Integer,V> and Map<Long,V>, written unquoted
+    {"brokerName": ...}     ObjectKey  Map<MessageQueue,V>
+
+The kinds survive a round trip. A reader of a number-keyed map must accept both 0 and "0", since
+the standard form quotes the number: `int_key` does.
+
+Invariant of the readers below: unknown properties are ignored, a null or absent property is its
+default, numbers and booleans may come as strings, and anything else raises RemoteError naming the
+property, as fastjson refuses the body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gantrymq.base.errors import RemoteError
+
+INT32_MIN: Final = -(1 << 31)
+INT32_MAX: Final = (1 << 31) - 1
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+
+# What fastjson takes for "not there" where a number or a boolean belongs.
+_NOTHING: Final = (None, "", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKey:
+    """A JSON object in the place of a key; its members keep their order."""
+
+    members: tuple[tuple[str, str | int | float | bool | None], ...]
+
+    def as_object(self) -> JsonObject:
+        return dict(self.members)
+
+
+JsonKey: TypeAlias = str | int | ObjectKey
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[JsonKey, Json] | None"
+JsonObject: TypeAlias = dict[JsonKey, Json]
+
+
+def object_of(value: Json, what: str) -> JsonObject:
+    """The value as an object; `what` names it in the error."""
+    if isinstance(value, dict):
+        return value
+    raise _unusable(what, value, "an object")
+
+
+def list_of(value: Json, what: str) -> list[Json]:
+    """The value as an array; null is an empty one."""
+    if isinstance(value, list):
+        return value
+    if value is None:
+        return []
+    raise _unusable(what, value, "an array")
+
+
+def int_key(key: JsonKey, what: str) -> int:
+    """A key of a number-keyed map, in either of its two spellings."""
+    if type(key) is int:
+        return key
+    if isinstance(key, str):
+        return _integer(key, what, INT64_MIN, INT64_MAX)
+    raise RemoteError(f"{what}: a key is an object where a number belongs")
+
+
+def text_key(key: JsonKey, what: str) -> str:
+    """A key of a text-keyed map; a number is its own text."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int):
+        return str(key)
+    raise RemoteError(f"{what}: a key is an object where text belongs")
+
+
+def text_field(bean: JsonObject, name: str) -> str | None:
+    """A String property; a number or boolean is its own text."""
+    value = bean.get(name)
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise _unusable(name, value, "text")
+
+
+def required_text_field(bean: JsonObject, name: str) -> str:
+    """A String property without which the bean means nothing."""
+    value = text_field(bean, name)
+    if value is None:
+        raise RemoteError(f"{name} is missing")
+    return value
+
+
+def int_field(bean: JsonObject, name: str, default: int = 0) -> int:
+    """An int property (32 bits)."""
+    value = bean.get(name)
+    if type(value) is int and INT32_MIN <= value <= INT32_MAX:
+        return value
+    return default if value in _NOTHING else _integer(value, name, INT32_MIN, INT32_MAX)
+
+
+def long_field(bean: JsonObject, name: str, default: int = 0) -> int:
+    """A long property (64 bits)."""
+    value = bean.get(name)
+    if type(value) is int and INT64_MIN <= value <= INT64_MAX:
+        return value
+    return default if value in _NOTHING else _integer(value, name, INT64_MIN, INT64_MAX)
+
+
+def bool_field(bean: JsonObject, name: str, *, default: bool = False) -> bool:
+    """A boolean property; 1 and 0, and their texts, are accepted as fastjson does."""
+    value = bean.get(name)
+    if type(value) is bool:
+        return value
+    if value in _NOTHING:
+        return default
+    if isinstance(value, str):
+        value = value.lower()
+    if value in ("true", "1", 1):
+        return True
+    if value in ("false", "0", 0):
+        return False
+    raise _unusable(name, value, "true or false")
+
+
+def float_field(bean: JsonObject, name: str, default: float = 0.0) -> float:
+    """A double property."""
+    value = bean.get(name)
+    if value in _NOTHING:
+        return default
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise _unusable(name, value, "a number")
+
+
+def text_map_field(bean: JsonObject, name: str) -> dict[str, str]:
+    """A Map<String,String> property; absent is empty, null members are dropped."""
+    value = bean.get(name)
+    if not value and (value is None or isinstance(value, dict)):
+        return {}
+    members = object_of(value, name)
+    result: dict[str, str] = {}
+    for key in members:
+        text = text_field(members, key) if isinstance(key, str) else str(members[key])
+        if text is not None:
+            result[text_key(key, name)] = text
+    return result
+
+
+def _integer(value: Json, name: str, lowest: int, highest: int) -> int:
+    if isinstance(value, str):
+        digits = value.removeprefix("-").removeprefix("+")
+        # int() would also take blanks, underscores and other scripts' digits: Java does not.
+        if digits.isascii() and digits.isdigit() and len(digits) <= 19:
+            value = int(value)
+    elif isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is int and lowest <= value <= highest:
+        return value
+    raise _unusable(name, value, f"a whole number from {lowest} to {highest}")
+
+
+def _unusable(name: str, value: Json, allowed: str) -> RemoteError:
+    shown = repr(value)
+    if len(shown) > 100:
+        shown = shown[:100] + "..."
+    return RemoteError(f"{name} is {shown} where {allowed} belongs")

@@ -1,0 +1,154 @@
+"""RegisterBrokerBody: both forms, against Java's bytes, and against damage."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.wire.bodies import registration
+from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+
+TOPIC = TopicConfig("TopicTest", 4, 4)
+ORDERED = TopicConfig("TopicAttr", 8, 8, attributes={"message.type": "FIFO"})
+COUNTERS = st.integers(0, 1 << 40)
+NUMBERS = st.integers(0, 0x7FFFFFFF)
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=20)
+TOPICS = st.builds(
+    TopicConfig,
+    topic_name=NAMES,
+    read_queue_nums=NUMBERS,
+    write_queue_nums=NUMBERS,
+    perm=st.integers(0, 15),
+    attributes=st.dictionaries(NAMES, NAMES, max_size=3),
+)
+BODIES = st.builds(
+    RegisterBrokerBody,
+    data_version=st.builds(DataVersion, COUNTERS, COUNTERS, COUNTERS),
+    topics=st.lists(TOPICS, max_size=5).map(lambda all_: {t.topic_name: t for t in all_}),
+    filter_servers=st.lists(NAMES, max_size=3).map(tuple),
+)
+
+
+def vectors(release: str) -> dict[str, dict[str, str]]:
+    text = (VECTORS / f"bodies-{release}.json").read_text()
+    return {vector["name"]: vector for vector in json.loads(text)}
+
+
+def compressed_of_java() -> bytes:
+    vector = vectors("5.3.3")["REGISTER_BROKER request compressed (zlib level 9)"]
+    return bytes.fromhex(vector["hex"])
+
+
+def test_java_5_json() -> None:
+    text = vectors("5.3.3")["REGISTER_BROKER request (not compressed)"]["json"]
+    body = RegisterBrokerBody.decode(text.encode(), 479)
+    assert body.data_version == DataVersion(1700000000000, 3)
+    assert set(body.topics) == {"TopicTest", "TopicAttr"}
+    assert body.topics["TopicAttr"].attributes == {"message.type": "FIFO"}
+    assert body.filter_servers == ()
+
+
+def test_java_4_json_has_a_version_without_state() -> None:
+    text = vectors("4.9.8")["REGISTER_BROKER request"]["json"]
+    body = RegisterBrokerBody.decode(text.encode(), 409)
+    assert body.data_version == DataVersion(1700000000000, 3, 0)
+    assert body.topics == {"TopicTest": TOPIC}
+
+
+def test_java_compressed() -> None:
+    body = RegisterBrokerBody.decode(compressed_of_java(), 479, compressed=True)
+    assert body.data_version == DataVersion(1700000000000, 3)
+    assert body.topics == {"TopicTest": TOPIC, "TopicAttr": ORDERED}
+    assert body.filter_servers == ()
+
+
+def test_a_header_that_denies_compression_is_not_believed() -> None:
+    assert "TopicTest" in RegisterBrokerBody.decode(compressed_of_java(), 479).topics
+
+
+def test_before_3_0_11_the_body_is_the_inner_object() -> None:
+    inner = b'{"dataVersion":{"counter":1,"timestamp":2},"topicConfigTable":{}}'
+    body = RegisterBrokerBody.decode(inner, 36)
+    assert body == RegisterBrokerBody(DataVersion(2, 1), {}, None)
+
+
+def test_no_body_is_a_broker_with_nothing() -> None:
+    assert RegisterBrokerBody.decode(b"", 479) == RegisterBrokerBody()
+
+
+def test_null_and_empty_filter_servers_differ() -> None:
+    assert RegisterBrokerBody.decode(b'{"filterServerList":[]}', 479).filter_servers == ()
+    assert RegisterBrokerBody.decode(b"{}", 479).filter_servers is None
+
+
+@given(BODIES)
+def test_both_forms_survive_a_round_trip(body: RegisterBrokerBody) -> None:
+    assert RegisterBrokerBody.decode(body.encode(), 479) == body
+    assert RegisterBrokerBody.decode(body.encode_compressed(), 479, compressed=True) == body
+
+
+def test_a_4_9_line_ends_after_the_filter_type() -> None:
+    plain = zlib.decompress(
+        RegisterBrokerBody(topics={"T": TopicConfig("T", 1, 2)}).encode_compressed()
+    )
+    without = plain.replace(b"SINGLE_TAG {}", b"SINGLE_TAG").replace(
+        len(b"T 1 2 6 SINGLE_TAG {}").to_bytes(4, "big"),
+        len(b"T 1 2 6 SINGLE_TAG").to_bytes(4, "big"),
+    )
+    body = RegisterBrokerBody.decode(zlib.compress(without), 409, compressed=True)
+    assert body.topics == {"T": TopicConfig("T", 1, 2)}
+
+
+def test_a_bomb_is_refused_while_it_inflates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "INFLATED_BYTES_MAX", 10_000)
+    with pytest.raises(RemoteError, match="inflates to more than 10000 bytes"):
+        RegisterBrokerBody.decode(zlib.compress(bytes(1_000_000)), 479)
+
+
+@pytest.mark.parametrize("cut", range(1, len(compressed_of_java())))
+def test_a_compressed_body_cut_short_is_refused(cut: int) -> None:
+    with pytest.raises(RemoteError):
+        RegisterBrokerBody.decode(compressed_of_java()[:cut], 479, compressed=True)
+
+
+def test_a_plain_stream_cut_short_is_refused() -> None:
+    plain = zlib.decompress(compressed_of_java())
+    ends = plain.rindex(b"[]") + 2  # what follows counts static topics and is not read
+    for cut in range(ends):
+        with pytest.raises(RemoteError):
+            RegisterBrokerBody.decode(zlib.compress(plain[:cut]), 479, compressed=True)
+
+
+def test_each_damaged_byte_is_understood_or_refused() -> None:
+    plain = zlib.decompress(compressed_of_java())
+    for at in range(len(plain)):
+        damaged = bytearray(plain)
+        damaged[at] ^= 0xFF
+        try:
+            RegisterBrokerBody.decode(zlib.compress(damaged), 479, compressed=True)
+        except RemoteError:
+            continue
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"nonsense",
+        b'{"topicConfigSerializeWrapper":[1]}',
+        b'{"topicConfigSerializeWrapper":{"topicConfigTable":{"T":{"perm":6}}}}',
+        b'{"filterServerList":{}}',
+    ],
+)
+def test_another_shape_is_refused(body: bytes) -> None:
+    with pytest.raises(RemoteError):
+        RegisterBrokerBody.decode(body, 479)
