@@ -18,9 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 class SpeedupsHook(BuildHookInterface):  # type: ignore[type-arg]  # its config type is not ours
     PLUGIN_NAME = "custom"
 
-    def initialize(  # type: ignore[explicit-override]  # typing.override came with 3.12
-        self, version: str, build_data: dict[str, Any]
-    ) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         wanted = os.environ.get("GANTRY_BUILD", "")
         if self.target_name != "wheel" or version == "editable" or wanted == "pure":
             return
@@ -42,9 +40,7 @@ class SpeedupsHook(BuildHookInterface):  # type: ignore[type-arg]  # its config 
         for built, inside in made.items():
             build_data["force_include"][str(built)] = inside.as_posix()
 
-    def finalize(  # type: ignore[explicit-override]  # typing.override came with 3.12
-        self, version: str, build_data: dict[str, Any], artifact_path: str
-    ) -> None:
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         folder = getattr(self, "_folder", None)
         if folder is not None:
             folder.cleanup()

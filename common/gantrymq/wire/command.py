@@ -69,7 +69,7 @@ class Command:
     def is_oneway(self) -> bool:
         return (self.flag & FLAG_ONEWAY) != 0
 
-    def __eq__(self, other: object) -> bool:  # type: ignore[explicit-override]  # 3.12 has @override
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Command):
             return NotImplemented
         return (
@@ -86,7 +86,7 @@ class Command:
 
     __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
 
-    def __repr__(self) -> str:  # type: ignore[explicit-override]  # as above
+    def __repr__(self) -> str:
         return (
             f"Command(code={self.code}, opaque={self.opaque}, flag={self.flag}, "
             f"language={self.language}, version={self.version}, remark={self.remark!r}, "

@@ -33,9 +33,7 @@ class Sample:
     max_offset: int = setting(0, "Largest offset", unit="bytes", lowest=0, highest=LONG_MAX)
     order_message_enable: bool = setting(False, "Whether order topics are told to clients")
     broker_ip: str = setting("", "Address for clients", key="brokerIP1")
-    flush_disk_type: FlushDiskType = setting(  # noqa: RUF009
-        FlushDiskType.ASYNC_FLUSH, "When to flush"
-    )
+    flush_disk_type: FlushDiskType = setting(FlushDiskType.ASYNC_FLUSH, "When to flush")
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,14 +184,14 @@ class Record:
         variable = len(self.body) + len(self.topic) + len(self.properties)
         return FIXED_BYTES + hosts + self.version + variable
 
-    def __eq__(self, other: object) -> bool:  # type: ignore[explicit-override]  # 3.12 has @override
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Record):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
 
-    def __repr__(self) -> str:  # type: ignore[explicit-override]  # as above
+    def __repr__(self) -> str:
         fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.__slots__[1:]])
         return f"Record({fields}, body=<{len(self.body)} bytes>)"
 

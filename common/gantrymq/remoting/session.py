@@ -1,0 +1,363 @@
+"""Both sides of one connection: correlation, deadlines, limits, without any I/O.
+
+Decides which bytes are requests to serve and which are responses to ours, how long either may take
+and when the peer has cost too much. The skin feeds `receive`, writes `take_output`, calls `expire`
+at `deadline`, reports the end by `closed`, and closes when an `Ended` comes out.
+
+Invariants: every opaque that `request` returned comes back in exactly one Answered, TimedOut or
+Abandoned event unless it is forgotten; what is held is bounded by SessionLimits plus one read.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Final, final
+
+from gantrymq.base.errors import LocalError
+from gantrymq.remoting.events import (
+    Abandoned,
+    Answered,
+    Ended,
+    Event,
+    Reason,
+    Requests,
+    TimedOut,
+)
+from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES, SessionLimits
+from gantrymq.remoting.refusal import going_away
+from gantrymq.wire.codes import LanguageCode
+from gantrymq.wire.command import FLAG_ONEWAY, FLAG_RESPONSE, Command
+from gantrymq.wire.frames import FrameReader, encode, encode_parts
+from gantrymq.wire.version import OWN_VERSION, V5_3_1
+
+OPAQUE_MASK: Final = 0x7FFFFFFF
+
+# Buffers up to this size are joined into one: copying is cheaper than another system call.
+JOIN_BYTES_MAX: Final = 64 * 1024
+
+# The expiry heap keeps entries of answered requests until they surface; beyond this many more
+# than are alive it is rebuilt, so that it stays proportional to what is pending.
+STALE_EXPIRIES_MAX: Final = 1024
+
+
+@final
+class Session:
+    """One connection's state. `now` is monotonic seconds, the same clock in every call."""
+
+    __slots__ = (
+        "_active_at",
+        "_bytes_in",
+        "_draining",
+        "_expiries",
+        "_frame_began_at",
+        "_held",
+        "_is_closed",
+        "_language",
+        "_limits",
+        "_next_opaque",
+        "_output",
+        "_output_bytes",
+        "_pending",
+        "_reader",
+        "_requests_in",
+        "_version",
+        "is_over",
+        "unmatched_responses",
+    )
+
+    def __init__(
+        self,
+        limits: SessionLimits,
+        now: float,
+        *,
+        language: int = LanguageCode.JAVA,
+        version: int = OWN_VERSION,
+    ) -> None:
+        self._limits = limits
+        self._language = language
+        self._version = version
+        self._reader = FrameReader(limits.frame_bytes_max, limits.header_bytes_max)
+        self._active_at = now
+        self._frame_began_at: float | None = None
+        self._held = False
+        self._is_closed = False
+        self._draining = False
+        self._requests_in = 0
+        self._bytes_in = 0
+        self._next_opaque = 0
+        self._pending: dict[int, float] = {}
+        self._expiries: list[tuple[float, int]] = []
+        self._output: list[bytes] = []
+        self._output_bytes = 0
+        self.is_over = False
+        self.unmatched_responses = 0
+
+    # ------------------------------------------------------------------ what came in
+
+    def receive(self, data: bytes, now: float) -> list[Event]:
+        if self.is_over:
+            return []
+        self._active_at = now
+        commands = self._reader.feed(data)
+        events: list[Event] = []
+        requests = self._sort(commands, events)
+        if requests:
+            events.append(Requests(requests))
+        failure = self._reader.failure
+        if failure is not None:
+            events.append(self._end(Reason.GARBAGE, str(failure)))
+        elif not self._reader.is_mid_frame:
+            self._frame_began_at = None
+        elif commands or self._frame_began_at is None:
+            self._frame_began_at = now
+        return events
+
+    def _sort(self, commands: list[Command], events: list[Event]) -> list[Command]:
+        """The requests among `commands`; responses become events."""
+        requests: list[Command] = []
+        for command in commands:
+            flag = command.flag
+            if flag & FLAG_RESPONSE:
+                if self._pending.pop(command.opaque, None) is None:
+                    self.unmatched_responses += 1
+                else:
+                    events.append(Answered(command.opaque, command))
+                continue
+            if not flag & FLAG_ONEWAY:
+                self._requests_in += 1
+                self._bytes_in += REQUEST_OVERHEAD_BYTES + len(command.body)
+                if self._draining and command.version > V5_3_1:
+                    self.respond(command, going_away())
+                    continue
+            requests.append(command)
+        if events:
+            self._drop_stale_expiries()
+        return requests
+
+    @property
+    def is_saturated(self) -> bool:
+        """The peer has as many unanswered requests as it may: stop reading."""
+        return (
+            self._requests_in >= self._limits.requests_in_max
+            or self._bytes_in >= self._limits.bytes_in_max
+        )
+
+    @property
+    def has_room(self) -> bool:
+        """Half of the bound is free again: go on reading. Half, so that reading does not flap."""
+        return (
+            self._requests_in * 2 <= self._limits.requests_in_max
+            and self._bytes_in * 2 <= self._limits.bytes_in_max
+        )
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of a frame that is not complete yet."""
+        return self._reader.buffered_bytes
+
+    def hold(self) -> None:
+        """The skin stops reading: an incomplete frame is no longer the peer's fault."""
+        self._held = True
+
+    def resume(self, now: float) -> None:
+        """The skin reads again: an incomplete frame's time starts anew."""
+        self._held = False
+        if self._frame_began_at is not None:
+            self._frame_began_at = now
+
+    # ------------------------------------------------------------------ what goes out
+
+    def request(self, command: Command, now: float, timeout_s: float) -> int:
+        """Send a request of ours, stamped with a fresh opaque, which is returned."""
+        if self.is_over or self._draining:
+            raise LocalError("request on a session that takes no more: it ended or is draining")
+        if len(self._pending) >= self._limits.requests_out_max:
+            raise LocalError(
+                f"{len(self._pending)} requests already wait for a response on this connection, "
+                f"the bound is {self._limits.requests_out_max}: slow down or use more connections"
+            )
+        opaque = self._stamp(command, 0)
+        self._put(command)
+        self._active_at = now
+        self._pending[opaque] = now + timeout_s
+        heappush(self._expiries, (now + timeout_s, opaque))
+        return opaque
+
+    def notify(self, command: Command) -> None:
+        """Send a oneway request of ours: nobody will answer it."""
+        if self.is_over:
+            raise LocalError("notify on a session that ended")
+        self._stamp(command, FLAG_ONEWAY)
+        self._put(command)
+
+    def forget(self, opaque: int) -> None:
+        """Nobody waits for this request of ours any longer; its response will be ignored."""
+        self._pending.pop(opaque, None)
+        self._drop_stale_expiries()
+
+    def respond(self, request: Command, response: Command) -> None:
+        """Answer the peer's request, in its encoding. `response` is stamped, its content kept.
+
+        Each request is answered at most once, or released; a oneway request may be "answered" too,
+        which does nothing, so that handlers need not care.
+        """
+        if request.flag & FLAG_ONEWAY:
+            return
+        self.release(request)
+        if self._is_closed:
+            return
+        response.opaque = request.opaque
+        response.flag = FLAG_RESPONSE
+        response.language = self._language
+        response.version = self._version
+        response.encoding = request.encoding
+        self._put(response)
+
+    def release(self, request: Command) -> None:
+        """The peer's request will get no answer from us, or it just got it."""
+        if request.flag & FLAG_ONEWAY:
+            return
+        self._requests_in -= 1
+        self._bytes_in -= REQUEST_OVERHEAD_BYTES + len(request.body)
+        assert self._requests_in >= 0, "a request was answered twice"
+
+    def take_output(self) -> list[bytes]:
+        """What is to be written, neighbouring small pieces joined; the caller must write it all."""
+        pieces = self._output
+        if not pieces:
+            return []
+        self._output = []
+        total, self._output_bytes = self._output_bytes, 0
+        if len(pieces) == 1:
+            return pieces
+        return [b"".join(pieces)] if total <= JOIN_BYTES_MAX else _join_small(pieces)
+
+    @property
+    def output_bytes(self) -> int:
+        return self._output_bytes
+
+    @property
+    def is_overflowing(self) -> bool:
+        """The peer does not take what it asked for: disconnect it."""
+        return self._output_bytes > self._limits.bytes_out_max
+
+    def _stamp(self, command: Command, flag: int) -> int:
+        opaque = self._next_opaque
+        while opaque in self._pending:
+            opaque = (opaque + 1) & OPAQUE_MASK
+        self._next_opaque = (opaque + 1) & OPAQUE_MASK
+        command.opaque = opaque
+        command.flag = flag
+        command.language = self._language
+        command.version = self._version
+        return opaque
+
+    def _put(self, command: Command) -> None:
+        if len(command.body) < JOIN_BYTES_MAX:
+            frame = encode(command)
+            self._output.append(frame)
+            self._output_bytes += len(frame)
+        else:  # the body is passed on as it is, not copied into its frame
+            pieces = encode_parts(command)
+            self._output += pieces
+            self._output_bytes += sum(map(len, pieces))
+
+    # ------------------------------------------------------------------ time and the end
+
+    def deadline(self) -> float | None:
+        """When `expire` has something to do at the earliest; None when the session is over."""
+        if self.is_over:
+            return None
+        earliest = self._active_at + self._limits.idle_seconds
+        frame = self._frame_deadline()
+        if frame is not None and frame < earliest:
+            earliest = frame
+        if self._expiries and self._expiries[0][0] < earliest:
+            earliest = self._expiries[0][0]
+        return earliest
+
+    def expire(self, now: float) -> list[Event]:
+        if self.is_over:
+            return []
+        events: list[Event] = []
+        while self._expiries and self._expiries[0][0] <= now:
+            expiry, opaque = heappop(self._expiries)
+            if self._pending.get(opaque) == expiry:
+                del self._pending[opaque]
+                events.append(TimedOut(opaque))
+        frame = self._frame_deadline()
+        if frame is not None and frame <= now:
+            held = self._reader.buffered_bytes
+            events.append(self._end(Reason.SLOW_FRAME, f"only {held} bytes of a frame came"))
+        elif self._active_at + self._limits.idle_seconds <= now:
+            silence = now - self._active_at
+            events.append(self._end(Reason.IDLE, f"nothing came for {silence:.0f} s"))
+        return events
+
+    def closed(self, reason: Reason, now: float) -> list[Event]:
+        """The connection is gone: whatever still waits for a response will not get it."""
+        self._active_at = now
+        self.is_over = self._is_closed = True
+        events: list[Event] = [Abandoned(opaque, reason) for opaque in self._pending]
+        self._pending.clear()
+        self._expiries.clear()
+        self._output.clear()
+        self._output_bytes = 0
+        return events
+
+    def drain(self) -> None:
+        """Wind down: no new requests of ours, and the peer's newer clients are told to go away."""
+        self._draining = True
+
+    @property
+    def is_drained(self) -> bool:
+        """Draining, and nothing is owed to either side."""
+        return (
+            self._draining
+            and self._requests_in == 0
+            and not self._pending
+            and self._output_bytes == 0
+        )
+
+    @property
+    def requests_in(self) -> int:
+        return self._requests_in
+
+    @property
+    def requests_out(self) -> int:
+        return len(self._pending)
+
+    def _frame_deadline(self) -> float | None:
+        if self._frame_began_at is None or self._held:
+            return None
+        earned = self._reader.buffered_bytes / self._limits.frame_bytes_per_second_min
+        return self._frame_began_at + self._limits.frame_seconds + earned
+
+    def _end(self, reason: Reason, detail: str) -> Ended:
+        self.is_over = True
+        return Ended(reason, detail)
+
+    def _drop_stale_expiries(self) -> None:
+        """Responses come mostly in order, so the answered requests are mostly at the top."""
+        expiries, pending = self._expiries, self._pending
+        while expiries and pending.get(expiries[0][1]) != expiries[0][0]:
+            heappop(expiries)
+        if len(expiries) > len(pending) + STALE_EXPIRIES_MAX:
+            self._expiries = [(expiry, opaque) for opaque, expiry in pending.items()]
+            heapify(self._expiries)
+
+
+def _join_small(pieces: list[bytes]) -> list[bytes]:
+    """Runs of pieces joined into buffers of about JOIN_BYTES_MAX; large ones are left alone."""
+    joined: list[bytes] = []
+    run: list[bytes] = []
+    run_bytes = 0
+    for piece in pieces:
+        if run and run_bytes + len(piece) > JOIN_BYTES_MAX:
+            joined.append(b"".join(run))
+            run, run_bytes = [], 0
+        run.append(piece)
+        run_bytes += len(piece)
+    if run:
+        joined.append(b"".join(run))
+    return joined

@@ -1,0 +1,352 @@
+"""Channel: one TCP connection, the thin skin over a `Session` and, with TLS, a `Door`.
+
+Per read: bytes through the door, into the session, the requests of that read to the owner in one
+call, all output in one write. Reading stops while the peer has too much unanswered or does not
+take its answers; a peer that lets output pile up to the session's bound is cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol, cast, final
+
+from gantrymq.remoting.events import Ended, Event, Reason, Requests
+from gantrymq.remoting.failures import ConnectionLostError
+from gantrymq.remoting.session import Session
+from gantrymq.runtime.address import format_address
+from gantrymq.runtime.calls import Calls
+from gantrymq.runtime.sweep import Sweep
+from gantrymq.runtime.tls import HANDSHAKE_SECONDS, Door, DoorError
+from gantrymq.wire.command import Command
+
+# The transport asks us to pause above this much unsent output and to go on below a quarter.
+WRITE_BUFFER_BYTES: Final = 256 * 1024
+
+# Output of one turn is written at its end, or earlier when there is this much of it, so that a
+# peer that does not read is noticed in the middle of a large turn.
+EARLY_WRITE_BYTES: Final = 1024 * 1024
+
+# How long the last bytes may take to leave after we decided to close.
+FAREWELL_SECONDS: Final = 5.0
+
+
+class Owner(Protocol):
+    """Whom a channel belongs to. Called on the loop; must neither block nor raise."""
+
+    @property
+    def sweep(self) -> Sweep: ...
+
+    def monotonic(self) -> float: ...
+
+    def opened(self, channel: Channel, now: float) -> None: ...
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None: ...
+
+    def held(self, channel: Channel, more_bytes: int) -> None: ...
+
+    def closed(self, channel: Channel, ending: Ended, now: float) -> None: ...
+
+
+@final
+class Channel(asyncio.Protocol):
+    """A connection as handlers see it: who it is, answers, requests, the end."""
+
+    __slots__ = (
+        "_calls",
+        "_close_by",
+        "_door",
+        "_ending",
+        "_handshake_began_at",
+        "_held_bytes",
+        "_in_turn",
+        "_is_flush_due",
+        "_is_reading",
+        "_is_write_paused",
+        "_owner",
+        "_ready",
+        "_session",
+        "_transport",
+        "bytes_in",
+        "bytes_out",
+        "id",
+        "listener",
+        "peer",
+        "requests_seen",
+    )
+
+    def __init__(
+        self,
+        owner: Owner,
+        channel_id: int,
+        listener: str,
+        session: Session,
+        door: Door | None,
+        ready: asyncio.Future[None] | None = None,
+    ) -> None:
+        """`ready` is resolved when requests can be sent (at once, or after the TLS handshake),
+        or when they never will: see `is_closing`."""
+        self.id = channel_id
+        self.listener = listener
+        self.peer = "unknown"
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.requests_seen = 0
+        self._owner = owner
+        self._session = session
+        self._door = door
+        self._ready = ready
+        self._transport: asyncio.Transport | None = None
+        self._calls = Calls()
+        self._ending: Ended | None = None
+        self._handshake_began_at = owner.monotonic()
+        self._close_by = 0.0
+        self._held_bytes = 0
+        self._in_turn = False
+        self._is_flush_due = False
+        self._is_reading = True
+        self._is_write_paused = False
+
+    # ------------------------------------------------------------------ for handlers and owners
+
+    def respond(self, request: Command, response: Command) -> None:
+        """Answer; leaves with everything else of this turn. Does nothing once closed."""
+        self._session.respond(request, response)
+        self._output_added()
+
+    def release(self, request: Command) -> None:
+        """This request gets no answer."""
+        self._session.release(request)
+        self._output_added()
+
+    def notify(self, command: Command) -> None:
+        """A oneway request of ours; like all of them it may be lost with the connection."""
+        if not self._session.is_over:
+            self._session.notify(command)
+            self._output_added()
+
+    async def request(self, command: Command, timeout_s: float) -> Command:
+        """The peer's response to a request of ours; raises RequestError.
+
+        Cancelling gives the request up: its response will be ignored.
+        """
+        if self._session.is_over:
+            raise ConnectionLostError(f"the connection to {self.peer} is closed: {self.why_closed}")
+        now = self._owner.monotonic()
+        opaque = self._session.request(command, now, timeout_s)
+        self._owner.sweep.wake_by(now + timeout_s)
+        self._output_added()
+        try:
+            return await self._calls.begin(opaque)
+        finally:
+            if self._calls.give_up(opaque):
+                self._session.forget(opaque)
+
+    def close(self, reason: Reason = Reason.CLOSED_HERE, detail: str = "") -> None:
+        """Close after what is already written; at once when the peer does not read."""
+        if self._ending is not None or self._transport is None:
+            return
+        self._ending = Ended(reason, detail)
+        if not self._is_write_paused:
+            self._write_output()
+        if self._door is not None:
+            self._door.close()
+            self._write([self._door.take_output()])
+        now = self._owner.monotonic()
+        self._close_by = now + FAREWELL_SECONDS
+        self._deliver(self._session.closed(reason, now), now)
+        if self._is_write_paused:
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close now, whatever is left unsent."""
+        if self._transport is not None:
+            self._ending = self._ending or Ended(Reason.CLOSED_HERE, "")
+            self._transport.abort()
+
+    def drain(self) -> None:
+        """Finish what is in flight, then close."""
+        self._session.drain()
+        self._flush()
+
+    @property
+    def is_closing(self) -> bool:
+        return self._ending is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """What this connection holds in memory: an incomplete frame and unsent output."""
+        return self._held_bytes
+
+    @property
+    def why_closed(self) -> str:
+        """The reason and its detail, in words for people."""
+        if self._ending is None:
+            return "it is open"
+        return " ".join(filter(None, (self._ending.reason.value, self._ending.detail)))
+
+    @property
+    def unmatched_responses(self) -> int:
+        return self._session.unmatched_responses
+
+    # ------------------------------------------------------------------ time
+
+    def deadline(self) -> float | None:
+        if self._ending is not None:
+            return self._close_by
+        if self._door is not None and self._door.is_shaking_hands:
+            return self._handshake_began_at + HANDSHAKE_SECONDS
+        return self._session.deadline()
+
+    def expire(self, now: float) -> None:
+        if self._ending is not None:
+            self.abort()
+        elif self._door is not None and self._door.is_shaking_hands:
+            self.close(Reason.HANDSHAKE_SLOW, f"no TLS after {HANDSHAKE_SECONDS:g} s")
+        else:
+            self._deliver(self._session.expire(now), now)
+            self._flush()
+
+    # ------------------------------------------------------------------ called by the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no subclasses of asyncio's, whose interface they have.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self.peer = format_address(transport.get_extra_info("peername"))
+        self._owner.opened(self, self._owner.monotonic())
+        self._flush()
+        self._settle_ready()
+
+    def data_received(self, data: bytes) -> None:
+        now = self._owner.monotonic()
+        self.bytes_in += len(data)
+        self._in_turn = True
+        try:
+            if self._door is not None:
+                data = self._pass_door(self._door, data, now)
+            if data:
+                self._deliver(self._session.receive(data, now), now)
+            if self._door is not None and self._door.is_finished:
+                self.close(Reason.PEER_CLOSED)
+        finally:
+            self._in_turn = False
+        self._flush()
+
+    def eof_received(self) -> None:
+        """The peer said goodbye; returning nothing closes our side as well."""
+
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        now = self._owner.monotonic()
+        if self._ending is None:
+            cause = "" if exc is None else str(exc) or type(exc).__name__
+            self._ending = Ended(Reason.PEER_CLOSED if exc is None else Reason.LOST, cause)
+        self._transport = None
+        self._deliver(self._session.closed(self._ending.reason, now), now)
+        self._hold(0)
+        self._settle_ready()
+        self._owner.closed(self, self._ending, now)
+
+    # ------------------------------------------------------------------ inside
+
+    def _deliver(self, events: list[Event], now: float) -> None:
+        for event in events:
+            if isinstance(event, Requests):
+                self.requests_seen += len(event.commands)
+                self._owner.requests(self, event.commands, now)
+            elif isinstance(event, Ended):
+                self.close(event.reason, event.detail)
+            else:
+                self._calls.settle(event, self.peer, self.why_closed)
+
+    def _pass_door(self, door: Door, data: bytes, now: float) -> bytes:
+        if not door.is_shaking_hands:
+            self._handshake_began_at = now
+        try:
+            data = door.receive(data)
+        except DoorError as error:
+            self._write([door.take_output()])  # the TLS alert that says why
+            self.close(error.reason, error.detail)
+            return b""
+        if door.source is not None:
+            self.peer = door.source
+        if door.is_plain:
+            self._door = None
+        self._settle_ready()
+        return data
+
+    def _settle_ready(self) -> None:
+        ready = self._ready
+        if ready is None or ready.done():
+            return
+        if self._ending is not None or self._door is None or self._door.lets_output_pass:
+            ready.set_result(None)
+
+    def _output_added(self) -> None:
+        if self._in_turn:
+            if self._session.output_bytes >= EARLY_WRITE_BYTES:
+                self._flush()
+        elif not self._is_flush_due:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Write what can be written, then decide whether to read on."""
+        self._is_flush_due = False
+        transport = self._transport
+        if transport is None or self._ending is not None:
+            return
+        self._write_output()
+        unsent = transport.get_write_buffer_size() if self._is_write_paused else 0
+        self._hold(self._session.buffered_bytes + self._session.output_bytes + unsent)
+        if self.is_closing:
+            return  # we were the one that held the most
+        if self._session.is_overflowing:
+            self.close(Reason.SLOW_READER, f"{self._session.output_bytes} bytes wait for it")
+        elif self._session.is_drained and not unsent:
+            self.close(Reason.DRAINED)
+        else:
+            self._regulate_reading(transport)
+
+    def _write_output(self) -> None:
+        door = self._door
+        if door is None:
+            if not self._is_write_paused:
+                self._write(self._session.take_output())
+        elif door.lets_output_pass and not self._is_write_paused:
+            self._write(door.encrypt(self._session.take_output()))
+        else:
+            self._write([door.take_output()])
+
+    def _write(self, pieces: list[bytes]) -> None:
+        assert self._transport is not None
+        for piece in pieces:
+            if piece:
+                self.bytes_out += len(piece)
+                self._transport.write(piece)
+
+    def _regulate_reading(self, transport: asyncio.Transport) -> None:
+        session = self._session
+        if self._is_reading:
+            if self._is_write_paused or session.is_saturated:
+                self._is_reading = False
+                session.hold()
+                transport.pause_reading()
+        elif not self._is_write_paused and session.has_room:
+            self._is_reading = True
+            session.resume(self._owner.monotonic())
+            transport.resume_reading()
+
+    def _hold(self, held_bytes: int) -> None:
+        if held_bytes != self._held_bytes:
+            more_bytes = held_bytes - self._held_bytes
+            self._held_bytes = held_bytes
+            self._owner.held(self, more_bytes)

@@ -1,0 +1,55 @@
+"""The Clock port: the only place where time enters the product.
+
+`monotonic()` is float seconds for deadlines and ages; `wall_ms()` is the calendar as integer
+milliseconds, for what is shown, stored or sent. They are never mixed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final, Protocol, final
+
+
+class Clock(Protocol):
+    """Time, real or virtual."""
+
+    def monotonic(self) -> float: ...
+
+    def wall_ms(self) -> int: ...
+
+
+@final
+class SystemClock:
+    """The machine's clocks."""
+
+    __slots__ = ()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+@final
+class VirtualClock:
+    """Time that passes only when told; both clocks advance together."""
+
+    __slots__ = ("_monotonic", "_wall_ms_at_zero")
+
+    def __init__(self, *, wall_ms: int = 1_700_000_000_000) -> None:
+        self._monotonic = 0.0
+        self._wall_ms_at_zero = wall_ms
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def wall_ms(self) -> int:
+        return self._wall_ms_at_zero + int(self._monotonic * 1000)
+
+    def advance(self, seconds: float) -> None:
+        assert seconds >= 0, "time does not go backwards"
+        self._monotonic += seconds
+
+
+SYSTEM_CLOCK: Final = SystemClock()

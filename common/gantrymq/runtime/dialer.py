@@ -1,0 +1,241 @@
+"""The client side: connections made on demand, shared by all requests to an address.
+
+A `Dialer` owns the connections to any number of addresses. A request connects when it must, fails
+at once while its address is in back-off (the caller may know another one), and raises a
+`RequestError` that says whether the peer can have seen it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, final
+
+from gantrymq.remoting.backoff import Backoff, BackoffPolicy
+from gantrymq.remoting.events import Ended
+from gantrymq.remoting.failures import ConnectError, RequestTimeoutError
+from gantrymq.remoting.limits import SessionLimits
+from gantrymq.remoting.refusal import not_supported
+from gantrymq.remoting.session import Session
+from gantrymq.runtime.address import parse_address
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.sweep import Sweep
+from gantrymq.runtime.tls import Door
+from gantrymq.wire.codes import LanguageCode
+from gantrymq.wire.command import Command
+
+CONNECT_SECONDS: Final = 3.0  # Java's connectTimeout; includes the TLS handshake
+LISTENER: Final = "dialled"  # requests that servers send to their clients come in on this one
+
+
+class RequestHandler(Protocol):
+    """What serves the requests that servers send to clients."""
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None: ...
+
+
+@final
+class RefuseAll:
+    """For programs that serve nothing."""
+
+    __slots__ = ()
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        del now
+        for command in commands:
+            channel.respond(command, not_supported(command.code))
+
+
+@dataclass(frozen=True, slots=True)
+class DialerSettings:
+    """How a dialer's connections behave."""
+
+    connect_seconds: float = CONNECT_SECONDS
+    backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
+    session: SessionLimits = field(default_factory=SessionLimits)
+    language: int = LanguageCode.JAVA
+
+
+@final
+class Dialer:
+    """Owner of all connections of one program to others. `close` ends them and their tasks."""
+
+    def __init__(
+        self,
+        *,
+        settings: DialerSettings | None = None,
+        tls: ssl.SSLContext | None = None,
+        handler: RequestHandler | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.settings = settings if settings is not None else DialerSettings()
+        self.tls = tls
+        self.backoff = Backoff(self.settings.backoff)
+        self.chance = chance
+        self.monotonic = clock.monotonic
+        self.sweep = Sweep(self._channels, clock.monotonic)
+        self._handler = handler if handler is not None else RefuseAll()
+        self._connections: dict[str, Connection] = {}
+        self._open: dict[int, Channel] = {}
+        self._next_id = 0
+        self._is_closed = False
+
+    def connection(self, address: str) -> Connection:
+        """The one connection to "host:port"; made when first needed."""
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._connections[address] = Connection(self, address)
+        return connection
+
+    async def forget(self, address: str) -> None:
+        """Close the connection to an address that is needed no more."""
+        connection = self._connections.pop(address, None)
+        if connection is not None:
+            await connection.close()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        for address in tuple(self._connections):
+            await self.forget(address)
+        self.sweep.stop()
+
+    def make_channel(self, ready: asyncio.Future[None]) -> Channel:
+        self._next_id += 1
+        session = Session(self.settings.session, self.monotonic(), language=self.settings.language)
+        door = Door.of_client(self.tls) if self.tls is not None else None
+        return Channel(self, self._next_id, LISTENER, session, door, ready)
+
+    # ------------------------------------------------------------------ the owner of channels
+
+    def opened(self, channel: Channel, now: float) -> None:
+        del now
+        self._open[channel.id] = channel
+        if self._is_closed:
+            channel.abort()
+        self.sweep.start()
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        self._handler.requests(channel, commands, now)
+
+    def held(self, channel: Channel, more_bytes: int) -> None:
+        """Each connection's own bounds are enough: we chose whom to connect to."""
+
+    def closed(self, channel: Channel, ending: Ended, now: float) -> None:
+        del ending, now
+        self._open.pop(channel.id, None)
+
+    def _channels(self) -> Sequence[Channel]:
+        return tuple(self._open.values())
+
+
+@final
+class Connection:
+    """The way to one address, whether connected or not at the moment."""
+
+    __slots__ = ("_channel", "_connecting", "_dialer", "_last_failure", "_target", "address")
+
+    def __init__(self, dialer: Dialer, address: str) -> None:
+        self.address = address
+        self._target = parse_address(address)
+        self._dialer = dialer
+        self._channel: Channel | None = None
+        self._connecting: asyncio.Task[Channel | str] | None = None
+        self._last_failure = ""
+
+    async def request(self, command: Command, timeout_s: float) -> Command:
+        """The response; connecting counts against the timeout. Raises RequestError."""
+        gives_up_at = self._dialer.monotonic() + timeout_s
+        channel = await self._connected(timeout_s)
+        return await channel.request(command, max(0.0, gives_up_at - self._dialer.monotonic()))
+
+    async def notify(self, command: Command, timeout_s: float = CONNECT_SECONDS) -> None:
+        """Send a oneway request; raises ConnectError, and knows nothing of what became of it."""
+        (await self._connected(timeout_s)).notify(command)
+
+    @property
+    def is_connected(self) -> bool:
+        return self._channel is not None and not self._channel.is_closing
+
+    async def close(self) -> None:
+        """End the connection: requests in flight fail. It may be used again."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    async def _connected(self, timeout_s: float) -> Channel:
+        channel = self._channel
+        if channel is not None and not channel.is_closing:
+            return channel
+        connecting = self._connecting
+        if connecting is None:
+            self._must_not_be_backing_off()
+            connecting = self._connecting = asyncio.get_running_loop().create_task(
+                self._connect(), name=f"connect {self.address}"
+            )
+            connecting.add_done_callback(self._connecting_ended)
+        try:
+            # Shielded: others may wait for the same connection. The task ends by itself.
+            async with asyncio.timeout(timeout_s):
+                outcome = await asyncio.shield(connecting)
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"not connected to {self.address} in {timeout_s:g} s"
+            ) from None
+        except asyncio.CancelledError:
+            if connecting.cancelled():  # by close(); else it is our caller that was cancelled
+                raise ConnectError(f"the connection to {self.address} was closed") from None
+            raise
+        if isinstance(outcome, str):
+            raise ConnectError(outcome)
+        return outcome
+
+    def _must_not_be_backing_off(self) -> None:
+        wait_s = self._dialer.backoff.retry_at(self.address) - self._dialer.monotonic()
+        if wait_s > 0:
+            raise ConnectError(
+                f"{self.address} will be tried again in {wait_s:.1f} s; "
+                f"the last attempt failed: {self._last_failure}"
+            )
+
+    def _connecting_ended(self, task: asyncio.Task[Channel | str]) -> None:
+        if self._connecting is task:
+            self._connecting = None
+
+    async def _connect(self) -> Channel | str:
+        """An open channel or why not; no exception, since none or many may wait for this task."""
+        dialer = self._dialer
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        channel = dialer.make_channel(ready)
+        host, port = self._target
+        try:
+            async with asyncio.timeout(dialer.settings.connect_seconds):
+                await loop.create_connection(lambda: channel, host, port)
+                await ready
+        except TimeoutError:
+            channel.abort()
+            return self._failed(f"nothing for {dialer.settings.connect_seconds:g} s")
+        except OSError as error:
+            return self._failed(error.strerror or str(error))
+        except asyncio.CancelledError:
+            channel.abort()
+            raise
+        if channel.is_closing:
+            return self._failed(channel.why_closed)
+        dialer.backoff.succeeded(self.address)
+        self._channel = channel
+        return channel
+
+    def _failed(self, cause: str) -> str:
+        dialer = self._dialer
+        self._last_failure = cause
+        dialer.backoff.failed(self.address, dialer.monotonic(), dialer.chance())
+        return f"cannot connect to {self.address}: {cause}"

@@ -1,0 +1,79 @@
+"""Configuration files on disk: replaced whole or not at all.
+
+    write <name>.<n>.new, fsync it, rename it over <name>, fsync the directory
+
+A crash at any point leaves the old content or the new. Writes happen in one thread in the order
+they were asked for, so the content of the last call wins even when its caller is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailed:
+    """The file still has its old content; the cause names what the system refused."""
+
+    path: Path
+    cause: str
+
+
+@final
+class FileSaver:
+    """Owner of the one thread that saves files."""
+
+    __slots__ = ("_thread",)
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
+
+    async def save(self, path: Path, data: bytes) -> SaveFailed | None:
+        """Replace the content of `path`; None when it is on disk for good."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, save_now, path, data)
+
+    def close(self) -> None:
+        """Wait for what was asked for; blocks for as long as the disk takes."""
+        self._thread.shutdown(wait=True)
+
+
+def save_now(path: Path, data: bytes) -> SaveFailed | None:
+    """The same, on the calling thread: for start and stop, when nothing else waits."""
+    try:
+        _replace(path, data)
+    except OSError as error:
+        return SaveFailed(path, f"{error.strerror or error} ({error.filename or path})")
+    return None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    # A mounted ConfigMap and many an /etc are links; renaming over one would cut it.
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

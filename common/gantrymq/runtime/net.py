@@ -1,0 +1,235 @@
+"""The server: listeners, their channels, and the bounds on all of them together.
+
+Each listener has a name and each channel knows the one it came in on, because answers may depend
+on it (a broker shows different addresses inside and outside of a cluster).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol, final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.remoting.events import Ended, Reason
+from gantrymq.remoting.limits import SessionLimits
+from gantrymq.remoting.proxy import ProxyHeader
+from gantrymq.remoting.session import Session
+from gantrymq.runtime.certificates import ServerContexts, ServerTls, TlsMode
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.sweep import Sweep
+from gantrymq.runtime.tls import Door
+from gantrymq.wire.command import Command
+
+# Connections the kernel completes before we accept them: serverSocketBacklog.
+BACKLOG: Final = 1024
+
+NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """The bounds of one server, each against many connections that are each within theirs."""
+
+    connections_max: int = 10_000
+    """Beyond it new connections are closed at once. An idle one costs a few KiB here and as much
+    in the kernel; the process must be allowed that many files."""
+
+    held_bytes_max: int = 256 * 1024 * 1024
+    """Incomplete frames and unsent output of all connections. Beyond it the connection that holds
+    the most is closed: sixteen peers may be in the middle of a largest frame."""
+
+    session: SessionLimits = field(default_factory=SessionLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where a server listens; port 0 lets the system choose.
+
+    With `proxy_protocol`, a load balancer in front may say for whom it speaks; so may anybody else
+    who can connect.
+    """
+
+    name: str
+    host: str
+    port: int
+    proxy_protocol: bool = False
+
+
+@dataclass(slots=True)
+class ServerCounters:
+    """Plain numbers that the hot path adds to; metrics read them when scraped."""
+
+    accepted: Counter[str] = field(default_factory=Counter)  # by listener
+    closed: Counter[tuple[str, Reason]] = field(default_factory=Counter)
+    requests: int = 0
+    unmatched_responses: int = 0  # of channels that ended, like the bytes
+    bytes_in: int = 0
+    bytes_out: int = 0
+    held_bytes: int = 0
+
+
+class Handler(Protocol):
+    """What serves requests. Called on the loop; must neither block nor raise."""
+
+    def opened(self, channel: Channel, now: float) -> None: ...
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        """All requests of one read. Each is answered, released, or kept to be answered later."""
+
+    def closed(self, channel: Channel, reason: Reason, now: float) -> None: ...
+
+
+@final
+class Server:
+    """Owner of listeners and channels. `start`, then `stop`; not to be started again."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        limits: ServerLimits | None = None,
+        tls: ServerContexts | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        log: Log | None = None,
+    ) -> None:
+        self.counters = ServerCounters()
+        self.addresses: dict[str, tuple[str, int]] = {}  # where each listener really listens
+        self.monotonic = clock.monotonic
+        self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
+        self._handler = handler
+        self._limits = limits if limits is not None else ServerLimits()
+        self._tls = tls if tls is not None else ServerContexts(NO_TLS)
+        self._log = log if log is not None else Log("remoting")
+        self._quiet_log = QuietLog(self._log)
+        self._listening: list[asyncio.Server] = []
+        self._channels: dict[int, Channel] = {}
+        self._next_id = 0
+        self._emptied: asyncio.Event = asyncio.Event()
+        self._is_stopping = False
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self, listeners: Sequence[Listener]) -> None:
+        """Listen on all of them, or on none and raise ConfigurationError."""
+        loop = asyncio.get_running_loop()
+        for listener in listeners:
+            make = partial(self._make_channel, listener)
+            try:
+                listening = await loop.create_server(
+                    make, listener.host or None, listener.port, backlog=BACKLOG
+                )
+            except OSError as error:
+                self._stop_listening()
+                raise ConfigurationError(
+                    f"listener {listener.name}: cannot listen on {listener.host}:{listener.port}: "
+                    f"{error.strerror or error}"
+                ) from error
+            self._listening.append(listening)
+            self.addresses[listener.name] = listening.sockets[0].getsockname()[:2]
+        self.sweep.start()
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        return tuple(self._channels.values())
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._channels)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Accept nothing more, finish what is in flight, close; after the grace close anyway."""
+        self._is_stopping = True
+        self._stop_listening()
+        for channel in self.channels:
+            channel.drain()
+        try:
+            async with asyncio.timeout(grace_seconds):
+                await self._all_closed()
+        except TimeoutError:
+            self._log.warning(
+                "closing connections with requests in flight",
+                connections=len(self._channels),
+                waited=f"{grace_seconds:g}s",
+            )
+        finally:
+            # Also when stop itself is cancelled: an abort needs one more turn of the loop at most.
+            for channel in self.channels:
+                channel.abort()
+            self.sweep.stop()
+        await self._all_closed()
+
+    def _stop_listening(self) -> None:
+        for listening in self._listening:
+            listening.close()
+
+    async def _all_closed(self) -> None:
+        self._emptied.clear()
+        if self._channels:
+            await self._emptied.wait()
+
+    # ------------------------------------------------------------------ the owner of channels
+
+    def _make_channel(self, listener: Listener) -> Channel:
+        self._next_id += 1
+        session = Session(self._limits.session, self.monotonic())
+        door = Door.of_server(self._tls, ProxyHeader() if listener.proxy_protocol else None)
+        return Channel(self, self._next_id, listener.name, session, door)
+
+    def opened(self, channel: Channel, now: float) -> None:
+        self.counters.accepted[channel.listener] += 1
+        is_one_too_many = len(self._channels) >= self._limits.connections_max
+        self._channels[channel.id] = channel
+        if self._is_stopping:
+            channel.close(Reason.DRAINED)
+        elif is_one_too_many:
+            channel.close(Reason.TOO_MANY_CONNECTIONS, f"bound {self._limits.connections_max}")
+        else:
+            self._handler.opened(channel, now)
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        self.counters.requests += len(commands)
+        self._handler.requests(channel, commands, now)
+
+    def held(self, channel: Channel, more_bytes: int) -> None:
+        self.counters.held_bytes += more_bytes
+        if more_bytes > 0 and self.counters.held_bytes > self._limits.held_bytes_max:
+            greediest = max(
+                (held for held in self._channels.values() if not held.is_closing),
+                key=lambda held: held.held_bytes,
+                default=channel,
+            )
+            greediest.close(Reason.MEMORY_BUDGET, f"it holds {greediest.held_bytes} bytes")
+
+    def closed(self, channel: Channel, ending: Ended, now: float) -> None:
+        del self._channels[channel.id]
+        counters = self.counters
+        counters.closed[channel.listener, ending.reason] += 1
+        counters.bytes_in += channel.bytes_in
+        counters.bytes_out += channel.bytes_out
+        counters.unmatched_responses += channel.unmatched_responses
+        if ending.reason.is_fault:
+            self._quiet_log.warning(
+                ending.reason.value,
+                now,
+                "connection closed",
+                peer=channel.peer,
+                listener=channel.listener,
+                reason=ending.reason.value,
+                detail=ending.detail,
+            )
+        if ending.reason is not Reason.TOO_MANY_CONNECTIONS:
+            self._handler.closed(channel, ending.reason, now)
+        if not self._channels:
+            self._emptied.set()
+
+    def _expiring(self) -> Sequence[Channel]:
+        return self.channels
+
+    def _each_second(self, now: float) -> None:
+        self._quiet_log.settle(now)

@@ -1,0 +1,167 @@
+"""The process around a program: event loop, signals, background tasks, exit codes.
+
+    0  it ended, by itself or by SIGTERM or SIGINT
+    70 a bug: the program or one of its tasks raised something nobody expected
+    75 it did not stop in the time it had
+    78 a setting cannot be used; the text on standard error says which
+
+The first signal asks for a graceful stop, the second ends the process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from enum import IntEnum
+from typing import Final, final
+
+import uvloop
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.logs import Log
+
+STOP_SECONDS: Final = 25.0  # within the 30 s that Kubernetes waits before it kills
+TASK_SECONDS: Final = 2.0  # for a cancelled task to clean up
+
+Program = Callable[["Process"], Awaitable[None]]
+
+
+class ExitCode(IntEnum):
+    """As in sysexits.h, so that supervisors can tell a typo from a bug."""
+
+    OK = 0
+    BUG = 70
+    STUCK = 75
+    CONFIGURATION = 78
+
+
+@final
+class Process:
+    """What a program gets from its process: the wish to stop, and an owner for its tasks."""
+
+    __slots__ = ("_failure", "_log", "_stop", "_tasks")
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._stop = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the first failed task raised."""
+        return self._failure
+
+    async def stop_requested(self) -> None:
+        """Returns when the program should stop gracefully; the program returns then."""
+        await self._stop.wait()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def stop(self, cause: str) -> None:
+        if not self._stop.is_set():
+            self._log.info("stopping", cause=cause)
+            self._stop.set()
+
+    def own(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+        """Run `work` in the background until it ends or the process stops.
+
+        If it raises, the process stops: half a program is worse than one that is restarted.
+        """
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def cancel_tasks(self) -> None:
+        """Cancel what still runs; a task that does not heed that in its time is named."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            _, stuck = await asyncio.wait(self._tasks, timeout=TASK_SECONDS)
+            for task in stuck:
+                self._log.error("a task does not end", task=task.get_name())
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        failure = task.exception()
+        if failure is not None:
+            self._failure = self._failure or failure
+            self._log.error("a task failed", cause=failure, task=task.get_name())
+            self.stop(f"task {task.get_name()} failed")
+
+
+def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
+    """Run `program` on uvloop until it returns or is stopped; returns the exit code."""
+    log = Log("process")
+    _allow_many_files()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            return runner.run(_live(program, log, stop_seconds))
+        except ConfigurationError as error:
+            sys.stderr.write(f"gantry: {error}\n")
+            return ExitCode.CONFIGURATION
+
+
+async def _live(program: Program, log: Log, stop_seconds: float) -> int:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: _log_stray(log, context))
+    process = Process(log)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _signalled, process, number)
+    # What was imported lives as long as the process: the collector need not look at it again.
+    gc.freeze()
+    running = asyncio.ensure_future(program(process))
+    running.add_done_callback(lambda _: process.stop("the program ended"))
+    try:
+        await process.stop_requested()
+        done, _ = await asyncio.wait([running], timeout=stop_seconds)
+        if not done:
+            log.error("not stopped in time, giving up", after=f"{stop_seconds:g}s")
+            running.cancel()
+            await asyncio.wait([running], timeout=TASK_SECONDS)
+            return ExitCode.STUCK
+    finally:
+        await process.cancel_tasks()
+    return _exit_code(running, process, log)
+
+
+def _exit_code(running: asyncio.Future[None], process: Process, log: Log) -> int:
+    failure = running.exception()
+    if isinstance(failure, ConfigurationError):
+        raise failure
+    if failure is not None:
+        log.error("the program failed", cause=failure)
+    return ExitCode.BUG if failure is not None or process.failure is not None else ExitCode.OK
+
+
+def _signalled(process: Process, number: signal.Signals) -> None:
+    if process.is_stopping:
+        os._exit(128 + number)
+    process.stop(number.name)
+
+
+def _log_stray(log: Log, context: dict[str, object]) -> None:
+    """An exception in a callback of the loop: a bug, though not one that must end the process."""
+    cause = context.get("exception")
+    log.error(
+        "exception in the event loop",
+        cause=cause if isinstance(cause, BaseException) else None,
+        message=context.get("message"),
+    )
+
+
+def _allow_many_files() -> None:
+    """Each connection is a file; shells hand out 1024 of them though the system allows more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

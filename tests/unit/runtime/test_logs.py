@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.runtime.logs import (
+    FIELD_CHARACTERS_MAX,
+    KEYS_MAX,
+    Log,
+    QuietLog,
+    configure,
+    field,
+)
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    configure("INFO", stream)
+    yield stream
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_line_is_time_level_part_sentence_and_fields(stream: io.StringIO) -> None:
+    Log("remoting").info("connection closed", peer="10.0.0.7:5", detail="two words", count=3)
+
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO    remoting connection closed "
+        r'peer=10\.0\.0\.7:5 detail="two words" count=3\n',
+        stream.getvalue(),
+    )
+
+
+def test_levels_below_the_configured_one_are_left_out(stream: io.StringIO) -> None:
+    Log("x").debug("nothing to see")
+
+    assert stream.getvalue() == ""
+
+
+def test_an_error_brings_its_traceback(stream: io.StringIO) -> None:
+    Log("x").error("broke", cause=ValueError("why"), task="scan")
+
+    assert "broke task=scan\n" in stream.getvalue()
+    assert stream.getvalue().endswith("ValueError: why\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ("", '""'),
+        ("a b", '"a b"'),
+        ('say "x"', '"say \\"x\\""'),
+        ("a=b", '"a=b"'),
+        ("one\ntwo\x1b[31m", '"one\\ntwo\\x1b[31m"'),
+        ("back\\slash here", '"back\\\\slash here"'),
+        (7, "7"),
+    ],
+)
+def test_fields_are_bare_or_quoted(value: object, text: str) -> None:
+    assert field(value) == text
+
+
+@given(st.text())
+def test_no_value_can_forge_a_line(value: str) -> None:
+    text = field(value)
+
+    assert text.isprintable()
+    assert len(text) <= 12 * FIELD_CHARACTERS_MAX
+    if not text.startswith('"'):
+        assert " " not in text
+
+
+def test_a_key_may_write_its_lines_and_the_rest_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    quiet = QuietLog(Log("q"), lines_max=2, interval_s=10.0)
+    for _ in range(5):
+        quiet.warning("garbage", 0.0, "closed")
+    quiet.warning("idle", 0.0, "idle")
+    assert messages(caplog) == ["closed", "closed", "idle"]
+
+    quiet.warning("garbage", 10.0, "closed")
+
+    assert messages(caplog)[3:] == ["… and 3 more kind=garbage within=10s", "closed"]
+
+
+def test_counts_are_told_when_nothing_more_comes(caplog: pytest.LogCaptureFixture) -> None:
+    quiet = QuietLog(Log("q"), lines_max=1, interval_s=10.0)
+    for _ in range(3):
+        quiet.warning("garbage", 0.0, "closed")
+
+    quiet.settle(9.9)
+    quiet.settle(10.0)
+    quiet.settle(20.0)
+
+    assert messages(caplog) == ["closed", "… and 2 more kind=garbage within=10s"]
+
+
+def test_keys_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    quiet = QuietLog(Log("q"), lines_max=1)
+    for number in range(KEYS_MAX + 50):
+        quiet.warning(f"key {number}", 0.0, "line")
+
+    assert len(messages(caplog)) == KEYS_MAX + 1
+    assert len(quiet._allowances) == KEYS_MAX + 1

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.sweep import SWEEP_SECONDS, Sweep
+
+
+class Member:
+    def __init__(self, deadline: float | None) -> None:
+        self._deadline = deadline
+        self.expired = asyncio.Event()
+
+    def deadline(self) -> float | None:
+        return self._deadline
+
+    def expire(self, now: float) -> None:
+        self._deadline = None
+        self.expired.set()
+
+
+async def test_only_what_is_due_expires_and_the_next_look_is_at_the_earliest_deadline() -> None:
+    clock = VirtualClock()
+    due, soon, late, idle = Member(1.0), Member(1.5), Member(99.0), Member(None)
+    sweep = Sweep(lambda: [due, soon, late, idle], clock.monotonic)
+
+    assert sweep.sweep(1.0) == 1.5
+    assert [member.expired.is_set() for member in (due, soon, late, idle)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+
+
+async def test_an_announced_deadline_is_kept_though_the_sweep_was_due_later() -> None:
+    member = Member(time.monotonic() + 0.005)
+    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep.start()
+
+    sweep.wake_by(time.monotonic() + 0.005)
+
+    await member.expired.wait()
+    sweep.stop()
+
+
+async def test_each_sweep_ends_with_the_owner_s_own_duty_and_arms_the_next() -> None:
+    done = asyncio.Event()
+    sweep = Sweep(list, time.monotonic, lambda now: done.set())
+
+    sweep.wake_by(time.monotonic())
+    await done.wait()
+    await asyncio.sleep(0)
+
+    assert sweep._timer is not None
+    sweep.stop()
+
+
+async def test_a_stopped_sweep_stays_stopped() -> None:
+    member = Member(0.0)
+    sweep = Sweep(lambda: [member], time.monotonic)
+    sweep.start()
+
+    sweep.stop()
+    timer = sweep._timer
+    sweep.wake_by(0.0)
+
+    assert timer is not None
+    assert timer.cancelled()
+    assert sweep._timer is timer
