@@ -1,0 +1,1 @@
+"""Fakes that several test modules share."""

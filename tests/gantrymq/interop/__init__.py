@@ -1,0 +1,1 @@
+"""Real RocketMQ, started and driven from Python tests."""

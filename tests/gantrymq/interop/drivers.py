@@ -1,0 +1,154 @@
+"""The Java drivers: long-lived JVMs that hold a client or mqadmin and obey lines on stdin."""
+
+import json
+import os
+import select
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gantrymq.interop.child import Child
+from gantrymq.interop.servers import Server, addresses, fields, java_command
+from gantrymq.interop.toolchain import JarSet, release
+
+REPLY_SECONDS = 60.0
+
+
+class Driver:
+    """One JVM that answers each line with one or more; the last one says "done"."""
+
+    def __init__(self, jar_set: JarSet, version: str, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        java = release(jar_set, version)
+        command = [*java_command(java, folder), java.driver]
+        self.version = version
+        self._child = Child(f"Java {version} {java.driver}", command, folder, piped=True)
+        self._unread = b""
+
+    def order(self, order: object) -> None:
+        """Say what to do, and do not wait."""
+        self._child.input.write(json.dumps(order).encode() + b"\n")
+        self._child.input.flush()
+
+    def reply(self, seconds: float = REPLY_SECONDS) -> dict[str, object]:
+        """The next line it says."""
+        end = time.monotonic() + seconds
+        while b"\n" not in self._unread:
+            left = max(0.0, end - time.monotonic())
+            if not select.select([self._child.output], [], [], left)[0]:
+                raise TimeoutError(f"no reply in {seconds:g} s\n{self._child.report()}")
+            chunk = os.read(self._child.output.fileno(), 1 << 16)
+            if not chunk:
+                raise RuntimeError(f"the driver ended\n{self._child.report()}")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return fields(json.loads(line))
+
+    def outcome(self, seconds: float = REPLY_SECONDS) -> dict[str, object]:
+        """What it says last; an AssertionError with Java's stack trace when that is an error."""
+        end = time.monotonic() + seconds
+        while "done" not in (reply := self.reply(end - time.monotonic())):
+            pass
+        assert "error" not in reply, reply["error"]
+        return reply
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._child.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a consumer got: the numbers of the messages, and those that were not as sent."""
+
+    numbers: frozenset[int]
+    deliveries: int
+    damaged: tuple[str, ...]
+
+
+class JavaClient(Driver):
+    """A JVM with producers and push consumers of one release."""
+
+    def __init__(self, version: str, folder: Path) -> None:
+        super().__init__(JarSet.CLIENT, version, folder)
+
+    def start_producing(
+        self, topic: str, servers: Sequence[Server], count: int, *, per_second: int | None = None
+    ) -> None:
+        """Send messages 0 .. count-1 from four threads, no send tried twice."""
+        self.order(
+            {
+                "do": "produce",
+                "namesrv": addresses(servers),
+                "topic": topic,
+                "count": count,
+                "threads": 4,
+                "pauseNanos": 1_000_000_000 // per_second if per_second else 0,
+            }
+        )
+
+    def wait_for_sent(self, count: int) -> None:
+        """Wait until the producing that was started has come that far."""
+        while int(str(self.reply()["sent"])) < count:
+            pass
+
+    def produce(self, topic: str, servers: Sequence[Server], count: int) -> None:
+        """Send, wait, and insist that each send succeeded."""
+        self.start_producing(topic, servers, count)
+        self.finish_producing(count)
+
+    def finish_producing(self, count: int) -> None:
+        """Wait for the end of what was started, and insist that each send succeeded."""
+        reply = self.outcome()
+        assert reply["errors"] == []
+        assert reply["sent"] == count
+
+    def subscribe(self, topic: str, servers: Sequence[Server]) -> None:
+        """Start a push consumer in a group of its own, from the first message."""
+        self.order({"do": "subscribe", "topic": topic, "namesrv": addresses(servers)})
+        self.outcome()
+
+    def received(self, topic: str, count: int, seconds: float = REPLY_SECONDS) -> Received:
+        """Wait until that many different messages have come, or the time is over."""
+        order = {"do": "received", "topic": topic, "count": count, "millis": int(seconds * 1000)}
+        self.order(order)
+        reply = self.outcome(seconds + REPLY_SECONDS)
+        numbers, damaged = reply["numbers"], reply["damaged"]
+        assert isinstance(numbers, list)
+        assert isinstance(damaged, list)
+        return Received(frozenset(numbers), int(str(reply["deliveries"])), tuple(damaged))
+
+    def queues(self, topic: str, servers: Sequence[Server]) -> set[str]:
+        """The `broker:queue` names that a producer would choose from."""
+        self.order({"do": "queues", "topic": topic, "namesrv": addresses(servers)})
+        queues = self.outcome()["queues"]
+        assert isinstance(queues, list)
+        return set(queues)
+
+    def chosen_name_server(self, servers: Sequence[Server]) -> str:
+        """The address that the producer for these name servers talks to."""
+        self.order({"do": "chosen", "namesrv": addresses(servers)})
+        return str(self.outcome()["address"])
+
+
+class MqAdmin(Driver):
+    """The real mqadmin of one release."""
+
+    def __init__(self, version: str, folder: Path) -> None:
+        super().__init__(JarSet.SERVERS, version, folder)
+
+    def run(self, server: Server, command: str, *options: str) -> str:
+        """What the command prints, standard output before standard error."""
+        self.order([command, "-n", server.address, *options])
+        reply = self.outcome()
+        return f"{reply['out']}{reply['err']}"

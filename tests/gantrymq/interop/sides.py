@@ -1,0 +1,68 @@
+"""Two name servers side by side: Java's, which is right by definition, and the one judged.
+
+One Java broker is registered with both, so that they know the same.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gantrymq.interop.child import wait_until
+from gantrymq.interop.servers import (
+    JavaBroker,
+    NameServer,
+    NameServerKind,
+    gantry_name_server,
+    java_name_server,
+)
+
+REFERENCE_VERSION = "5.3.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The pair, and the broker both know."""
+
+    kind: NameServerKind
+    reference: NameServer
+    subject: NameServer
+    broker: JavaBroker
+
+    def each(self) -> tuple[NameServer, NameServer]:
+        """Java's first."""
+        return self.reference, self.subject
+
+    def wait_until_settled(self) -> None:
+        """Wait until neither knows a broker but the real one."""
+        wait_until(
+            lambda: all(set(side.brokers()) == {self.broker.broker_name} for side in self.each()),
+            f"only {self.broker.broker_name} is registered",
+            10,
+        )
+
+
+def name_server(kind: NameServerKind, folder: Path, **settings: str) -> NameServer:
+    """The kind under test."""
+    if kind is NameServerKind.JAVA:
+        return java_name_server(REFERENCE_VERSION, folder, settings)
+    return gantry_name_server(folder, settings)
+
+
+@contextmanager
+def side_by_side(kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Sides]:
+    """Both of them, and the broker, running."""
+    with (
+        java_name_server(REFERENCE_VERSION, folder("reference")) as reference,
+        name_server(kind, folder("subject")) as subject,
+        JavaBroker(REFERENCE_VERSION, folder("broker"), [reference, subject]) as broker,
+    ):
+        yield Sides(kind, reference, subject, broker)
+
+
+def without_place(text: str, server: NameServer) -> str:
+    """Text in which nothing tells the two apart: its address, port and folder are named."""
+    port = server.address.rpartition(":")[2]
+    text = text.replace(str(server.folder), "<folder>").replace(server.address, "<namesrv>")
+    return re.sub(rf"\b{port}\b", "<port>", text)

@@ -1,0 +1,130 @@
+"""The jars of real RocketMQ and the compiled drivers, kept between runs.
+
+Layout of the cache, each folder complete or absent (built beside its name, then renamed):
+
+    <cache>/interop/<servers|client>-<version>-<digest of pom>/*.jar
+    <cache>/interop/<servers|client>-<version>-<digest of pom and driver>-driver/*.class
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "interop" / "java"
+COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+FETCH_TIMEOUT_SECONDS = 600.0  # four sets are 190 MB from Maven Central on a fresh machine
+NEEDED = {"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
+
+
+class JarSet(Enum):
+    """What a set of jars is for: the pom that names it, and the driver compiled against it."""
+
+    SERVERS = ("servers", "AdminDriver")
+    CLIENT = ("client", "ClientDriver")
+
+    @property
+    def pom(self) -> Path:
+        return SOURCES / f"{self.value[0]}.xml"
+
+    @property
+    def driver(self) -> Path:
+        return SOURCES / f"{self.value[1]}.java"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A release ready to run."""
+
+    version: str
+    class_path: str
+    driver: str
+
+    @property
+    def major(self) -> int:
+        return int(self.version.split(".")[0])
+
+
+def missing_tools() -> str | None:
+    """What to tell a user whose machine lacks Java, or None."""
+    missing = sorted({package for tool, package in NEEDED.items() if shutil.which(tool) is None})
+    if not missing:
+        return None
+    return (
+        f"The interop tests run real RocketMQ and need {' and '.join(missing)}:\n"
+        "    apt-get install openjdk-17-jdk-headless maven\n"
+        "INTEROP=0 leaves these tests out."
+    )
+
+
+def release(jar_set: JarSet, version: str) -> Java:
+    """The class path of one release; fetched and compiled when this machine has not yet."""
+    stem = f"{jar_set.value[0]}-{version}"
+    jars_digest = _digest(jar_set.pom)
+    jars = _built_once(
+        f"{stem}-{jars_digest}", lambda folder: _fetch_jars(jar_set, version, folder)
+    )
+    driver_digest = _digest(jar_set.pom, jar_set.driver)
+    classes = _built_once(
+        f"{stem}-{driver_digest}-driver", lambda folder: _compile(jar_set, jars, folder)
+    )
+    return Java(version, f"{jars}/*:{classes}", jar_set.driver.stem)
+
+
+def cache_folder() -> Path:
+    """Where fetched and compiled things are kept."""
+    if chosen := os.environ.get("GANTRY_CACHE"):
+        return Path(chosen) / "interop"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "gantrymq" / "interop"
+
+
+def _built_once(name: str, build: Callable[[Path], None]) -> Path:
+    target = cache_folder() / name
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
+        folder = Path(scratch) / "built"
+        folder.mkdir()
+        build(folder)
+        try:
+            folder.rename(target)
+        except OSError:  # somebody else was first: theirs is as good
+            if not target.is_dir():
+                raise
+    return target
+
+
+def _fetch_jars(jar_set: JarSet, version: str, folder: Path) -> None:
+    _run(
+        *("mvn", "-q", "-B", "-f", str(jar_set.pom), f"-Drocketmq.version={version}"),
+        *("-DincludeScope=runtime", f"-DoutputDirectory={folder}", COPY_JARS),
+    )
+
+
+def _compile(jar_set: JarSet, jars: Path, folder: Path) -> None:
+    _run(
+        *("javac", "-nowarn", "-proc:none", "-encoding", "UTF-8"),
+        *("-cp", f"{jars}/*", "-d", str(folder), str(jar_set.driver)),
+    )
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+
+
+def _digest(*paths: Path) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

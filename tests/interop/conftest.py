@@ -1,0 +1,118 @@
+"""Fixtures of the interop tests: which name server is judged, and what runs beside it.
+
+INTEROP=0 leaves these tests out; INTEROP_NAMESRV=java runs them with Java's name server in the
+place of ours, which must be green too: a test that fails there is wrong about Java.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop import child
+from gantrymq.interop.drivers import JavaClient, MqAdmin
+from gantrymq.interop.servers import NameServerKind
+from gantrymq.interop.sides import Sides, side_by_side
+from gantrymq.interop.toolchain import missing_tools
+
+HERE = Path(__file__).parent
+LEFT_OUT = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("INTEROP") != "0":
+        return
+    ours = [item for item in items if HERE in item.path.parents]
+    config.hook.pytest_deselected(items=ours)
+    config.stash[LEFT_OUT] = len(ours)
+    items[:] = [item for item in items if item not in ours]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"INTEROP=0: {count} tests against real RocketMQ were left out", yellow=True
+        )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leaving everything out was asked for, and is no failure."""
+    if (
+        LEFT_OUT in session.config.stash
+        and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    ):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and HERE in item.path.parents:
+        for process in child.living:
+            report.sections.append((f"logs of {process.name}", process.report()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def namesrv_kind() -> NameServerKind:
+    """Which program plays the name server under test."""
+    return NameServerKind(os.environ.get("INTEROP_NAMESRV", NameServerKind.GANTRY.value))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A new folder for a process of that name; fails the test where Java is missing."""
+    if (missing := missing_tools()) is not None:
+        pytest.fail(missing, pytrace=False)
+    return tmp_path_factory.mktemp
+
+
+@pytest.fixture(scope="session")
+def sides(namesrv_kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Sides]:
+    """Java's name server and the one judged, with one broker at both."""
+    with side_by_side(namesrv_kind, folder) as pair:
+        yield pair
+
+
+@pytest.fixture(scope="session")
+def clients(folder: Callable[[str], Path]) -> Iterator[Callable[[str], JavaClient]]:
+    """Client JVMs by release, each started when first asked for."""
+    with ExitStack() as running:
+
+        @cache
+        def start(version: str) -> JavaClient:
+            return running.enter_context(JavaClient(version, folder(f"client-{version}")))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def admins(folder: Callable[[str], Path]) -> Iterator[Callable[[str], MqAdmin]]:
+    """mqadmin JVMs by release, each started when first asked for."""
+    with ExitStack() as running:
+
+        @cache
+        def start(version: str) -> MqAdmin:
+            return running.enter_context(MqAdmin(version, folder(f"mqadmin-{version}")))
+
+        yield start
+
+
+@pytest.fixture(params=["5.3.3", "4.9.8"])
+def client(request: pytest.FixtureRequest, clients: Callable[[str], JavaClient]) -> JavaClient:
+    """A real client of each release."""
+    return clients(request.param)
+
+
+@pytest.fixture(params=["5.3.3", "4.9.7"])
+def admin(request: pytest.FixtureRequest, admins: Callable[[str], MqAdmin]) -> MqAdmin:
+    """A real mqadmin of each release."""
+    return admins(request.param)
