@@ -1,0 +1,1 @@
+"""The name server: which broker serves which topic, held in memory, told to whoever asks."""

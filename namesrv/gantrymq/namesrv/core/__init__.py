@@ -1,0 +1,1 @@
+"""The name server's decisions, without sockets, files or clocks."""

@@ -1,0 +1,174 @@
+"""What brokers send: registrations, farewells, signs of life.
+
+Fields of our own, which Java name servers ignore:
+
+    gantryEpoch       the epoch of the reign the sender knows; its group's master moves (HA)
+    gantryListeners   name=host:port;name=host:port   addresses for clients of other listeners
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from gantrymq.namesrv.core.brokers import Member
+from gantrymq.namesrv.core.fields import flag, number, required_text, text
+from gantrymq.namesrv.core.kvconfig import ORDER_TOPIC_CONFIG
+from gantrymq.namesrv.core.messages import Outcome, Request
+from gantrymq.namesrv.core.notices import lowest_id_appeared, lowest_id_left
+from gantrymq.namesrv.core.registration import Refused, Registered, Registration
+from gantrymq.namesrv.core.responses import done, refused
+from gantrymq.namesrv.core.routes import named
+from gantrymq.namesrv.core.state import Handler, State
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.kv import kv_table_to_json
+from gantrymq.wire.bodies.shared import DataVersion
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import QueryDataVersionResponse, RegisterBrokerResponse
+
+EPOCH_FIELD: Final = "gantryEpoch"
+LISTENERS_FIELD: Final = "gantryListeners"
+
+# Java compares with the low 31 bits only.
+_CRC_MASK: Final = 0x7FFFFFFF
+
+
+def register_broker(state: State, request: Request, now: float) -> Outcome:
+    command = request.command
+    checksum = number(command, "bodyCrc32")
+    if checksum and checksum != zlib.crc32(command.body) & _CRC_MASK:
+        state.effects.warning(
+            f"receive registerBroker request,crc32 not match,from {request.channel.peer}"
+        )
+        state.counters.registrations_refused += 1
+        return refused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
+    settings = state.settings
+    registration = _registration(request, settings.broker_channel_expired_time / 1000)
+    outcome: Registered | Refused
+    if isinstance(registration, Refused):
+        outcome = registration
+    else:
+        delete = settings.delete_topic_with_broker_registration
+        outcome = state.registrar.register(registration, now, delete_topics=delete)
+    if isinstance(outcome, Refused):
+        state.counters.registrations_refused += 1
+        return refused(ResponseCode.SYSTEM_ERROR, f"register broker failed: {outcome.cause}")
+    if outcome.unchanged:
+        state.counters.registrations_unchanged += 1
+    else:
+        state.counters.registrations_applied += 1
+    if outcome.lowest_id_changed and settings.notify_min_broker_id_changed:
+        group = state.routes.groups[required_text(command, "brokerName")]
+        lowest_id_appeared(state.effects, group)
+    header = RegisterBrokerResponse(
+        ha_server_addr=outcome.master_ha_address, master_addr=outcome.master_address
+    )
+    return done(header, _order_topics(state))
+
+
+def _registration(request: Request, timeout_seconds: float) -> Registration | Refused:
+    command = request.command
+    timeout_ms = number(command, "heartbeatTimeoutMillis")
+    broker_id = number(command, "brokerId")
+    if broker_id is None or broker_id < 0:
+        return Refused("brokerId is missing or no number")
+    listeners = parse_listeners(text(command, LISTENERS_FIELD) or "")
+    if isinstance(listeners, Refused):
+        return listeners
+    return Registration(
+        cluster=text(command, "clusterName") or "",
+        address=text(command, "brokerAddr") or "",
+        broker_name=text(command, "brokerName") or "",
+        broker_id=broker_id,
+        ha_address=text(command, "haServerAddr") or "",
+        timeout_seconds=timeout_seconds if timeout_ms is None else timeout_ms / 1000,
+        enable_acting_master=flag(command, "enableActingMaster"),
+        zone_name=text(command, "__ZONE_NAME"),
+        listeners=listeners,
+        epoch=number(command, EPOCH_FIELD) or 0,
+        body=command.body,
+        compressed=flag(command, "compressed") or False,
+        version=command.version,
+        channel=request.channel,
+    )
+
+
+def parse_listeners(listing: str) -> dict[str, str] | Refused:
+    """`name=host:port;...`; anything else is refused, because clients would be sent nowhere."""
+    listeners: dict[str, str] = {}
+    for item in filter(None, listing.split(";")):
+        name, separator, address = item.partition("=")
+        if not (name and separator and ":" in address):
+            return Refused(f"{LISTENERS_FIELD}: {item[:100]!r} is not name=host:port")
+        listeners[name.strip()] = address.strip()
+    return listeners
+
+
+def _order_topics(state: State) -> bytes:
+    table = state.kv.value.get(ORDER_TOPIC_CONFIG)
+    if table is None or not state.settings.return_order_topic_config_to_broker:
+        return b""
+    return javajson.dumps_fastjson(kv_table_to_json(table))
+
+
+def unregister_broker(state: State, request: Request, now: float) -> Outcome:
+    """A broker stops cleanly. What it is not registered as stays as it is."""
+    command = request.command
+    address = text(command, "brokerAddr")
+    group = state.routes.groups.get(text(command, "brokerName") or "")
+    members = [] if group is None else list(group.members.values())
+    leaving = [member for member in members if member.address == address]
+    epoch = number(command, EPOCH_FIELD) or 0
+    for member in leaving:
+        if member.epoch > epoch:
+            state.effects.warning(
+                f"unregisterBroker ignored, {named(member)} is of epoch {member.epoch}, the"
+                f" request of {epoch}"
+            )
+            return done()
+    remove_members(state, leaving)
+    return done()
+
+
+def remove_members(state: State, leaving: list[Member]) -> None:
+    """The cascade, and the notices it causes."""
+    for lost in state.routes.remove(leaving):
+        if state.settings.notify_min_broker_id_changed:
+            lowest_id_left(state.effects, lost)
+
+
+def query_data_version(state: State, request: Request, now: float) -> Outcome:
+    """Must the broker register in full? Asking is a sign of life as well."""
+    member = _member(state, request.command)
+    if member is None:
+        return done(QueryDataVersionResponse(changed=True))
+    member.seen_at = now
+    body = request.command.body
+    asked = DataVersion.from_json(javajson.loads(body)) if body else None
+    return done(
+        QueryDataVersionResponse(changed=asked != member.data_version),
+        javajson.dumps_fastjson(member.data_version.to_json()),
+    )
+
+
+def heartbeat(state: State, request: Request, now: float) -> Outcome:
+    required_text(request.command, "clusterName")
+    required_text(request.command, "brokerAddr")
+    member = _member(state, request.command)
+    if member is not None:
+        member.seen_at = now
+    return done()
+
+
+def _member(state: State, command: Command) -> Member | None:
+    key = (text(command, "clusterName") or "", text(command, "brokerAddr") or "")
+    return state.routes.members.get(key)
+
+
+REQUESTS: Final[dict[int, Handler]] = {
+    RequestCode.REGISTER_BROKER: register_broker,
+    RequestCode.UNREGISTER_BROKER: unregister_broker,
+    RequestCode.QUERY_DATA_VERSION: query_data_version,
+    RequestCode.BROKER_HEARTBEAT: heartbeat,
+}

@@ -1,0 +1,88 @@
+"""The brokers that are alive: who they are, where they listen, when they last spoke.
+
+A `Member` is one broker process as it registered; a `Group` is a broker name with its members by
+broker id, 0 the master. Members with a `gantryEpoch` are of a replicated group whose master moves:
+see registration.py for the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from gantrymq.namesrv.core.messages import Channel
+from gantrymq.wire.bodies.shared import DataVersion
+
+MASTER_ID: Final = 0
+
+# (cluster, address): how brokers name themselves when they unregister or send a heartbeat.
+MemberKey = tuple[str, str]
+
+
+@final
+class Member:
+    """One registered broker. Changes only inside `Routes`."""
+
+    __slots__ = (
+        "address",
+        "broker_id",
+        "broker_name",
+        "channel",
+        "cluster",
+        "data_version",
+        "digest",
+        "epoch",
+        "filter_servers",
+        "ha_address",
+        "leaves_at",
+        "listeners",
+        "seen_at",
+        "timeout_seconds",
+    )
+
+    def __init__(self, key: MemberKey, broker_name: str, broker_id: int, now: float) -> None:
+        self.cluster, self.address = key
+        self.broker_name = broker_name
+        self.broker_id = broker_id
+        self.channel: Channel | None = None
+        self.seen_at = now
+        self.timeout_seconds = 0.0
+        self.ha_address = ""
+        self.data_version = DataVersion()
+        self.filter_servers: tuple[str, ...] = ()
+        self.listeners: Mapping[str, str] = {}
+        self.epoch = 0
+        self.leaves_at: float | None = None
+        """When a member whose channel closed goes, if it does not come back before."""
+        self.digest: tuple[bytes, bool] | None = None
+        """Of the last full registration's body, and whether it said where queues are: the same
+        body from a broker in the same position changes nothing."""
+
+    @property
+    def key(self) -> MemberKey:
+        return (self.cluster, self.address)
+
+    def address_for(self, listener: str) -> str:
+        """Where clients of this listener reach the broker."""
+        return self.listeners.get(listener, self.address)
+
+
+@final
+class Group:
+    """A broker name. `cluster` is the one its first member named."""
+
+    __slots__ = ("cluster", "enable_acting_master", "members", "name", "zone_name")
+
+    def __init__(self, name: str, cluster: str) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.enable_acting_master = False
+        self.zone_name: str | None = None
+        self.members: dict[int, Member] = {}
+
+    @property
+    def master(self) -> Member | None:
+        return self.members.get(MASTER_ID)
+
+    def lowest_id(self) -> int:
+        return min(self.members)

@@ -1,0 +1,65 @@
+"""Which brokers are dead: those silent too long, and those away whose grace is over.
+
+The tables are scanned every `scanNotActiveBrokerInterval`, first after FIRST_SCAN_SECONDS, as in
+Java: a broker goes at the first scan after its time-out. A closed connection takes its brokers at
+once, except a group's master that moves between members under one address (its registration
+carries an epoch): that one gets GRACE_SECONDS to come back, so that polling clients do not drop the
+group during a failover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gantrymq.namesrv.core.brokers import MASTER_ID, Member
+from gantrymq.namesrv.core.messages import Channel
+from gantrymq.namesrv.core.routes import Routes
+
+FIRST_SCAN_SECONDS: Final = 5.0
+GRACE_SECONDS: Final = 15.0
+
+
+class Liveness:
+    """The clockwork; it finds who leaves and leaves the removing to its owner."""
+
+    def __init__(self, routes: Routes, now: float) -> None:
+        self._routes = routes
+        self._next_scan = now + FIRST_SCAN_SECONDS
+        self._away: set[Member] = set()
+
+    def deadline(self) -> float:
+        """When `due` must be called next."""
+        return min([self._next_scan, *(m.leaves_at for m in self._away if m.leaves_at is not None)])
+
+    def due(self, now: float, interval_seconds: float) -> tuple[list[Member], list[Member]]:
+        """(Members silent for too long, members that did not come back) as of now."""
+        self._away = {member for member in self._away if self._is_away(member)}
+        gone = [m for m in self._away if m.leaves_at is not None and m.leaves_at <= now]
+        self._away.difference_update(gone)
+        if now < self._next_scan:
+            return [], gone
+        self._next_scan = now + interval_seconds
+        silent = [
+            member
+            for member in self._routes.members.values()
+            if member.seen_at + member.timeout_seconds < now and member not in gone
+        ]
+        return silent, gone
+
+    def closed(self, channel: Channel, now: float) -> list[Member]:
+        """The members that leave with this connection now; the others begin their grace."""
+        members: Iterable[Member] = self._routes.members_of.get(channel, ())
+        leaving: list[Member] = []
+        for member in list(members):
+            if member.broker_id == MASTER_ID and member.epoch > 0:
+                self._routes.attach(member, None)
+                member.leaves_at = now + GRACE_SECONDS
+                self._away.add(member)
+            else:
+                leaving.append(member)
+        return leaving
+
+    def _is_away(self, member: Member) -> bool:
+        """Whether it is still the registered one and has not come back."""
+        return member.leaves_at is not None and self._routes.members.get(member.key) is member

@@ -1,0 +1,155 @@
+"""What goes into the name server's core and what comes out: requests, outcomes, effects.
+
+A request's outcome is a `Reply`, or `Parked` when a file must be safe first, or `Silent` when the
+sender wants no answer. Everything else that has to happen is an effect: a value that the assembly
+carries out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol, final
+
+from gantrymq.wire.command import Command
+
+# Lines quote what peers sent: a whole KV value must not fill the log.
+LINE_CHARACTERS_MAX: Final = 2000
+
+# The listener of a name server that has only one; brokers' normal addresses are for it.
+LISTENER_DEFAULT: Final = "internal"
+
+
+class Channel(Protocol):
+    """One connection. Compared by identity: two from one address are two channels."""
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener it came in on."""
+
+    @property
+    def peer(self) -> str:
+        """`ip:port` of the other end, for log lines."""
+
+
+@final
+class Request:
+    """A command and who sent it. Hot, hence slotted and not frozen."""
+
+    __slots__ = ("channel", "command")
+
+    def __init__(self, command: Command, channel: Channel) -> None:
+        self.command: Command = command
+        self.channel: Channel = channel
+
+
+@final
+class Reply:
+    """The answer, without opaque and flag: the session puts those in."""
+
+    __slots__ = ("command",)
+
+    def __init__(self, command: Command) -> None:
+        self.command: Command = command
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The answer comes from `NameServer.written` once a file is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A oneway request: it was carried out and must not be answered."""
+
+
+Outcome = Reply | Parked | Silent
+
+
+class Level(Enum):
+    """How loud a line is."""
+
+    INFO = "info"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line for the log. Its texts are Java's where Java has one: people search for them."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseChannel:
+    """Close a connection, for the reason given."""
+
+    channel: Channel
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Send a oneway command to a broker's own port, over a connection of ours."""
+
+    address: str
+    command: Command
+
+
+class File(Enum):
+    """The files a name server keeps, by the settings that name them."""
+
+    KV = "kvConfigPath"
+    SETTINGS = "configStorePath"
+
+
+@dataclass(frozen=True, slots=True)
+class SaveKv:
+    """Replace the file of KV configuration, then call `NameServer.written(File.KV, ...)`."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSettings:
+    """Put these keys into the settings file, leaving its other lines alone, then call
+    `NameServer.written(File.SETTINGS, ...)`."""
+
+    changes: Mapping[str, str]
+
+
+Effect = LogLine | CloseChannel | Notify | SaveKv | SaveSettings
+
+
+@final
+class Effects:
+    """Effects in the order they arose, until the assembly takes them."""
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending: list[Effect] = []
+
+    def add(self, effect: Effect) -> None:
+        self._pending.append(effect)
+
+    def info(self, text: str) -> None:
+        self._pending.append(LogLine(Level.INFO, _one_line(text)))
+
+    def warning(self, text: str) -> None:
+        self._pending.append(LogLine(Level.WARNING, _one_line(text)))
+
+    def take(self) -> list[Effect]:
+        pending, self._pending = self._pending, []
+        return pending
+
+
+def _one_line(text: str) -> str:
+    """Names and values of peers stand in lines; none may end a line and forge the next."""
+    if len(text) > LINE_CHARACTERS_MAX:
+        text = text[: LINE_CHARACTERS_MAX - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

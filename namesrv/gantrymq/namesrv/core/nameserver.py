@@ -1,0 +1,156 @@
+"""The name server as one value: requests, closed connections, finished writes and time go in,
+outcomes and effects come out.
+
+    handle(request, now) -> Reply | Parked | Silent      closed(channel, now)
+    written(file, failure, now) -> replies               deadline(), expire(now)
+    take_effects() -> log lines, writes, channels to close, notices to send
+
+After each of them the owner calls `take_effects` and carries them out.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.namesrv.core import kvconfig
+from gantrymq.namesrv.core.broker_requests import remove_members
+from gantrymq.namesrv.core.config_requests import settings_changed
+from gantrymq.namesrv.core.kvconfig import Namespaces
+from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.namesrv.core.messages import (
+    Channel,
+    CloseChannel,
+    Effect,
+    File,
+    Outcome,
+    Reply,
+    Request,
+    SaveKv,
+    SaveSettings,
+    Silent,
+)
+from gantrymq.namesrv.core.requests import REQUESTS
+from gantrymq.namesrv.core.responses import done, refused
+from gantrymq.namesrv.core.routes import named
+from gantrymq.namesrv.core.state import Configuration, Counters, State
+from gantrymq.remoting.refusal import failed, not_supported
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.kv import kv_config_to_json
+from gantrymq.wire.codes import ResponseCode
+
+_SILENT: Final = Silent()
+
+# KV configuration is logged after a minute, then every ten, as Java does.
+KV_LOG_FIRST_SECONDS: Final = 60.0
+KV_LOG_SECONDS: Final = 600.0
+
+UNKNOWN_CODE: Final = -1
+
+
+@final
+class NameServer:
+    """The core. It owns the state; the assembly owns sockets, files and the clock."""
+
+    __slots__ = ("_kv_logged_at", "state")
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        namespaces: Namespaces,
+        now: float,
+        limits: NameServerLimits | None = None,
+    ) -> None:
+        self.state = State(configuration, namespaces, limits or NameServerLimits(), now)
+        self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
+
+    @property
+    def counters(self) -> Counters:
+        return self.state.counters
+
+    def handle(self, request: Request, now: float) -> Outcome:
+        """Carry out one request."""
+        command = request.command
+        code = command.code
+        handler = REQUESTS.get(code)
+        outcome: Outcome
+        if handler is None:
+            code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
+        else:
+            try:
+                outcome = handler(self.state, request, now)
+            except RemoteError as error:
+                outcome = Reply(failed(str(error)))
+        if isinstance(outcome, Reply):
+            self._count(code, outcome)
+        return _SILENT if command.is_oneway else outcome
+
+    def closed(self, channel: Channel, now: float) -> None:
+        """A connection ended, and with it the brokers that registered over it."""
+        leaving = self.state.liveness.closed(channel, now)
+        for member in leaving:
+            self.state.effects.info(
+                "the broker's channel destroyed, submit the unregister request at once, broker"
+                f" info: {named(member)}, submit result: true"
+            )
+        remove_members(self.state, leaving)
+
+    def deadline(self) -> float:
+        """When `expire` must be called next."""
+        return min(self.state.liveness.deadline(), self._kv_logged_at + KV_LOG_SECONDS)
+
+    def expire(self, now: float) -> None:
+        """Do what is due."""
+        state = self.state
+        interval = state.settings.scan_not_active_broker_interval / 1000
+        silent, gone = state.liveness.due(now, interval)
+        for member in silent:
+            limit_ms = round(member.timeout_seconds * 1000)
+            state.effects.warning(f"The broker channel expired, {named(member)} {limit_ms}ms")
+            if member.channel is not None:
+                state.effects.add(CloseChannel(member.channel, "broker expired"))
+        for member in gone:
+            state.effects.warning(f"the master did not come back in time, {named(member)}")
+        state.counters.expired_brokers += len(silent)
+        remove_members(state, [*silent, *gone])
+        if now >= self._kv_logged_at + KV_LOG_SECONDS:
+            self._kv_logged_at = now
+            for line in kvconfig.lines(state.kv.value):
+                state.effects.info(line)
+
+    def written(self, file: File, failure: str | None) -> list[tuple[Request, Reply]]:
+        """A write ended: who gets which answer now. `failure` says why the file is as before."""
+        state = self.state
+        before = state.settings
+        kept = state.kv if file is File.KV else state.configuration
+        requests = kept.written(failed=failure is not None)
+        if failure is None:
+            if file is File.SETTINGS:
+                settings_changed(state, before)
+        else:
+            state.effects.warning(f"{file.value} could not be written, {failure}")
+        answers: list[tuple[Request, Reply]] = []
+        for request in requests:
+            reply = done()
+            if failure is not None:
+                remark = f"not changed: {file.value} could not be written: {failure}"
+                reply = refused(ResponseCode.SYSTEM_ERROR, remark)
+            self._count(request.command.code, reply)
+            if not request.command.is_oneway:
+                answers.append((request, reply))
+        return answers
+
+    def take_effects(self) -> list[Effect]:
+        """What has to be done now, in order."""
+        state = self.state
+        namespaces = state.kv.next_write()
+        if namespaces is not None:
+            content = javajson.dumps_fastjson(kv_config_to_json(namespaces))
+            state.effects.add(SaveKv(content))
+        configuration = state.configuration.next_write()
+        if configuration is not None:
+            state.effects.add(SaveSettings(configuration.changes))
+        return state.effects.take()
+
+    def _count(self, code: int, reply: Reply) -> None:
+        self.state.counters.requests[code, reply.command.code] += 1

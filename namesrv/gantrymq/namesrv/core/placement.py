@@ -1,0 +1,144 @@
+"""Where topics' queues are: broker name -> QueueData, as values that topics share.
+
+Most topics of a cluster lie on the same brokers with the same queue numbers. A `Placement` is one
+such arrangement; topics only point to it. So ten thousand topics on fifty brokers cost ten thousand
+pointers, and one encoded route answers for all topics of a placement (it does not name the topic).
+
+Invariants: a placement is never empty and never changes; equal placements are one object.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import final
+from weakref import WeakValueDictionary
+
+from gantrymq.wire.bodies.route import QueueData
+
+
+@final
+class Placement:
+    """One arrangement of queues, by broker name in alphabetical order."""
+
+    __slots__ = ("__weakref__", "queues")
+
+    def __init__(self, queues: tuple[QueueData, ...]) -> None:
+        assert queues, "a topic without queues is no topic"
+        self.queues = queues
+
+    def on(self, broker_name: str) -> QueueData | None:
+        """The queues on one broker name."""
+        at = bisect_left(self.queues, broker_name, key=_broker_name)
+        if at < len(self.queues) and self.queues[at].broker_name == broker_name:
+            return self.queues[at]
+        return None
+
+    def __contains__(self, broker_name: str) -> bool:
+        return self.on(broker_name) is not None
+
+    def queues_with(self, queue: QueueData) -> tuple[QueueData, ...]:
+        """The queues after these are put on their broker."""
+        at = bisect_left(self.queues, queue.broker_name, key=_broker_name)
+        after = at + 1 if queue.broker_name in self else at
+        return (*self.queues[:at], queue, *self.queues[after:])
+
+
+@final
+class TopicTable:
+    """topic -> placement."""
+
+    __slots__ = ("_placements", "_shared")
+
+    def __init__(self) -> None:
+        self._placements: dict[str, Placement] = {}
+        self._shared: WeakValueDictionary[tuple[QueueData, ...], Placement] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._placements)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._placements)
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._placements
+
+    def get(self, topic: str) -> Placement | None:
+        return self._placements.get(topic)
+
+    def placements(self) -> set[Placement]:
+        """The distinct arrangements."""
+        return set(self._placements.values())
+
+    def topics_where(self, holds: Callable[[Placement], bool]) -> list[str]:
+        """Topics whose placement is so; asked once a placement, not once a topic."""
+        chosen = {placement for placement in self.placements() if holds(placement)}
+        return [topic for topic, placement in self._placements.items() if placement in chosen]
+
+    def place(self, items: Iterable[tuple[str, QueueData]]) -> None:
+        """Put each topic's queues where the item says, replacing those on the same broker."""
+        moves: dict[tuple[Placement | None, QueueData], Placement] = {}
+        for topic, queue in items:
+            before = self._placements.get(topic)
+            after = moves.get((before, queue))
+            if after is None:
+                after = moves[before, queue] = self._with(before, queue)
+            self._placements[topic] = after
+
+    def remove(self, topic: str) -> Placement | None:
+        return self._placements.pop(topic, None)
+
+    def remove_brokers(self, topics: Iterable[str], broker_names: frozenset[str]) -> list[str]:
+        """Take the brokers out of the topics' placements; topics left without queues end.
+
+        Those that ended are returned.
+        """
+
+        def stays(queue: QueueData) -> QueueData | None:
+            return None if queue.broker_name in broker_names else queue
+
+        return self._change(topics, stays)
+
+    def replace(self, broker_name: str, change: Callable[[QueueData], QueueData]) -> int:
+        """Change the queues of one broker in every topic; how many topics that concerned."""
+        topics = self.topics_where(lambda placement: broker_name in placement)
+        self._change(
+            topics, lambda queue: change(queue) if queue.broker_name == broker_name else queue
+        )
+        return len(topics)
+
+    def _change(
+        self, topics: Iterable[str], change: Callable[[QueueData], QueueData | None]
+    ) -> list[str]:
+        moves: dict[Placement, Placement | None] = {}
+        ended: list[str] = []
+        for topic in topics:
+            before = self._placements[topic]
+            if before not in moves:
+                changed = (change(queue) for queue in before.queues)
+                moves[before] = self._of(tuple(queue for queue in changed if queue is not None))
+            after = moves[before]
+            if after is None:
+                del self._placements[topic]
+                ended.append(topic)
+            else:
+                self._placements[topic] = after
+        return ended
+
+    def _with(self, placement: Placement | None, queue: QueueData) -> Placement:
+        queues = (queue,) if placement is None else placement.queues_with(queue)
+        after = self._of(queues)
+        assert after is not None
+        return after
+
+    def _of(self, queues: tuple[QueueData, ...]) -> Placement | None:
+        if not queues:
+            return None
+        placement = self._shared.get(queues)
+        if placement is None:
+            placement = self._shared[queues] = Placement(queues)
+        return placement
+
+
+def _broker_name(queue: QueueData) -> str:
+    return queue.broker_name

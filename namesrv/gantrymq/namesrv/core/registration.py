@@ -1,0 +1,386 @@
+"""What a registration changes.
+
+The rules are Java's (5.3), in its order:
+
+1. An address is registered once: an entry of it under another id goes.
+2. An id that is held by another address with a larger stateVersion stays with that one; the
+   registration is answered with success and ignored.
+3. A registration of exactly one topic is an increment; a broker not yet known must first register
+   in full.
+4. The queues are the master's to say; without one, those of the lowest slave that speaks 5.x. They
+   change when the DataVersion changed, at an id's first registration, and where a topic's queues on
+   this broker are unknown. A slave that acts as master never gets the write permission.
+5. A list of filter servers replaces the known one, an empty one removes it, none leaves it.
+6. A slave is told its master's address and HA address.
+
+And ours, for replicated groups, whose registrations carry the epoch of the master's reign
+(`gantryEpoch`): whoever holds id 0, or an address, with a higher epoch is not replaced by a lower
+one (no epoch is the lowest), whatever stateVersion says.
+
+The same full body as last time, by digest, changes no queues and is not even decoded: that is what
+brokers send every 30 s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.namesrv.core.brokers import MASTER_ID, Group, Member, MemberKey
+from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.namesrv.core.messages import Channel, Effects
+from gantrymq.namesrv.core.placement import Placement
+from gantrymq.namesrv.core.routes import Routes, named, some, without_write_permission
+from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.route import QueueData
+from gantrymq.wire.bodies.shared import TopicConfig
+
+# New or changed topics of one registration that get a log line each; the rest are counted.
+TOPIC_LINES_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A REGISTER_BROKER request, its header understood, its body not yet."""
+
+    cluster: str
+    address: str
+    broker_name: str
+    broker_id: int
+    ha_address: str
+    timeout_seconds: float
+    enable_acting_master: bool | None
+    zone_name: str | None
+    listeners: Mapping[str, str]
+    epoch: int
+    body: bytes
+    compressed: bool
+    version: int
+    channel: Channel
+
+    @property
+    def key(self) -> MemberKey:
+        return (self.cluster, self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """Accepted, or ignored by rule 2. A slave learns of its master; None is nothing to tell."""
+
+    master_address: str | None = None
+    master_ha_address: str | None = None
+    unchanged: bool = False
+    lowest_id_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Not accepted, and why."""
+
+    cause: str
+
+
+class Registrar:
+    """Applies registrations to the tables."""
+
+    def __init__(self, routes: Routes, effects: Effects, limits: NameServerLimits) -> None:
+        self._routes = routes
+        self._effects = effects
+        self._limits = limits
+
+    def register(
+        self, registration: Registration, now: float, *, delete_topics: bool = False
+    ) -> Registered | Refused:
+        """`delete_topics`: topics that a full body no longer lists are taken off the broker."""
+        cause = self._beyond_bounds(registration) or self._overruled(registration)
+        if cause is not None:
+            return Refused(cause)
+        group = self._routes.groups.get(registration.broker_name)
+        known = _known_member(self._routes, registration)
+        digest = hashlib.blake2b(registration.body, digest_size=16).digest()
+        if (
+            group is not None
+            and known is not None
+            and known.digest == (digest, _says_where_queues_are(group, registration))
+        ):
+            return self._refresh(known, group, registration, now)
+        try:
+            body = RegisterBrokerBody.decode(
+                registration.body, registration.version, compressed=registration.compressed
+            )
+        except RemoteError as error:
+            return Refused(f"Failed to decode RegisterBrokerBody, {error}")
+        if self._has_older_state(group, registration, body):
+            return Registered()
+        cause = self._too_many_topics(body) or _increment_refusal(group, registration, body)
+        if cause is not None:
+            self._effects.warning(
+                f"Can't register topicConfigWrapper={some(list(body.topics))} because"
+                f" broker[{registration.broker_id}]={registration.address}: {cause}"
+            )
+            return Refused(cause)
+        return self._apply(registration, body, digest, now, delete_topics=delete_topics)
+
+    def _beyond_bounds(self, registration: Registration) -> str | None:
+        limits = self._limits
+        names = (registration.cluster, registration.broker_name, registration.address)
+        if not all(names):
+            return "clusterName, brokerName and brokerAddr must be given"
+        texts = (*names, registration.ha_address, registration.zone_name or "")
+        listeners = (*registration.listeners, *registration.listeners.values())
+        if any(len(text) > limits.name_characters_max for text in (*texts, *listeners)):
+            return f"a name or address is longer than {limits.name_characters_max} characters"
+        if len(registration.listeners) > limits.listeners_max:
+            return f"{len(registration.listeners)} listeners; at most {limits.listeners_max}"
+        is_known = registration.key in self._routes.members
+        if not is_known and len(self._routes.members) >= limits.brokers_max:
+            return f"this name server already knows {limits.brokers_max} brokers, its limit"
+        return None
+
+    def _too_many_topics(self, body: RegisterBrokerBody) -> str | None:
+        table, limits = self._routes.topics, self._limits
+        if any(len(topic) > limits.name_characters_max for topic in body.topics):
+            return f"a topic's name is longer than {limits.name_characters_max} characters"
+        servers = body.filter_servers or ()
+        if len(servers) > limits.filter_servers_max:
+            return f"{len(servers)} filter servers; at most {limits.filter_servers_max}"
+        new = sum(1 for topic in body.topics if topic not in table)
+        if len(table) + new > limits.topics_max:
+            return f"{new} more topics would exceed the {limits.topics_max} of this name server"
+        return None
+
+    def _overruled(self, registration: Registration) -> str | None:
+        """Why a higher epoch forbids this registration."""
+        rivals = [self._routes.members.get(registration.key)]
+        group = self._routes.groups.get(registration.broker_name)
+        if registration.broker_id == MASTER_ID and group is not None:
+            rivals.append(group.master)
+        for rival in rivals:
+            if rival is not None and rival.epoch > registration.epoch:
+                return (
+                    f"{rival.address} holds broker id {rival.broker_id} of"
+                    f" {rival.broker_name} with epoch {rival.epoch}; {registration.address} came"
+                    f" with epoch {registration.epoch}, which is over"
+                )
+        return None
+
+    def _has_older_state(
+        self, group: Group | None, registration: Registration, body: RegisterBrokerBody
+    ) -> bool:
+        """Rule 2."""
+        holder = group.members.get(registration.broker_id) if group is not None else None
+        if holder is None or holder.address == registration.address:
+            return False
+        old, new = holder.data_version.state_version, body.data_version.state_version
+        if old <= new or registration.epoch > holder.epoch:
+            return False
+        self._effects.warning(
+            "Registering Broker conflicts with the existed one, just ignore.:"
+            f" Cluster:{registration.cluster}, BrokerName:{registration.broker_name},"
+            f" BrokerId:{registration.broker_id}, Old BrokerAddr:{holder.address}, Old"
+            f" Version:{old}, New BrokerAddr:{registration.address}, New Version:{new}."
+        )
+        rejected = self._routes.members.get(registration.key)
+        if rejected is not None:
+            self._routes.remove([rejected])
+        return True
+
+    def _apply(
+        self,
+        registration: Registration,
+        body: RegisterBrokerBody,
+        digest: bytes,
+        now: float,
+        *,
+        delete_topics: bool,
+    ) -> Registered:
+        routes = self._routes
+        before = routes.members.get(registration.key)
+        if before is not None and before.broker_name != registration.broker_name:
+            routes.remove([before])
+            before = None
+        group = routes.group_for(registration.broker_name, registration.cluster)
+        lowest_before = min(group.members, default=MASTER_ID)
+        is_first = registration.broker_id not in group.members
+        # Java compares with what it knows of the address, whatever id that had.
+        is_changed = before is None or before.data_version != body.data_version
+        member = self._member(before, registration, now)
+        routes.install(member, group)
+        member.data_version = body.data_version
+        says = _says_where_queues_are(group, registration)
+        member.digest = (digest, says) if len(body.topics) != 1 else None
+        self._update(member, group, registration, now)
+        if before is None:
+            self._effects.info(
+                f"new broker registered, {named(member)} HAService: {registration.ha_address}"
+            )
+        if body.filter_servers is not None and body.filter_servers != member.filter_servers:
+            member.filter_servers = body.filter_servers
+            routes.version += 1
+        if says:
+            self._place_topics(group, registration, body, everything=is_first or is_changed)
+            if delete_topics:
+                self._delete_unlisted(group.name, body)
+        return _answer(
+            group, registration, lowest_id_changed=registration.broker_id < lowest_before
+        )
+
+    def _refresh(
+        self, member: Member, group: Group, registration: Registration, now: float
+    ) -> Registered:
+        self._routes.clusters.setdefault(registration.cluster, set()).add(group.name)
+        self._update(member, group, registration, now)
+        return _answer(group, registration, unchanged=True)
+
+    def _member(self, before: Member | None, registration: Registration, now: float) -> Member:
+        """The member to install: the known one unless its id changes."""
+        if before is not None and before.broker_id == registration.broker_id:
+            return before
+        member = Member(registration.key, registration.broker_name, registration.broker_id, now=now)
+        if before is not None:
+            member.filter_servers = before.filter_servers
+        return member
+
+    def _update(self, member: Member, group: Group, registration: Registration, now: float) -> None:
+        """What every registration brings along, changed body or not."""
+        member.seen_at = now
+        member.leaves_at = None
+        member.timeout_seconds = registration.timeout_seconds
+        member.ha_address = registration.ha_address
+        member.epoch = registration.epoch
+        self._routes.attach(member, registration.channel)
+        acting = bool(registration.enable_acting_master)
+        shown = (registration.listeners, acting, registration.zone_name)
+        if shown != (member.listeners, group.enable_acting_master, group.zone_name):
+            member.listeners, group.enable_acting_master, group.zone_name = shown
+            self._routes.version += 1
+
+    def _place_topics(
+        self,
+        group: Group,
+        registration: Registration,
+        body: RegisterBrokerBody,
+        *,
+        everything: bool,
+    ) -> None:
+        table = self._routes.topics
+        acts = registration.broker_id != MASTER_ID and group.enable_acting_master
+        known: dict[Placement, QueueData | None] = {}
+        shapes: dict[tuple[int, int, int, int], QueueData] = {}
+        changes: list[tuple[str, QueueData]] = []
+        lines: list[str] = []
+        for topic, config in body.topics.items():
+            placement = table.get(topic)
+            if placement is None:
+                old = None
+            elif placement in known:
+                old = known[placement]
+            else:
+                old = known[placement] = placement.on(group.name)
+            if old is not None and not everything:
+                continue
+            queue = _queue_data(shapes, group.name, config, acts=acts)
+            if queue == old:
+                continue
+            changes.append((topic, queue))
+            if len(lines) < TOPIC_LINES_MAX and (placement is None or old is not None):
+                lines.append(_topic_line(topic, old, queue))
+        table.place(changes)
+        for line in lines:
+            self._effects.info(line)
+        if len(changes) > len(lines):
+            self._effects.info(f"registered {len(changes)} topics of {group.name} in all")
+
+    def _delete_unlisted(self, broker_name: str, body: RegisterBrokerBody) -> None:
+        table = self._routes.topics
+        placed = table.topics_where(lambda placement: broker_name in placement)
+        unlisted = [topic for topic in placed if topic not in body.topics]
+        if unlisted:
+            self._effects.info(
+                f"deleteTopic, remove one broker's topic {broker_name} {some(unlisted)}"
+            )
+            table.remove_brokers(unlisted, frozenset({broker_name}))
+
+
+def _known_member(routes: Routes, registration: Registration) -> Member | None:
+    """The member that this registration would only refresh, if its body is the same."""
+    member = routes.members.get(registration.key)
+    if (
+        member is not None
+        and member.broker_id == registration.broker_id
+        and member.broker_name == registration.broker_name
+    ):
+        return member
+    return None
+
+
+def _increment_refusal(
+    group: Group | None, registration: Registration, body: RegisterBrokerBody
+) -> str | None:
+    """Rule 3."""
+    if len(body.topics) != 1:
+        return None
+    if group is not None and registration.broker_id in group.members:
+        return None
+    return "it has not registered all its topics yet; one topic alone is an increment"
+
+
+def _says_where_queues_are(group: Group, registration: Registration) -> bool:
+    """Rule 4: the master, or the lowest slave where there is none."""
+    if registration.broker_id == MASTER_ID:
+        return True
+    speaks_5 = registration.enable_acting_master is not None
+    return speaks_5 and registration.broker_id == group.lowest_id()
+
+
+def _queue_data(
+    shapes: dict[tuple[int, int, int, int], QueueData],
+    broker_name: str,
+    config: TopicConfig,
+    *,
+    acts: bool,
+) -> QueueData:
+    """One object for all topics of the same shape."""
+    shape = (
+        config.read_queue_nums,
+        config.write_queue_nums,
+        int(config.perm),
+        config.topic_sys_flag,
+    )
+    queue = shapes.get(shape)
+    if queue is None:
+        queue = QueueData(broker_name, *shape)
+        queue = shapes[shape] = without_write_permission(queue) if acts else queue
+    return queue
+
+
+def _topic_line(topic: str, old: QueueData | None, new: QueueData) -> str:
+    if old is None:
+        return f"new topic registered, {topic} {_shown(new)}"
+    return f"topic changed, {topic} OLD: {_shown(old)} NEW: {_shown(new)}"
+
+
+def _shown(queue: QueueData) -> str:
+    """As Java prints a QueueData."""
+    return (
+        f"QueueData [brokerName={queue.broker_name}, readQueueNums={queue.read_queue_nums},"
+        f" writeQueueNums={queue.write_queue_nums}, perm={queue.perm},"
+        f" topicSysFlag={queue.topic_sys_flag}]"
+    )
+
+
+def _answer(
+    group: Group,
+    registration: Registration,
+    *,
+    unchanged: bool = False,
+    lowest_id_changed: bool = False,
+) -> Registered:
+    """Rule 6."""
+    master = group.master
+    if registration.broker_id == MASTER_ID or master is None:
+        return Registered(None, None, unchanged, lowest_id_changed)
+    return Registered(master.address, master.ha_address, unchanged, lowest_id_changed)

@@ -1,0 +1,134 @@
+"""A name server's settings: RocketMQ's keys with their defaults, and a few of our own.
+
+Keys of Java's thread pools and buffers are accepted and shown, so that configuration files and
+tools work unchanged; they have no effect on one event loop, and their descriptions say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from gantrymq.base.camelcase import camel_case
+from gantrymq.base.settings import setting
+
+_NO_EFFECT: Final = "accepted for compatibility, no effect here"
+
+
+@dataclass(frozen=True, slots=True)
+class NameServerSettings:
+    """In the order of their keys, as GET_NAMESRV_CONFIG shows them."""
+
+    bind_address: str = setting("0.0.0.0", "the address the listener binds")
+    broker_channel_expired_time: int = setting(
+        120_000,
+        "silence after which a broker is dead, unless it says otherwise",
+        unit="ms",
+        lowest=1,
+    )
+    client_request_thread_pool_nums: int = setting(8, _NO_EFFECT)
+    client_request_thread_pool_queue_capacity: int = setting(50_000, _NO_EFFECT)
+    cluster_test: bool = setting(default=False, about=_NO_EFFECT)
+    config_black_list: str = setting(
+        "configBlackList;configStorePath;kvConfigPath", "keys UPDATE_NAMESRV_CONFIG may not change"
+    )
+    config_store_path: str = setting("", "where UPDATE_NAMESRV_CONFIG writes; the -c file if given")
+    default_thread_pool_nums: int = setting(16, _NO_EFFECT)
+    default_thread_pool_queue_capacity: int = setting(10_000, _NO_EFFECT)
+    delete_topic_with_broker_registration: bool = setting(
+        default=False, about="take topics off a broker that its full registration no longer lists"
+    )
+    enable_all_topic_list: bool = setting(
+        default=True, about="answer GET_ALL_TOPIC_LIST_FROM_NAMESERVER"
+    )
+    enable_controller_in_namesrv: bool = setting(default=False, about=_NO_EFFECT)
+    enable_shutdown_gracefully: bool = setting(default=False, about=_NO_EFFECT)
+    enable_topic_list: bool = setting(default=True, about="answer the other lists of topics")
+    kv_config_path: str = setting("", "the file of KV configuration")
+    listen_port: int = setting(9876, "the port of the listener", lowest=0, highest=65_535)
+    listeners: str = setting(
+        "", "name:address:port,... instead of bindAddress and listenPort; brokers may register an"
+        " address for each name"
+    )  # fmt: skip
+    metrics_port: int = setting(
+        5558, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
+    )
+    need_wait_for_service: bool = setting(
+        default=False, about="refuse route requests for waitSecondsForService after the start"
+    )
+    notify_min_broker_id_changed: bool = setting(
+        default=False, about="tell a group's brokers when its lowest broker id changes"
+    )
+    order_message_enable: bool = setting(
+        default=False, about="put ORDER_TOPIC_CONFIG into the routes of ordered topics"
+    )
+    product_env_name: str = setting("center", _NO_EFFECT)
+    return_order_topic_config_to_broker: bool = setting(
+        default=True, about="answer registrations with ORDER_TOPIC_CONFIG"
+    )
+    rocketmq_home: str = setting("", _NO_EFFECT)
+    scan_not_active_broker_interval: int = setting(
+        5000, "how often dead brokers are looked for", unit="ms", lowest=1
+    )
+    server_async_semaphore_value: int = setting(64, _NO_EFFECT)
+    server_callback_executor_threads: int = setting(0, _NO_EFFECT)
+    server_channel_max_idle_time_seconds: int = setting(
+        120, "silence after which a connection is closed", unit="s", lowest=1
+    )
+    server_netty_worker_group_enable: bool = setting(default=True, about=_NO_EFFECT)
+    server_oneway_semaphore_value: int = setting(256, _NO_EFFECT)
+    server_pooled_byte_buf_allocator_enable: bool = setting(default=True, about=_NO_EFFECT)
+    server_selector_threads: int = setting(3, _NO_EFFECT)
+    server_socket_backlog: int = setting(1024, _NO_EFFECT)
+    server_socket_rcv_buf_size: int = setting(0, _NO_EFFECT)
+    server_socket_snd_buf_size: int = setting(0, _NO_EFFECT)
+    server_worker_threads: int = setting(8, _NO_EFFECT)
+    shutdown_wait_time_seconds: int = setting(30, _NO_EFFECT)
+    support_acting_master: bool = setting(
+        default=False, about="show the lowest slave of a masterless group as its read-only master"
+    )
+    un_register_broker_queue_capacity: int = setting(3000, _NO_EFFECT)
+    use_epoll_native_selector: bool = setting(default=False, about=_NO_EFFECT)
+    wait_seconds_for_service: int = setting(45, "see needWaitForService", unit="s", lowest=0)
+    warm_up_seconds: int = setting(
+        0,
+        "so long after the start, unknown topics are answered with not ready instead of no route:"
+        " their brokers may not have registered yet",
+        unit="s",
+        lowest=0,
+    )  # fmt: skip
+    write_buffer_high_water_mark: int = setting(0, _NO_EFFECT)
+    write_buffer_low_water_mark: int = setting(0, _NO_EFFECT)
+
+
+# Whatever configBlackList says, these name files of the server or widen what may be changed.
+_ALWAYS_REFUSED: Final = frozenset(
+    {"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
+)
+
+
+def refused_keys(settings: NameServerSettings) -> frozenset[str]:
+    """Keys that no request may change."""
+    listed = (key.strip() for key in settings.config_black_list.split(";"))
+    return _ALWAYS_REFUSED.union(filter(None, listed))
+
+
+# Read once when the server starts; a change is kept and shown, and counts from the next start.
+_AT_START: Final = frozenset(
+    {
+        "bind_address",
+        "listen_port",
+        "listeners",
+        "metrics_port",
+        "server_channel_max_idle_time_seconds",
+    }
+)
+
+
+def waiting_for_restart(before: NameServerSettings, after: NameServerSettings) -> list[str]:
+    """Keys of the changed settings that count from the next start only."""
+    return [
+        camel_case(each.name)
+        for each in fields(before)
+        if each.name in _AT_START and getattr(before, each.name) != getattr(after, each.name)
+    ]

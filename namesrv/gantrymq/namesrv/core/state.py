@@ -1,0 +1,83 @@
+"""Everything a name server's core holds, for its request handlers to work on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, final
+
+from gantrymq.namesrv.core.answers import Answers
+from gantrymq.namesrv.core.kvconfig import Namespaces
+from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.namesrv.core.liveness import Liveness
+from gantrymq.namesrv.core.messages import Effects, Outcome, Request
+from gantrymq.namesrv.core.registration import Registrar
+from gantrymq.namesrv.core.routes import Routes
+from gantrymq.namesrv.core.safekeeping import Safekeeping
+from gantrymq.namesrv.core.settings import NameServerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings in force, and what requests changed of them since the start, by key."""
+
+    settings: NameServerSettings
+    changes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened since the start; the assembly shows them as metrics."""
+
+    requests: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """By request code and response code; codes we do not serve count as -1."""
+
+    route_misses: int = 0
+    registrations_applied: int = 0
+    registrations_unchanged: int = 0
+    registrations_refused: int = 0
+    expired_brokers: int = 0
+
+
+@final
+class State:
+    """The tables and what works on them. One event loop owns it; nothing is locked."""
+
+    __slots__ = (
+        "answers",
+        "configuration",
+        "counters",
+        "effects",
+        "kv",
+        "limits",
+        "liveness",
+        "registrar",
+        "routes",
+        "started_at",
+    )
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        namespaces: Namespaces,
+        limits: NameServerLimits,
+        now: float,
+    ) -> None:
+        self.limits = limits
+        self.started_at = now
+        self.effects = Effects()
+        self.counters = Counters()
+        self.routes = Routes(self.effects)
+        self.answers = Answers(self.routes, limits.answer_cache_bytes_max)
+        self.registrar = Registrar(self.routes, self.effects, limits)
+        self.liveness = Liveness(self.routes, now)
+        self.kv: Safekeeping[Namespaces] = Safekeeping(namespaces)
+        self.configuration = Safekeeping(configuration)
+
+    @property
+    def settings(self) -> NameServerSettings:
+        return self.configuration.value.settings
+
+
+Handler: TypeAlias = Callable[[State, Request, float], Outcome]

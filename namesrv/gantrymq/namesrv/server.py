@@ -1,0 +1,243 @@
+"""The name server at work: the core between sockets, files and the clock.
+
+Per read of a connection the core gets each request, and its effects are carried out once; one timer
+wakes it at its deadline; files are saved off the loop and reported back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.properties import decode_properties, update_properties
+from gantrymq.namesrv import metrics
+from gantrymq.namesrv.configuration import Setup, listeners, load_kv
+from gantrymq.namesrv.core.messages import (
+    CloseChannel,
+    Effect,
+    File,
+    Level,
+    LogLine,
+    Notify,
+    Reply,
+    Request,
+    SaveKv,
+    SaveSettings,
+)
+from gantrymq.namesrv.core.nameserver import NameServer
+from gantrymq.namesrv.core.state import Configuration
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.failures import RequestError
+from gantrymq.remoting.limits import SessionLimits
+from gantrymq.remoting.refusal import failed
+from gantrymq.runtime.certificates import ServerContexts, ServerTls
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.files import FileSaver, SaveFailed
+from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.logs import Log
+from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
+from gantrymq.runtime.net import Server, ServerLimits
+from gantrymq.wire.command import Command
+
+# How long connections may finish what is in flight when the server stops.
+GRACE_SECONDS: Final = 3.0
+
+# Java gives a notice 300 ms too; brokers that miss it learn by their next question.
+NOTICE_SECONDS: Final = 0.3
+
+# Notices on their way; a group has a handful of members, and what is beyond is dropped and said.
+NOTICES_MAX: Final = 256
+
+
+@final
+class NameServerHost:
+    """Owner of everything a running name server has. `start`, then `stop`."""
+
+    def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
+        settings = setup.settings
+        self._settings = settings
+        self._log = Log("namesrv")
+        self._clock = clock
+        namespaces = load_kv(Path(settings.kv_config_path))
+        self.core = NameServer(Configuration(settings), namespaces, clock.monotonic())
+        session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
+        self._server = Server(
+            self,
+            limits=ServerLimits(session=session),
+            tls=ServerContexts(ServerTls.from_properties(setup.tls)),
+            clock=clock,
+        )
+        self._dialer = Dialer(clock=clock)
+        self._saver = FileSaver()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = float("inf")
+        self._lag = LoopLag()
+        self._health: HealthServer | None = None
+        self._is_serving = False
+        for warning in setup.warnings:
+            self._log.warning(warning)
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Listen; raises ConfigurationError when that cannot be."""
+        try:
+            await self._server.start(listeners(self._settings))
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"{error}; stop what listens there, or choose another with --set listenPort=PORT"
+                " (bindAddress, listeners)"
+            ) from error
+        try:
+            await self._start_health()
+        except BaseException:
+            await self._server.stop(0.0)
+            raise
+        self._lag.start()
+        self._is_serving = True
+        self._after(self._clock.monotonic())
+
+    async def stop(self) -> None:
+        """Finish what is in flight, then close; changes that were promised are on disk."""
+        self._is_serving = False
+        await self._finish_writes()
+        await self._server.stop(GRACE_SECONDS)
+        await self._finish_writes()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lag.stop()
+        await self._dialer.close()
+        if self._health is not None:
+            await self._health.stop()
+        self._saver.close()
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """Where each listener really listens."""
+        return self._server.addresses
+
+    async def _start_health(self) -> None:
+        port = self._settings.metrics_port
+        if port == 0:
+            return
+        registry = Metrics()
+        registry.add(partial(metrics.families, self.core))
+        registry.add(partial(server_families, self._server))
+        registry.add(self._lag.families)
+        readiness = Readiness()
+        readiness.add("listeners", lambda: None if self._is_serving else "not listening")
+        self._health = HealthServer(registry, readiness)
+        await self._health.start(self._settings.bind_address, port)
+
+    async def _finish_writes(self) -> None:
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    # ------------------------------------------------------------------ what the server calls
+
+    def opened(self, channel: Channel, now: float) -> None:
+        """Nothing to do before it asks something."""
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        """All requests of one read, in their order."""
+        for command in commands:
+            try:
+                outcome = self.core.handle(Request(command, channel), now)
+            except Exception as error:
+                self._log.error("a request broke its handler", cause=error, code=command.code)
+                outcome = Reply(failed(f"{type(error).__name__}: {error}"))
+            if isinstance(outcome, Reply):
+                channel.respond(command, outcome.command)
+        self._after(now)
+
+    def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self.core.closed(channel, now)
+        self._after(now)
+
+    # ------------------------------------------------------------------ effects and time
+
+    def _after(self, now: float) -> None:
+        """Carry out what the core wants done, and wake it in time."""
+        for effect in self.core.take_effects():
+            self._carry_out(effect)
+        deadline = self.core.deadline()
+        if deadline < self._wakes_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wakes_at = deadline
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, deadline - now), self._wake)
+
+    def _wake(self) -> None:
+        self._wakes_at = float("inf")
+        now = self._clock.monotonic()
+        self.core.expire(now)
+        self._after(now)
+
+    def _carry_out(self, effect: Effect) -> None:
+        if isinstance(effect, LogLine):
+            is_info = effect.level is Level.INFO
+            write = self._log.info if is_info else self._log.warning
+            write(effect.text)
+        elif isinstance(effect, CloseChannel):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.close(Reason.CLOSED_HERE, effect.reason)
+        elif isinstance(effect, Notify):
+            self._own(self._notify(effect))
+        elif isinstance(effect, SaveKv):
+            self._own(self._save_kv(effect))
+        else:
+            self._own(self._save_settings(effect))
+
+    def _own(self, work: Coroutine[None, None, None]) -> None:
+        """Every task ends by itself: saves with the disk, notices with their deadline."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._log.error("an effect failed", cause=failure)
+
+    async def _notify(self, notice: Notify) -> None:
+        if len(self._tasks) > NOTICES_MAX:
+            self._log.warning("notice dropped, too many on their way", address=notice.address)
+            return
+        try:
+            connection = self._dialer.connection(notice.address)
+            await connection.notify(notice.command, NOTICE_SECONDS)
+        except (RequestError, ConfigurationError) as error:
+            self._log.warning("broker not told of its lowest id", error=error)
+
+    async def _save_kv(self, save: SaveKv) -> None:
+        path = Path(self.core.state.settings.kv_config_path)
+        self._written(File.KV, await self._saver.save(path, save.content))
+
+    async def _save_settings(self, save: SaveSettings) -> None:
+        path = Path(self.core.state.settings.config_store_path)
+        try:
+            text = decode_properties(await asyncio.to_thread(_content, path))
+        except OSError as error:
+            self._written(File.SETTINGS, SaveFailed(path, str(error)))
+            return
+        content = update_properties(text, save.changes).encode()
+        self._written(File.SETTINGS, await self._saver.save(path, content))
+
+    def _written(self, file: File, failure: SaveFailed | None) -> None:
+        cause = None if failure is None else failure.cause
+        for request, reply in self.core.written(file, cause):
+            assert isinstance(request.channel, Channel)
+            request.channel.respond(request.command, reply.command)
+        self._after(self._clock.monotonic())
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""

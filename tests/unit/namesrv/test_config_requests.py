@@ -1,0 +1,193 @@
+"""KV configuration and settings: reading, changing, what happens when the disk refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.properties import parse_properties
+from gantrymq.fakes.namesrv import Broker, Desk
+from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.namesrv.core.messages import File, Parked, Request, SaveKv, SaveSettings
+from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.wire.codes import RequestCode as Code
+from gantrymq.wire.command import Command
+
+ITEM = {"namespace": "n", "key": "k"}
+
+
+def value(desk: Desk) -> str | None:
+    answer = desk.ask(Code.GET_KV_CONFIG, ITEM)
+    return (answer.ext or {}).get("value")
+
+
+class TestKv:
+    def test_put_get_list_delete(self) -> None:
+        desk = Desk()
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "v"}).code == 0
+        assert value(desk) == "v"
+        body = desk.ask(Code.GET_KVLIST_BY_NAMESPACE, {"namespace": "n"}).body
+        assert body == b'{"table":{"k":"v"}}'
+        assert desk.ask(Code.DELETE_KV_CONFIG, ITEM).code == 0
+        assert value(desk) is None
+
+    def test_each_change_is_in_the_file_before_its_answer(self) -> None:
+        desk = Desk()
+        desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "v"})
+        desk.ask(Code.DELETE_KV_CONFIG, ITEM)
+        assert desk.writes == [
+            SaveKv(b'{"configTable":{"n":{"k":"v"}}}'),
+            SaveKv(b'{"configTable":{"n":{}}}'),
+        ]
+
+    def test_what_is_not_there_is_said_in_javas_words(self) -> None:
+        desk = Desk()
+        for code, ext, remark in (
+            (Code.GET_KV_CONFIG, ITEM, "No config item, Namespace: n Key: k"),
+            (Code.GET_KV_CONFIG, None, "No config item, Namespace: null Key: null"),
+            (Code.GET_KVLIST_BY_NAMESPACE, ITEM, "No config item, Namespace: n"),
+        ):
+            answer = desk.ask(code, ext)
+            assert (answer.code, answer.remark) == (22, remark)
+
+    def test_an_emptied_namespace_stays(self) -> None:
+        desk = Desk(namespaces={"n": {"k": "v"}})
+        desk.ask(Code.DELETE_KV_CONFIG, ITEM)
+        answer = desk.ask(Code.GET_KVLIST_BY_NAMESPACE, {"namespace": "n"})
+        assert (answer.code, answer.body) == (0, b'{"table":{}}')
+
+    def test_deleting_nothing_writes_nothing(self) -> None:
+        desk = Desk()
+        for ext in (ITEM, None):
+            assert desk.ask(Code.DELETE_KV_CONFIG, ext).code == 0
+        assert desk.writes == []
+
+    def test_without_namespace_or_key_nothing_is_put(self) -> None:
+        answer = Desk().ask(Code.PUT_KV_CONFIG, {"namespace": "n", "value": "v"})
+        assert (answer.code, answer.remark) == (1, "namespace or key is null")
+
+    def test_a_value_that_is_missing_is_empty(self) -> None:
+        desk = Desk()
+        assert desk.ask(Code.PUT_KV_CONFIG, ITEM).code == 0
+        assert value(desk) == ""
+
+    def test_a_refusing_disk_refuses_the_change(self) -> None:
+        desk = Desk(namespaces={"n": {"k": "old"}})
+        desk.disk_failure = "No space left on device"
+        answer = desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "new"})
+        assert answer.code == 1
+        assert "kvConfigPath could not be written: No space left on device" in str(answer.remark)
+        assert value(desk) == "old"
+        desk.disk_failure = None
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "new"}).code == 0
+        assert value(desk) == "new"
+
+    def test_a_change_that_waits_does_not_show(self) -> None:
+        desk = Desk()
+        command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v"})
+        request = Request(command, desk.channel)
+        assert desk.core.handle(request, desk.now) == Parked()
+        assert desk.core.state.kv.value == {}
+        desk.core.take_effects()
+        assert [asker for asker, _ in desk.core.written(File.KV, None)] == [request]
+        assert value(desk) == "v"
+
+    def test_oneway_changes_count_and_are_not_answered(self) -> None:
+        desk = Desk()
+        desk.tell(Code.PUT_KV_CONFIG, {**ITEM, "value": "v"})
+        assert value(desk) == "v"
+
+    def test_it_is_bounded(self) -> None:
+        desk = Desk(limits=NameServerLimits(kv_bytes_max=10))
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "12345678"}).code == 0
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "key": "l", "value": ""}).code == 1
+
+    def test_an_item_is_bounded(self) -> None:
+        desk = Desk(limits=NameServerLimits(kv_item_bytes_max=4))
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "vv"}).code == 0
+        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "vvv"}).code == 1
+
+    def test_a_stuck_disk_is_not_queued_for_without_end(self) -> None:
+        desk = Desk(limits=NameServerLimits(changes_waiting_max=1))
+        command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v"})
+        desk.core.handle(Request(command, desk.channel), desk.now)
+        command = Command(Code.DELETE_KV_CONFIG, ext=ITEM)
+        outcome = desk.core.handle(Request(command, desk.channel), desk.now)
+        assert getattr(outcome, "command").code == 2  # noqa: B009 - a Reply, whatever its type
+
+    def test_it_is_logged_after_a_minute_and_then_every_ten(self) -> None:
+        desk = Desk(namespaces={"n": {"k": "v"}})
+        line = "configTable NS: n Key: k Value: v"
+        desk.wait(59)
+        assert line not in desk.lines
+        desk.wait(1 + 600 + 600)
+        assert desk.lines.count(line) == 3
+
+
+class TestSettings:
+    def shown(self, desk: Desk) -> dict[str, str]:
+        return parse_properties(desk.ask(Code.GET_NAMESRV_CONFIG).body.decode())
+
+    def update(self, desk: Desk, text: str) -> tuple[int, str]:
+        answer = desk.ask(Code.UPDATE_NAMESRV_CONFIG, None, text.encode())
+        return answer.code, answer.remark or ""
+
+    def test_a_change_counts_at_once_and_is_kept(self) -> None:
+        desk = Desk(namespaces={"ORDER_TOPIC_CONFIG": {"T": "a:4"}})
+        desk.registered(Broker())
+        assert self.update(desk, "orderMessageEnable = true \n") == (0, "")
+        assert self.shown(desk)["orderMessageEnable"] == "true"
+        route = desk.route("T")
+        assert route is not None
+        assert route.order_topic_conf == "a:4"
+        assert desk.writes == [SaveSettings({"orderMessageEnable": "true"})]
+
+    def test_what_was_changed_before_is_kept_too(self) -> None:
+        desk = Desk()
+        self.update(desk, "waitSecondsForService=1")
+        self.update(desk, "clusterTest=true")
+        changes = {"waitSecondsForService": "1", "clusterTest": "true"}
+        assert desk.writes[-1] == SaveSettings(changes)
+
+    def test_a_change_for_the_next_start_says_so(self) -> None:
+        desk = Desk()
+        assert self.update(desk, "listenPort=9999")[0] == 0
+        assert self.shown(desk)["listenPort"] == "9999"
+        assert "updateConfig: listenPort counts from the next start" in desk.lines
+
+    @pytest.mark.parametrize(
+        "key", ["configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome", "clusterTest"]
+    )
+    def test_black_listed_keys_change_nothing(self, key: str) -> None:
+        desk = Desk(NameServerSettings(config_black_list=" clusterTest ;"))
+        before = self.shown(desk)
+        text = f"waitSecondsForService=1\n{key}=true\n"
+        assert self.update(desk, text) == (16, "Can not update config in black list.")
+        assert (self.shown(desk), desk.writes) == (before, [])
+
+    @pytest.mark.parametrize(
+        "text", ["waitSecondsForService=abc", "clusterTest=perhaps", "listenPort=99999", "a=\\uXX"]
+    )
+    def test_a_value_that_cannot_be_is_refused_with_all_others(self, text: str) -> None:
+        desk = Desk()
+        code, remark = self.update(desk, f"enableTopicList=false\n{text}\n")
+        assert code == 1
+        assert remark.startswith("nothing was changed: ")
+        assert self.shown(desk)["enableTopicList"] == "true"
+
+    @pytest.mark.parametrize("text", ["", "\x00garbage", "someKeyOfTheFuture=1"])
+    def test_what_means_nothing_here_is_passed_over(self, text: str) -> None:
+        desk = Desk()
+        assert self.update(desk, text) == (0, "")
+        assert desk.writes == []
+
+    def test_a_refusing_disk_refuses_the_change(self) -> None:
+        desk = Desk()
+        desk.disk_failure = "Read-only file system"
+        code, remark = self.update(desk, "clusterTest=true")
+        assert code == 1
+        assert "configStorePath could not be written: Read-only file system" in remark
+        assert self.shown(desk)["clusterTest"] == "false"
+
+    def test_a_flood_of_properties_is_refused(self) -> None:
+        desk = Desk(limits=NameServerLimits(settings_bytes_max=10))
+        assert self.update(desk, "clusterTest=true")[0] == 1

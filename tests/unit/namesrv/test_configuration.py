@@ -1,0 +1,93 @@
+"""What a name server starts with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.namesrv.configuration import Setup, listeners, load, load_kv
+from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.runtime.net import Listener
+
+
+def loaded(home: Path, file: Path | None = None, **flags: str) -> Setup:
+    return load(file, {}, flags, home)
+
+
+def test_defaults_are_javas(tmp_path: Path) -> None:
+    settings = loaded(tmp_path).settings
+    assert (settings.bind_address, settings.listen_port) == ("0.0.0.0", 9876)
+    assert settings.kv_config_path == str(tmp_path / "namesrv" / "kvConfig.json")
+    assert settings.config_store_path == str(tmp_path / "namesrv" / "namesrv.properties")
+
+
+def test_file_then_environment_then_flags_and_blanks_do_not_count(tmp_path: Path) -> None:
+    file = tmp_path / "my.properties"
+    file.write_text("listenPort = 1 \nwaitSecondsForService=1\nscanNotActiveBrokerInterval=1\n")
+    environment = {"GANTRY_LISTEN_PORT": "2", "GANTRY_WAIT_SECONDS_FOR_SERVICE": "2"}
+    settings = load(file, environment, {"listenPort": "3"}, tmp_path).settings
+    assert settings.listen_port == 3
+    assert settings.wait_seconds_for_service == 2
+    assert settings.scan_not_active_broker_interval == 1
+    assert settings.config_store_path == str(file)
+
+
+def test_what_was_changed_at_run_time_without_a_file_is_read_again(tmp_path: Path) -> None:
+    store = tmp_path / "namesrv" / "namesrv.properties"
+    store.parent.mkdir()
+    store.write_text("listenPort=7\n")
+    assert loaded(tmp_path).settings.listen_port == 7
+
+
+def test_tls_keys_are_the_listeners_and_unknown_ones_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "my.properties"
+    file.write_text("tls.server.mode=disabled\nlistenprt=1\n")
+    setup = loaded(tmp_path, file)
+    assert setup.tls == {"tls.server.mode": "disabled"}
+    assert len(setup.warnings) == 1
+    assert "listenPort" in setup.warnings[0]
+
+
+def test_all_bad_values_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"(?s)listenPort=x.*clusterTest=y"):
+        loaded(tmp_path, listenPort="x", clusterTest="y")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"missing cannot be read: No such file"):
+        loaded(tmp_path, tmp_path / "missing")
+
+
+def test_one_listener_without_a_list() -> None:
+    settings = NameServerSettings(bind_address="::1", listen_port=5)
+    assert listeners(settings) == [Listener("internal", "::1", 5)]
+
+
+def test_listeners_by_name() -> None:
+    settings = NameServerSettings(listeners="internal:0.0.0.0:9876, external:[::]:9877")
+    assert listeners(settings) == [
+        Listener("internal", "0.0.0.0", 9876),
+        Listener("external", "::", 9877),
+    ]
+
+
+@pytest.mark.parametrize(
+    "listing", ["x", "x:1", "x:h:", "x:h:99999", ":h:1", "x:h:1,x:h:2", "x:h:1,"]
+)
+def test_listeners_that_are_none_are_refused_before_the_start(tmp_path: Path, listing: str) -> None:
+    with pytest.raises(ConfigurationError, match="listeners="):
+        loaded(tmp_path, listeners=listing)
+
+
+def test_kv_of_a_first_start_is_empty(tmp_path: Path) -> None:
+    assert load_kv(tmp_path / "kvConfig.json") == {}
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"configTable":[1]}'])
+def test_kv_that_cannot_be_read_stops_the_start(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "kvConfig.json"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match="move it away to start with none"):
+        load_kv(file)

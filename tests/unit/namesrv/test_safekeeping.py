@@ -1,0 +1,59 @@
+"""Values that count once they are in their file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gantrymq.fakes.namesrv import FakeChannel
+from gantrymq.namesrv.core.messages import Request
+from gantrymq.namesrv.core.safekeeping import Safekeeping
+from gantrymq.wire.command import Command
+
+
+def asked() -> Request:
+    return Request(Command(100), FakeChannel())
+
+
+def append(letter: str) -> Callable[[str], str]:
+    return lambda text: text + letter
+
+
+def test_a_change_counts_when_it_is_written() -> None:
+    kept = Safekeeping("")
+    request = asked()
+    kept.change(request, append("a"))
+    assert (kept.next_write(), kept.value) == ("a", "")
+    assert kept.written(failed=False) == [request]
+    assert (kept.value, kept.next_write()) == ("a", None)
+
+
+def test_changes_during_a_write_go_together_into_the_next() -> None:
+    kept = Safekeeping("")
+    requests = [asked(), asked(), asked()]
+    kept.change(requests[0], append("a"))
+    kept.next_write()
+    for request, letter in zip(requests[1:], "bc", strict=True):
+        kept.change(request, append(letter))
+    assert kept.next_write() is None
+    kept.written(failed=False)
+    assert kept.next_write() == "abc"
+    assert kept.written(failed=False) == requests[1:]
+
+
+def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -> None:
+    kept = Safekeeping("")
+    kept.change(asked(), append("a"))
+    kept.next_write()
+    kept.change(asked(), append("b"))
+    kept.written(failed=True)
+    assert kept.value == ""
+    assert kept.next_write() == "b"
+    kept.written(failed=False)
+    assert (kept.value, kept.waiting) == ("b", 0)
+
+
+def test_an_end_without_a_write_is_a_bug() -> None:
+    with pytest.raises(AssertionError):
+        Safekeeping("").written(failed=False)

@@ -1,0 +1,40 @@
+"""The keys are Java's."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from gantrymq.base.properties import parse_properties
+from gantrymq.base.settings import setting_fields
+from gantrymq.namesrv.core.settings import (
+    NameServerSettings,
+    refused_keys,
+    waiting_for_restart,
+)
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+OWN = {"brokerChannelExpiredTime", "listeners", "metricsPort", "warmUpSeconds"}
+
+
+def test_every_key_of_java_and_four_of_our_own() -> None:
+    capture = json.loads((VECTORS / "traffic-5.3.3.json").read_text())
+    shown = next(e["response"]["bodyText"] for e in capture if e["request"]["code"] == 319)
+    keys = {each.key for each in setting_fields(NameServerSettings)}
+    assert keys == set(parse_properties(shown)) | OWN
+
+
+def test_every_setting_is_described() -> None:
+    assert all(each.about for each in setting_fields(NameServerSettings))
+
+
+def test_an_empty_black_list_still_guards_itself() -> None:
+    settings = NameServerSettings(config_black_list="")
+    assert "configBlackList" in refused_keys(settings)
+
+
+def test_only_what_is_read_at_the_start_waits_for_it() -> None:
+    before = NameServerSettings()
+    after = dataclasses.replace(before, listen_port=1, cluster_test=True)
+    assert waiting_for_restart(before, after) == ["listenPort"]
