@@ -26,9 +26,6 @@ from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.command import Command
 
-# Connections the kernel completes before we accept them: serverSocketBacklog.
-BACKLOG: Final = 1024
-
 NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
 
 
@@ -43,6 +40,9 @@ class ServerLimits:
     held_bytes_max: int = 256 * 1024 * 1024
     """Incomplete frames and unsent output of all connections. Beyond it the connection that holds
     the most is closed: sixteen peers may be in the middle of a largest frame."""
+
+    backlog: int = 1024
+    """Connections that the kernel completes before we accept them; serverSocketBacklog in Java."""
 
     session: SessionLimits = field(default_factory=SessionLimits)
 
@@ -122,7 +122,7 @@ class Server:
             make = partial(self._make_channel, listener)
             try:
                 listening = await loop.create_server(
-                    make, listener.host or None, listener.port, backlog=BACKLOG
+                    make, listener.host or None, listener.port, backlog=self._limits.backlog
                 )
             except OSError as error:
                 self._stop_listening()

@@ -29,6 +29,7 @@ from gantrymq.namesrv.core.messages import (
     SaveSettings,
 )
 from gantrymq.namesrv.core.nameserver import NameServer
+from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.core.state import Configuration
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
@@ -54,6 +55,12 @@ NOTICE_SECONDS: Final = 0.3
 # Notices on their way; a group has a handful of members, and what is beyond is dropped and said.
 NOTICES_MAX: Final = 256
 
+# Headers of questions to a name server are a few hundred bytes, so a tenth of a broker's bound.
+HEADER_BYTES_MAX: Final = 256 * 1024
+
+# Largest registrations are 16 MiB; four of them may be on their way at once.
+HELD_BYTES_MAX: Final = 64 * 1024 * 1024
+
 
 @final
 class NameServerHost:
@@ -66,10 +73,9 @@ class NameServerHost:
         self._clock = clock
         namespaces = load_kv(Path(settings.kv_config_path))
         self.core = NameServer(Configuration(settings), namespaces, clock.monotonic())
-        session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
         self._server = Server(
             self,
-            limits=ServerLimits(session=session),
+            limits=_connection_limits(settings),
             tls=ServerContexts(ServerTls.from_properties(setup.tls)),
             clock=clock,
         )
@@ -237,6 +243,16 @@ class NameServerHost:
             assert isinstance(request.channel, Channel)
             request.channel.respond(request.command, reply.command)
         self._after(self._clock.monotonic())
+
+
+def _connection_limits(settings: NameServerSettings) -> ServerLimits:
+    session = SessionLimits(
+        header_bytes_max=HEADER_BYTES_MAX,
+        idle_seconds=float(settings.server_channel_max_idle_time_seconds),
+    )
+    return ServerLimits(
+        held_bytes_max=HELD_BYTES_MAX, backlog=settings.server_socket_backlog, session=session
+    )
 
 
 def _content(path: Path) -> bytes:

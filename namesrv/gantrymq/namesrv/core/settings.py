@@ -79,7 +79,7 @@ class NameServerSettings:
     server_oneway_semaphore_value: int = setting(256, _NO_EFFECT)
     server_pooled_byte_buf_allocator_enable: bool = setting(default=True, about=_NO_EFFECT)
     server_selector_threads: int = setting(3, _NO_EFFECT)
-    server_socket_backlog: int = setting(1024, _NO_EFFECT)
+    server_socket_backlog: int = setting(1024, "connections the system may keep waiting", lowest=1)
     server_socket_rcv_buf_size: int = setting(0, _NO_EFFECT)
     server_socket_snd_buf_size: int = setting(0, _NO_EFFECT)
     server_worker_threads: int = setting(8, _NO_EFFECT)
@@ -121,6 +121,7 @@ _AT_START: Final = frozenset(
         "listeners",
         "metrics_port",
         "server_channel_max_idle_time_seconds",
+        "server_socket_backlog",
     }
 )
 

@@ -1,0 +1,1 @@
+"""The store: one log for all queues, the queues and the index made from it, and what survives."""

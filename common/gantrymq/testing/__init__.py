@@ -1,0 +1,1 @@
+"""For tests of applications and of Gantry itself: disks that remember, forget and break."""
