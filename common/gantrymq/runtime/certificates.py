@@ -23,7 +23,7 @@ from __future__ import annotations
 import datetime
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -34,7 +34,24 @@ from gantrymq.base.errors import ConfigurationError
 
 SELF_SIGNED_DAYS: Final = 365
 
+# Those of clients and of Java alone are known too: one file often serves all programs.
+_KEYS: Final = {
+    "tls.enable",
+    "tls.test.mode.enable",
+    "tls.server.mode",
+    "tls.server.need.client.auth",
+    "tls.server.authClient",
+    "tls.client.authServer",
+    *(
+        f"tls.{side}.{key}"
+        for side in ("server", "client")
+        for key in ("certPath", "keyPath", "keyPassword", "trustCertPath")
+    ),
+}
+
 E = TypeVar("E", bound=Enum)
+
+Stamp = tuple[int, int, int] | None  # what of a file changes with its content
 
 
 class TlsMode(Enum):
@@ -74,14 +91,15 @@ class ServerTls:
 
     @staticmethod
     def from_properties(properties: Mapping[str, str]) -> ServerTls:
+        _refuse_unknown(properties)
         identity = _identity(properties, "tls.server.")
         needs = _choice(properties, "tls.server.need.client.auth", ClientAuth, ClientAuth.NONE)
         trust = properties.get("tls.server.trustCertPath", "").strip()
         test_mode = _flag(properties, "tls.test.mode.enable", default=not identity.cert_path)
-        if needs is not ClientAuth.NONE and not trust and not test_mode:
+        if needs is not ClientAuth.NONE and (test_mode or not trust):
             raise ConfigurationError(
-                f"tls.server.need.client.auth={needs.value} needs tls.server.trustCertPath: "
-                "without it a certificate that anybody made at home would pass"
+                f"tls.server.need.client.auth={needs.value} needs tls.server.certPath, keyPath and "
+                "trustCertPath: without them a certificate that anybody made at home would pass"
             )
         mode = _choice(properties, "tls.server.mode", TlsMode, TlsMode.PERMISSIVE)
         return ServerTls(mode, test_mode, identity, needs, trust)
@@ -114,23 +132,50 @@ class ServerContexts:
     """The server's current context. Made at `reload`; a self-signed one when first asked for,
     because it needs a large library that most servers never do."""
 
-    __slots__ = ("_context", "settings")
+    __slots__ = ("_complain", "_context", "_stamps", "settings")
 
-    def __init__(self, settings: ServerTls) -> None:
+    def __init__(
+        self, settings: ServerTls, complain: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """`complain` is told of changed files that cannot be used."""
         self.settings = settings
+        self._complain = complain
+        self._stamps: tuple[Stamp, ...] = ()
         self._context: ssl.SSLContext | None = None
         if settings.mode is not TlsMode.DISABLED and not settings.test_mode:
             self.reload()
 
     def context(self) -> ssl.SSLContext:
+        """The current one. Files that changed are read first, once a change; those that cannot be
+        used, a new certificate whose key is still the old one among them, leave it as it is."""
         if self._context is None:
             self.reload()
+        elif not self.settings.test_mode and self._stamps != (stamps := self._look()):
+            self._stamps = stamps
+            try:
+                self.reload()
+            except ConfigurationError as error:
+                self._complain(f"the certificate in use stays: {error}")
         assert self._context is not None
         return self._context
 
     def reload(self) -> None:
         """Read the files again, for the connections to come. A bad file changes nothing."""
+        self._stamps = self._look()
         self._context = _server_context(self.settings)
+
+    def _look(self) -> tuple[Stamp, ...]:
+        identity = self.settings.identity
+        paths = (identity.cert_path, identity.key_path, self.settings.trust_cert_path)
+        return tuple(_stamp(path) for path in paths if path)
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _server_context(settings: ServerTls) -> ssl.SSLContext:
@@ -237,6 +282,16 @@ def self_signed(name: str) -> tuple[bytes, bytes]:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+def _refuse_unknown(properties: Mapping[str, str]) -> None:
+    """A misspelt key would leave a door open that somebody believes is shut."""
+    unknown = sorted(properties.keys() - _KEYS)
+    if unknown:
+        raise ConfigurationError(
+            f"{', '.join(unknown)}: no TLS setting of this server; there are "
+            + ", ".join(sorted(_KEYS))
+        )
 
 
 def _identity(properties: Mapping[str, str], prefix: str) -> Identity:

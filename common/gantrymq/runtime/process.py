@@ -1,6 +1,6 @@
 """The process around a program: event loop, signals, background tasks, exit codes.
 
-    0  it ended, by itself or by SIGTERM or SIGINT
+    0  it ended, by itself or by SIGTERM, SIGINT or SIGHUP
     70 a bug: the program or one of its tasks raised something nobody expected
     75 it did not stop in the time it had
     78 a setting cannot be used; the text on standard error says which
@@ -116,8 +116,9 @@ async def _live(program: Program, log: Log, stop_seconds: float) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _log_stray(log, context))
     process = Process(log)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _signalled, process, number)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, _signalled, process, number)
     # What was imported lives as long as the process: the collector need not look at it again.
     gc.freeze()
     running = asyncio.ensure_future(program(process))

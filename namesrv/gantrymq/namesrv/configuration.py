@@ -8,7 +8,7 @@ are the listeners' (certificates.py); only the file has them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from gantrymq.namesrv.core.kvconfig import Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import LISTENER_DEFAULT
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.runtime.certificates import ServerTls
 from gantrymq.runtime.net import Listener
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_config_from_json
@@ -31,7 +32,7 @@ class Setup:
     """All that is known before the start."""
 
     settings: NameServerSettings
-    tls: Mapping[str, str]
+    tls: ServerTls = field(default_factory=ServerTls)
     warnings: tuple[str, ...] = ()
 
 
@@ -47,14 +48,22 @@ def load(
     if config_file is not None or store.exists():
         source = Source.SAVED if config_file is None else Source.FILE
         layer = file_layer(decode_properties(_read(store)), str(store), source)
-        tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
-        rest = {key: value for key, value in layer.values.items() if key not in tls}
+        rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
+        tls = _tls(layer)
         layers.append(Layer(source, rest, layer.place))
     layers.append(environment_layer(NameServerSettings, environment))
     layers.append(flag_layer({**flags, "configStorePath": str(store)}))
     bound = bind(NameServerSettings, layers)
     listeners(bound.settings)
-    return Setup(bound.settings, tls, bound.warnings)
+    return Setup(bound.settings, ServerTls.from_properties(tls), bound.warnings)
+
+
+def _tls(layer: Layer) -> dict[str, str]:
+    """The listeners' keys. Where tls.config.file names a file, its values win, as in Java."""
+    tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
+    if path := tls.pop("tls.config.file", "").strip():
+        tls |= file_layer(decode_properties(_read(Path(path))), path).values
+    return tls
 
 
 def listeners(settings: NameServerSettings) -> list[Listener]:
@@ -94,6 +103,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read: {error.strerror}; name a readable file with -c"
-        ) from error
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error

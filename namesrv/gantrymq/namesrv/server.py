@@ -15,6 +15,7 @@ from typing import Final, final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties, update_properties
 from gantrymq.namesrv import metrics
+from gantrymq.namesrv.backlog import Backlog
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
 from gantrymq.namesrv.core.messages import (
     CloseChannel,
@@ -35,7 +36,7 @@ from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
-from gantrymq.runtime.certificates import ServerContexts, ServerTls
+from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer
@@ -76,10 +77,13 @@ class NameServerHost:
         self._server = Server(
             self,
             limits=_connection_limits(settings),
-            tls=ServerContexts(ServerTls.from_properties(setup.tls)),
+            tls=ServerContexts(setup.tls, self._log.warning),
             clock=clock,
         )
         self._dialer = Dialer(clock=clock)
+        self._backlog: Backlog[Channel] = Backlog(
+            lambda channel, command: self._serve(channel, command, clock.monotonic())
+        )
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -153,15 +157,32 @@ class NameServerHost:
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
         """All requests of one read, in their order."""
+        backlog = self._backlog
         for command in commands:
-            try:
-                outcome = self.core.handle(Request(command, channel), now)
-            except Exception as error:
-                self._log.error("a request broke its handler", cause=error, code=command.code)
-                outcome = Reply(failed(f"{type(error).__name__}: {error}"))
-            if isinstance(outcome, Reply):
-                channel.respond(command, outcome.command)
+            if backlog.takes(channel, command):
+                if backlog.is_empty:
+                    asyncio.get_running_loop().call_soon(self._serve_backlog)
+                backlog.add(channel, command)
+            else:
+                self._serve(channel, command, now)
         self._after(now)
+
+    def _serve(self, channel: Channel, command: Command, now: float) -> None:
+        try:
+            outcome = self.core.handle(Request(command, channel), now)
+        except Exception as error:
+            self._log.error("a request broke its handler", cause=error, code=command.code)
+            outcome = Reply(failed(f"{type(error).__name__}: {error}"))
+        if isinstance(outcome, Reply):
+            channel.respond(command, outcome.command)
+
+    def _serve_backlog(self) -> None:
+        """One long request; the next one after others had their turn."""
+        if not self._backlog.is_empty:
+            self._backlog.serve_next()
+        if not self._backlog.is_empty:
+            asyncio.get_running_loop().call_soon(self._serve_backlog)
+        self._after(self._clock.monotonic())
 
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
         self.core.closed(channel, now)

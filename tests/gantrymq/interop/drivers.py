@@ -4,14 +4,20 @@ import json
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from gantrymq.interop.child import Child
-from gantrymq.interop.servers import Server, addresses, fields, java_command
+from gantrymq.interop.servers import (
+    Server,
+    addresses,
+    fields,
+    java_command,
+    write_properties,
+)
 from gantrymq.interop.toolchain import JarSet, release
 
 REPLY_SECONDS = 60.0
@@ -20,13 +26,20 @@ REPLY_SECONDS = 60.0
 class Driver:
     """One JVM that answers each line with one or more; the last one says "done"."""
 
-    def __init__(self, jar_set: JarSet, version: str, folder: Path) -> None:
+    def __init__(
+        self, jar_set: JarSet, version: str, folder: Path, tls: Mapping[str, str] | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         java = release(jar_set, version)
-        command = [*java_command(java, folder), java.driver]
+        command = [*java_command(java, folder, tls), java.driver]
+        self._folder = folder
         self.version = version
         self._child = Child(f"Java {version} {java.driver}", command, folder, piped=True)
         self._unread = b""
+
+    def use_tls(self, settings: Mapping[str, str]) -> None:
+        """Settings for the clients that it makes from now on; those not named stay as they are."""
+        write_properties(self._folder / "tls.properties", settings)
 
     def order(self, order: object) -> None:
         """Say what to do, and do not wait."""
@@ -79,8 +92,8 @@ class Received:
 class JavaClient(Driver):
     """A JVM with producers and push consumers of one release."""
 
-    def __init__(self, version: str, folder: Path) -> None:
-        super().__init__(JarSet.CLIENT, version, folder)
+    def __init__(self, version: str, folder: Path, tls: Mapping[str, str] | None = None) -> None:
+        super().__init__(JarSet.CLIENT, version, folder, tls)
 
     def start_producing(
         self, topic: str, servers: Sequence[Server], count: int, *, per_second: int | None = None
@@ -135,6 +148,11 @@ class JavaClient(Driver):
         assert isinstance(queues, list)
         return set(queues)
 
+    def leave(self, servers: Sequence[Server]) -> None:
+        """Forget the producer for these name servers; the next use makes a new one."""
+        self.order({"do": "leave", "namesrv": addresses(servers)})
+        self.outcome()
+
     def chosen_name_server(self, servers: Sequence[Server]) -> str:
         """The address that the producer for these name servers talks to."""
         self.order({"do": "chosen", "namesrv": addresses(servers)})
@@ -144,8 +162,8 @@ class JavaClient(Driver):
 class MqAdmin(Driver):
     """The real mqadmin of one release."""
 
-    def __init__(self, version: str, folder: Path) -> None:
-        super().__init__(JarSet.SERVERS, version, folder)
+    def __init__(self, version: str, folder: Path, tls: Mapping[str, str] | None = None) -> None:
+        super().__init__(JarSet.SERVERS, version, folder, tls)
 
     def run(self, server: Server, command: str, *options: str) -> str:
         """What the command prints, standard output before standard error."""

@@ -1,5 +1,6 @@
 """Name servers, Java's and ours, and Java brokers, on loopback, each in a folder of its own."""
 
+import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -17,6 +18,8 @@ REGISTER_SECONDS = 30.0  # a broker registers each 10 s, and late on a busy mach
 
 # 4.9 maps files through the JDK's internals, which JDK 17 keeps closed.
 OPENED_PACKAGES = ("java.base/java.nio", "java.base/sun.nio.ch", "java.base/jdk.internal.ref")
+# What Java's TLS does not read from its file.
+ONLY_SYSTEM_PROPERTIES = ("tls.enable", "tls.server.mode")
 HEAP = ("-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 BROKER_DEFAULTS = {
@@ -61,6 +64,7 @@ class Server:
         self.name = name
         self.folder = folder
         self.address = f"127.0.0.1:{port}"
+        self.tls: ssl.SSLContext | None = None  # how `ask` dials
         self.child: Child | None = None
         self._command = command
         self._is_ready = is_ready
@@ -92,7 +96,7 @@ class Server:
 
     def ask(self, request: Request) -> Answer:
         """One question on a connection of its own."""
-        with connect(self.address) as connection:
+        with connect(self.address, self.tls) as connection:
             return connection.ask(request)
 
     def __enter__(self) -> Self:
@@ -159,7 +163,7 @@ def java_name_server(
 ) -> NameServer:
     """Apache's own."""
     java = release(JarSet.SERVERS, version)
-    command = [*java_command(java, folder), "org.apache.rocketmq.namesrv.NamesrvStartup"]
+    command = [*java_command(java, folder, settings), "org.apache.rocketmq.namesrv.NamesrvStartup"]
     return NameServer(f"Java {version} name server", folder, command, settings)
 
 
@@ -198,7 +202,7 @@ class JavaBroker(Server):
             },
         )
 
-        java = java_command(release(JarSet.SERVERS, version), folder)
+        java = java_command(release(JarSet.SERVERS, version), folder, settings)
         command = [*java, "org.apache.rocketmq.broker.BrokerStartup", "-c", str(config)]
         super().__init__(f"Java {version} broker", folder, port, command, self.is_registered)
 
@@ -237,8 +241,13 @@ def addresses(servers: Sequence[Server]) -> str:
     return ";".join(server.address for server in servers)
 
 
-def java_command(java: Java, home: Path) -> list[str]:
-    """A JVM with a small heap, whose home, logs and configuration are in that folder."""
+def java_command(java: Java, home: Path, settings: Mapping[str, str] | None = None) -> list[str]:
+    """A JVM with a small heap, whose home, logs and configuration are in that folder.
+
+    Of the settings, those that begin with `tls.` are for all of the JVM: a file has them.
+    """
+    tls = {key: value for key, value in (settings or {}).items() if key.startswith("tls.")}
+    tls_file = tls.get("tls.config.file") or write_properties(home / "tls.properties", tls)
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     for program in ("namesrv", "broker", "tools"):  # where 4.9 looks, and dies without
@@ -252,6 +261,8 @@ def java_command(java: Java, home: Path) -> list[str]:
         f"-Djava.io.tmpdir={home}",
         f"-Drocketmq.home.dir={home}",
         f"-Drocketmq.client.logRoot={home}",
+        f"-Dtls.config.file={tls_file}",
+        *(f"-D{key}={tls[key]}" for key in ONLY_SYSTEM_PROPERTIES if key in tls),
         f"-Drmq.logback.configurationFile={SOURCES / 'logback.xml'}",
         "-cp",
         java.class_path,

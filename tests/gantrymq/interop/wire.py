@@ -8,6 +8,7 @@ It shares no code with the product on purpose: both would otherwise make the sam
 import json
 import re
 import socket
+import ssl
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -58,7 +59,7 @@ class Answer:
 
 
 class Connection:
-    """One TCP connection; one question at a time."""
+    """One connection, plain or TLS; one question at a time."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
@@ -76,6 +77,12 @@ class Connection:
         self._opaque += 1
         self._stream.sendall(encode(request, self._opaque))
         return self._opaque
+
+    @property
+    def own_address(self) -> str:
+        """Our end, as the peer's log calls it."""
+        host, port = self._stream.getsockname()
+        return f"{host}:{port}"
 
     def send_bytes(self, data: bytes) -> None:
         """Send anything."""
@@ -106,11 +113,19 @@ class Connection:
 
 
 @contextmanager
-def connect(address: str, timeout: float = ANSWER_TIMEOUT_SECONDS) -> Iterator[Connection]:
+def connect(
+    address: str,
+    tls: ssl.SSLContext | None = None,
+    timeout: float = ANSWER_TIMEOUT_SECONDS,
+) -> Iterator[Connection]:
     """A connection to `host:port`, closed on leaving."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=timeout) as stream:
-        yield Connection(stream)
+        if tls is None:
+            yield Connection(stream)
+            return
+        with tls.wrap_socket(stream) as encrypted:
+            yield Connection(encrypted)
 
 
 def encode(request: Request, opaque: int) -> bytes:

@@ -44,6 +44,7 @@ public class ClientDriver {
     private final Map<String, DefaultMQProducer> producers = new HashMap<>();
     private final Map<String, Inbox> inboxes = new HashMap<>();
     private final PrintStream replies;
+    private int producersMade;
 
     ClientDriver(PrintStream replies) {
         this.replies = replies;
@@ -71,6 +72,7 @@ public class ClientDriver {
                 case "subscribe": subscribe(order); break;
                 case "received": received(order, reply); break;
                 case "queues": queues(order, reply); break;
+                case "leave": leave(order); break;
                 case "chosen": reply.put("address", chosenNameServer(order)); break;
                 default: throw new IllegalArgumentException("unknown order " + order);
             }
@@ -144,8 +146,9 @@ public class ClientDriver {
     private DefaultMQProducer producer(String nameServers) throws Exception {
         DefaultMQProducer producer = producers.get(nameServers);
         if (producer == null) {
-            producer = new DefaultMQProducer("producer_" + producers.size());
-            producer.setInstanceName("producer_" + producers.size());
+            String name = "producer_" + producersMade++;
+            producer = new DefaultMQProducer(name);
+            producer.setInstanceName(name);
             producer.setNamesrvAddr(nameServers);
             producer.setPollNameServerInterval(POLL_NAME_SERVER_MILLIS);
             producer.setSendMsgTimeout(SEND_TIMEOUT_MILLIS);
@@ -154,6 +157,13 @@ public class ClientDriver {
             producers.put(nameServers, producer);
         }
         return producer;
+    }
+
+    private void leave(JSONObject order) {
+        DefaultMQProducer producer = producers.remove(order.getString("namesrv"));
+        if (producer != null) {
+            new Thread(producer::shutdown).start(); // 5.3 often takes 3 s
+        }
     }
 
     private void subscribe(JSONObject order) throws Exception {

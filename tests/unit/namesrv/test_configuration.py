@@ -9,6 +9,7 @@ import pytest
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.namesrv.configuration import Setup, listeners, load, load_kv
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.runtime.certificates import TlsMode
 from gantrymq.runtime.net import Listener
 
 
@@ -45,9 +46,19 @@ def test_tls_keys_are_the_listeners_and_unknown_ones_warned_of(tmp_path: Path) -
     file = tmp_path / "my.properties"
     file.write_text("tls.server.mode=disabled\nlistenprt=1\n")
     setup = loaded(tmp_path, file)
-    assert setup.tls == {"tls.server.mode": "disabled"}
+    assert setup.tls.mode is TlsMode.DISABLED
     assert len(setup.warnings) == 1
     assert "listenPort" in setup.warnings[0]
+
+
+def test_a_tls_file_of_its_own_wins(tmp_path: Path) -> None:
+    file, own = tmp_path / "my.properties", tmp_path / "tls.properties"
+    file.write_text(f"tls.server.mode=disabled\ntls.config.file={own}\n")
+    own.write_text("tls.server.mode=enforcing\n")
+    assert loaded(tmp_path, file).tls.mode is TlsMode.ENFORCING
+    own.unlink()
+    with pytest.raises(ConfigurationError, match=r"tls.properties cannot be read: No such file"):
+        loaded(tmp_path, file)
 
 
 def test_all_bad_values_are_named_at_once(tmp_path: Path) -> None:

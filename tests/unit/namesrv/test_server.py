@@ -43,7 +43,7 @@ async def start_host(tmp_path: Path) -> AsyncIterator[StartHost]:
                 kv_config_path=str(tmp_path / "kvConfig.json"),
                 config_store_path=str(tmp_path / "namesrv.properties"),
             )
-            host = NameServerHost(Setup(settings, {}))
+            host = NameServerHost(Setup(settings))
             stack.push_async_callback(host.stop)
             await host.start()
             return host

@@ -70,8 +70,13 @@ def test_rocketmq_s_keys_are_understood() -> None:
         ({"tls.test.mode.enable": "perhaps"}, "tls.test.mode.enable=perhaps"),
         (
             {"tls.server.need.client.auth": "require", "tls.server.certPath": "/c"},
-            "needs tls.server.trustCertPath",
+            "needs tls.server.certPath, keyPath and trustCertPath",
         ),
+        (
+            {"tls.server.need.client.auth": "require", "tls.server.trustCertPath": "/t"},
+            "needs tls.server.certPath, keyPath and trustCertPath",
+        ),
+        ({"tls.sever.mode": "enforcing"}, "tls.sever.mode: no TLS setting"),
     ],
 )
 def test_a_wrong_setting_is_named(properties: dict[str, str], complaint: str) -> None:
@@ -145,6 +150,26 @@ def test_a_reload_takes_new_files_and_a_failed_one_keeps_the_old(files: dict[str
         contexts.reload()
 
     assert contexts.context() is second
+
+
+def test_files_that_change_are_read_again_and_bad_ones_complained_of(
+    files: dict[str, str],
+) -> None:
+    complaints: list[str] = []
+    settings = ServerTls(test_mode=False, identity=Identity(files["cert"], files["key"]))
+    contexts = ServerContexts(settings, complaints.append)
+    first = contexts.context()
+    assert contexts.context() is first
+
+    certificate, key = self_signed("renewed")
+    Path(files["cert"]).write_bytes(certificate)
+    assert contexts.context() is first
+    assert contexts.context() is first
+    assert len(complaints) == 1
+
+    Path(files["key"]).write_bytes(key)
+    assert contexts.context() is not first
+    assert len(complaints) == 1
 
 
 def test_a_self_signed_context_is_made_once() -> None:

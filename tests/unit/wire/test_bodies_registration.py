@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.bodies import registration
-from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -108,10 +108,48 @@ def test_a_4_9_line_ends_after_the_filter_type() -> None:
     assert body.topics == {"T": TopicConfig("T", 1, 2)}
 
 
+def registrations_of_java() -> dict[int, bytes]:
+    """By opaque: a master's with 14 topics and then with one, a slave's twice, 6 s apart."""
+    traffic = json.loads((VECTORS / "traffic-5.3.3.json").read_text())
+    asked = [each["request"] for each in traffic if each["name"] == "REGISTER_BROKER"]
+    return {request["opaque"]: request["bodyText"].encode() for request in asked}
+
+
+def test_the_fingerprint_stays_while_a_java_broker_says_the_same() -> None:
+    java = registrations_of_java()
+    assert java[1333] != java[1432]
+    assert fingerprint(java[1333]) == fingerprint(java[1432])
+
+
+def test_the_fingerprint_changes_with_anything_else() -> None:
+    java = registrations_of_java()
+    body = java[1333]
+    changed = body.replace(b'"perm":6', b'"perm":4', 1)
+    later = body.replace(b'"dataVersion":{"counter":0', b'"dataVersion":{"counter":1', 1)
+    assert len({fingerprint(each) for each in (java[0], java[7], body, changed, later)}) == 5
+
+
+def test_the_fingerprint_leaves_compressed_bodies_whole() -> None:
+    stream = zlib.compress(b'"mappingDataVersion":{}', 0)
+    assert fingerprint(stream) != fingerprint(stream.replace(b"{}", b"{1}"))
+
+
 def test_a_bomb_is_refused_while_it_inflates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "INFLATED_BYTES_MAX", 10_000)
     with pytest.raises(RemoteError, match="inflates to more than 10000 bytes"):
         RegisterBrokerBody.decode(zlib.compress(bytes(1_000_000)), 479)
+
+
+def test_json_cut_or_damaged_anywhere_is_understood_or_refused() -> None:
+    data = RegisterBrokerBody(DataVersion(1, 2), {"T": ORDERED}, ("f:1",)).encode()
+    cuts = [data[:at] for at in range(1, len(data))]
+    damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in range(len(data))]
+    for body in cuts + damaged:
+        try:
+            again = RegisterBrokerBody.decode(body, 479)
+        except RemoteError:
+            continue
+        assert RegisterBrokerBody.decode(again.encode(), 479) == again
 
 
 @pytest.mark.parametrize("cut", range(1, len(compressed_of_java())))

@@ -51,6 +51,21 @@ def test_what_java_wrote_is_written_again(name: str, fastjson: str, standard: st
         assert standard is None or javajson.dumps_standard(again).decode() == standard
 
 
+@pytest.mark.parametrize(("name", "fastjson", "standard"), samples())
+def test_each_cut_and_each_damaged_byte_is_understood_or_refused(
+    name: str, fastjson: str, standard: str | None
+) -> None:
+    data = (standard or fastjson).encode()
+    cuts = [data[:at] for at in range(len(data))]
+    damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in range(len(data))]
+    for text in cuts + damaged:
+        try:
+            again = BODIES[name](javajson.loads(text))
+        except RemoteError:
+            continue
+        assert BODIES[name](again) == again
+
+
 def test_a_4_9_route_reads_like_a_5_x_one() -> None:
     vectors = json.loads((VECTORS / "bodies-4.9.8.json").read_text())
     text = next(v["json"] for v in vectors if v["name"].startswith("GET_ROUTEINFO"))

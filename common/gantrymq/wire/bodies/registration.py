@@ -20,6 +20,8 @@ compressed bodies under a header that denies it, so that byte decides.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,6 +40,8 @@ from gantrymq.wire.version import V3_0_11
 INFLATED_BYTES_MAX: Final = 32 * 1024 * 1024
 
 _ZLIB_FIRST_BYTE: Final = b"\x78"
+# 5.x brokers stamp this anew in every registration, although nothing about topics changed.
+_RESTLESS: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
 _LENGTH: Final = Struct(">i")
 
 
@@ -82,6 +86,19 @@ class RegisterBrokerBody:
         parts.append(_text(javajson.dumps_fastjson(list(self.filter_servers or ()))))
         parts.append(_LENGTH.pack(0))
         return zlib.compress(b"".join(parts), 9)
+
+
+def fingerprint(body: bytes) -> bytes:
+    """The same for two bodies that say the same of topics and filter servers."""
+    digest = hashlib.blake2b(digest_size=16)
+    restless = None if body.startswith(_ZLIB_FIRST_BYTE) else _RESTLESS.search(body)
+    if restless is None:
+        digest.update(body)
+    else:
+        with memoryview(body) as view:
+            digest.update(view[: restless.start()])
+            digest.update(view[restless.end() :])
+    return digest.digest()
 
 
 def inflate(body: bytes) -> bytes:

@@ -17,13 +17,12 @@ And ours, for replicated groups, whose registrations carry the epoch of the mast
 (`gantryEpoch`): whoever holds id 0, or an address, with a higher epoch is not replaced by a lower
 one (no epoch is the lowest), whatever stateVersion says.
 
-The same full body as last time, by digest, changes no queues and is not even decoded: that is what
-brokers send every 30 s.
+The same full body as last time, by fingerprint, changes no queues and is not even decoded: that is
+what brokers send every 30 s.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -34,7 +33,7 @@ from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.placement import Placement
 from gantrymq.namesrv.core.routes import Routes, named, some, without_write_permission
-from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.route import QueueData
 from gantrymq.wire.bodies.shared import TopicConfig
 
@@ -100,7 +99,7 @@ class Registrar:
             return Refused(cause)
         group = self._routes.groups.get(registration.broker_name)
         known = _known_member(self._routes, registration)
-        digest = hashlib.blake2b(registration.body, digest_size=16).digest()
+        digest = fingerprint(registration.body)
         if (
             group is not None
             and known is not None
