@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 
-from gantrymq.wire.speedups import implementation
+from gantrymq.app.speedups import implementation
 
 
 def describe() -> str:

@@ -1,0 +1,47 @@
+"""Which of the hot modules run compiled.
+
+A hot module is one source: a library made from it by mypyc wins over the `.py` when both are
+there. This answers what an import finds, without importing anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from typing import Final
+
+HOT_MODULES: Final = (
+    "gantrymq.namesrv.core.answers",
+    "gantrymq.namesrv.core.fields",
+    "gantrymq.namesrv.core.messages",
+    "gantrymq.namesrv.core.nameserver",
+    "gantrymq.namesrv.core.route_requests",
+    "gantrymq.remoting.events",
+    "gantrymq.remoting.session",
+    "gantrymq.wire.command",
+    "gantrymq.wire.frames",
+    "gantrymq.wire.header_binary",
+    "gantrymq.wire.header_json",
+    "gantrymq.wire.header_scan",
+)
+
+
+def implementations() -> Mapping[str, str]:
+    """`compiled` or `pure` for each hot module."""
+    return {name: _implementation(name) for name in HOT_MODULES}
+
+
+def implementation() -> str:
+    """All of them in a word; when they differ, each by name."""
+    live = implementations()
+    words = set(live.values())
+    if len(words) == 1:
+        return words.pop()
+    return ", ".join(f"{name} {word}" for name, word in live.items())
+
+
+def _implementation(name: str) -> str:
+    spec = find_spec(name)
+    is_library = (spec.origin if spec and spec.origin else "").endswith(tuple(EXTENSION_SUFFIXES))
+    return "compiled" if is_library else "pure"
