@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from gantrymq.base.errors import GantryError
+from gantrymq.base.errors import GantryError, LocalError
 
 
 class DiskFailure(Enum):
@@ -44,6 +44,14 @@ class DiskError(GantryError):
         self.failure = failure
         self.operation = operation
         self.path = path
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """The names a path leads through, none for the root itself; it cannot lead out of the root."""
+    parts = tuple(path.split("/")) if path else ()
+    if "\0" in path or any(part in {"", ".", ".."} for part in parts):
+        raise LocalError(f"not a path below the disk's root: {path!r}")
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

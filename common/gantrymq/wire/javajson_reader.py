@@ -229,6 +229,9 @@ class TolerantReader:
         raise JsonError(what, self._text, self._position - back)
 
 
+_CONTAINERS: Final = (dict, list)  # a tuple: the union of both would be made anew each time
+
+
 def check_depth(value: Json) -> None:
     """Refuse a value nested deeper than DEPTH_MAX, level by level, without recursion."""
     level: list[Json] = [value]
@@ -236,9 +239,9 @@ def check_depth(value: Json) -> None:
         level = [
             child
             for node in level
-            if isinstance(node, dict | list)
+            if isinstance(node, _CONTAINERS)
             for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, dict | list)
+            if isinstance(child, _CONTAINERS)
         ]
         if not level:
             return
