@@ -1,0 +1,1 @@
+"""Measurements beside Java RocketMQ, in one run on one machine: `python -m bench --help`."""

@@ -1,0 +1,106 @@
+"""The load program: compiled by `cc` when first asked for, run on the load core.
+
+It is C because Python would be the limit; `ceiling` says what it can do when the server is trivial.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.machine import LOAD_CORE, SERVER_CORE, pinned
+from gantrymq.interop.ports import free_port
+
+SOURCE = Path(__file__).resolve().parent / "native" / "load.c"
+EXTRA_SECONDS = 30.0  # beyond its own run the program needs milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many clients there are and how many requests each has under way."""
+
+    connections: int
+    depth: int
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        return f"{self.connections} connections x {self.depth}"
+
+
+# Real clients ask one question at a time; deep pipelines show what one costs without wake-ups.
+CLIENTS = Shape(64, 1)
+PIPELINES = Shape(8, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one run of the load program saw."""
+
+    answers: int
+    bytes: int
+    seconds: float
+    own_cpu_seconds: float
+    p50_us: float
+    p99_us: float
+    max_us: float
+    longest_gap_us: float
+
+    @property
+    def rate(self) -> float:
+        return self.answers / self.seconds
+
+
+class LoadProgram:
+    """The compiled program, in a folder that it shares with the request files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._program = folder / "load"
+        command = ["cc", "-O2", "-std=gnu11", "-o", str(self._program), str(SOURCE)]
+        subprocess.run(command, check=True)
+
+    def start(
+        self, port: int, frames: Path, shape: Shape, seconds: float, rate: float = 0.0
+    ) -> subprocess.Popen[str]:
+        """Run it; `rate` requests a second, or as many as the shape allows when 0."""
+        numbers = (port, shape.connections, shape.depth, seconds, rate)
+        command = [str(self._program), "ask", *map(str, numbers), str(frames)]
+        with pinned(LOAD_CORE):
+            return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def run(self, port: int, frames: Path, shape: Shape, seconds: float, rate: float = 0.0) -> Load:
+        """Run it and wait for what it saw."""
+        return result(self.start(port, frames, shape, seconds, rate), seconds)
+
+    @contextmanager
+    def answering(self, answer: bytes) -> Iterator[int]:
+        """The trivial server, giving that frame to everything; its port."""
+        port = free_port()
+        with tempfile.NamedTemporaryFile() as file, pinned(SERVER_CORE):
+            file.write(answer)
+            file.flush()
+            command = [str(self._program), "answer", str(port), file.name]
+            with subprocess.Popen(command) as server:
+                try:
+                    time.sleep(0.2)  # it listens at once; nothing tells when
+                    yield port
+                finally:
+                    server.kill()
+
+
+def result(running: subprocess.Popen[str], seconds: float) -> Load:
+    """Wait for a run that was started."""
+    try:
+        text, _ = running.communicate(timeout=seconds + EXTRA_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        raise
+    if running.returncode != 0:
+        raise RuntimeError(f"the load program ended with {running.returncode}")
+    return Load(**json.loads(text))

@@ -1,0 +1,94 @@
+"""What the figures were measured on, and which cores do what.
+
+Servers run on one core and the load on another, so that neither takes time from the other; on a
+machine with one core they share it, and the facts say so.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Whatever is started inside runs on that core alone, from its first instruction."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def facts() -> dict[str, str]:
+    """The machine and the versions; nothing that names the machine or a folder on it."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": str(len(CORES)),
+        "memory_gib": f"{_memory_gib():.0f}",
+        "kernel": platform.release().split("-")[0],
+        "python": platform.python_version(),
+        "java": _java_version(),
+        "gantry": _gantry_version(),
+        "servers_and_load": "on a core each" if len(CORES) > 1 else "on one core together",
+    }
+
+
+class Disturbance:
+    """How much of the machine other programs take while we measure."""
+
+    def __init__(self) -> None:
+        self._before = (time.monotonic(), _busy_seconds(), _own_seconds())
+
+    def share(self) -> float:
+        """Of all cores, since the start; children count once they have ended."""
+        began, busy, own = self._before
+        others = (_busy_seconds() - busy) - (_own_seconds() - own)
+        cores = os.cpu_count() or 1
+        return max(0.0, others) / ((time.monotonic() - began) * cores)
+
+
+def _busy_seconds() -> float:
+    """Everything but idle and waiting for disks, and what the hypervisor kept for itself."""
+    user, nice, system, _, _, *interrupts = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    )
+    return (user + nice + system + sum(interrupts)) / TICKS
+
+
+def _own_seconds() -> float:
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def _cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _memory_gib() -> float:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+
+
+def _java_version() -> str:
+    done = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()[0]
+
+
+def _gantry_version() -> str:
+    from gantrymq.app.version import describe  # noqa: PLC0415 - the product loads when asked for
+
+    return describe()

@@ -1,0 +1,47 @@
+"""What was promised, held against what was measured.
+
+Ratios and sizes only: times of one machine say nothing on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.report import Row, Target
+from bench.routes import CPU_SUFFIX
+from bench.servers import GANTRY, JAVA
+
+IDLE_RSS_MIB_MAX = 50.0
+ANSWERS_RATIO_MIN = 3.0
+
+
+def judge(rows: Sequence[Row]) -> list[Target]:
+    """A line for each figure that a promise speaks of."""
+    by_name = {row.what: row for row in rows}
+    targets = [_idle(row) for row in rows if row.what == "idle: RSS"]
+    for row in rows:
+        cpu = by_name.get(row.what + CPU_SUFFIX)
+        if cpu is not None:
+            targets.append(_answers(row, cpu))
+    return targets
+
+
+def _idle(row: Row) -> Target:
+    measured = row.figures[GANTRY].median
+    return Target(
+        "RSS with no broker registered",
+        f"<= {IDLE_RSS_MIB_MAX:.0f} MiB",
+        f"{measured:.1f} MiB (Java {row.figures[JAVA].median:.0f})",
+        measured <= IDLE_RSS_MIB_MAX,
+    )
+
+
+def _answers(rate: Row, cpu: Row) -> Target:
+    """By CPU time: what else runs on the machine takes from the rate, but hardly from that."""
+    ratio = cpu.ratio(JAVA, GANTRY) or 0.0
+    return Target(
+        f"answers a second of one core, {rate.what}",
+        f">= {ANSWERS_RATIO_MIN:.0f}x Java's",
+        f"{ratio:.2f}x by CPU time ({rate.ratio(GANTRY, JAVA) or 0.0:.2f}x by the clock)",
+        ratio >= ANSWERS_RATIO_MIN,
+    )
