@@ -58,6 +58,18 @@ def golden_frames() -> list[bytes]:
     return [bytes.fromhex(vector["frame"]) for vector in vectors]
 
 
+@pytest.fixture(scope="session")
+def golden_bodies() -> dict[str, list[bytes]]:
+    """Bodies of real Java peers and name servers' files, by name."""
+    bodies: dict[str, list[bytes]] = {}
+    for release in ("5.3.3", "4.9.8"):
+        for vector in json.loads((VECTORS / f"bodies-{release}.json").read_text()):
+            texts = [vector[form].encode() for form in ("json", "jsonStandard") if form in vector]
+            texts += [bytes.fromhex(vector["hex"])] if "hex" in vector else []
+            bodies.setdefault(vector["name"], []).extend(texts)
+    return bodies
+
+
 @pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> Fuzz:
     """Run a check on mutations of the seeds until the time is over."""

@@ -8,25 +8,42 @@ Accepted beyond standard JSON, each because fastjson 1.x writes or reads it:
     {"a":1,,"b":[1,2,],}      stray commas
     "\\x41 \\v \\0"              its own escapes, and raw control characters
     1L 1.5D +1 01             Java's number suffixes, signs, leading zeros
-    /* */ //                  comments
     NaN undefined             both null
 
-`{"$ref":"$.a.b[0]"}` stands for a value written before, "@" for the enclosing object, ".." for the
-one around it; `resolve_references` puts the value itself there, so one object may occur twice, or
-inside itself. A reference that leads nowhere is null. A reference in the place of a key stays as
-it is: its path does not say which key is meant.
+Comments, which fastjson takes, are refused: no peer writes any.
 
-Invariant: nesting is bounded by DEPTH_MAX, the work for references by _STEPS_MAX, text is read once
-from left to right, and what cannot be understood raises JsonError with the position.
+One value costs this reader ten times what it costs the standard one. It reads as many as it is told
+to, and hands what is standard inside an object that is not to the standard one: a 5.x
+registration of many topics is odd only where its few static topics are.
+
+`{"$ref":"$.a.b[0]"}` stands for the value at that path; `resolve_references` puts the value itself
+there, so one object may occur twice. A reference that leads nowhere is null. A reference in the
+place of a key stays as it is: its path does not say which key is meant.
+
+Invariant: nesting is bounded by DEPTH_MAX, the values read by the caller's bound, the work for
+references by _STEPS_MAX; no key can be made to collide with many others; what cannot be understood
+raises JsonError with the position. What `resolve_references` returns has an end: nothing in it
+contains itself, and written out it is no larger than the caller allows.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final, NoReturn, final
+from itertools import chain, compress
+from typing import Final, NoReturn, TypeGuard, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.wire.jsonvalue import Json, JsonKey, JsonObject, ObjectKey
+from gantrymq.wire.jsonvalue import (
+    INT32_MAX,
+    INT32_MIN,
+    INT64_MAX,
+    INT64_MIN,
+    Json,
+    JsonKey,
+    JsonObject,
+    ObjectKey,
+)
 
 # RocketMQ's deepest body (consume statistics of all groups) has seven levels.
 DEPTH_MAX: Final = 64
@@ -37,12 +54,23 @@ _HOPS_MAX: Final = 16
 # References to references can multiply; Java's documents have a handful, of a few steps each.
 _STEPS_MAX: Final = 100_000
 
-_BLANK: Final = re.compile(r"(?:[ \t\r\n\f\b\ufeff]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
-_BLANK_AND_COMMAS: Final = re.compile(r"(?:[ \t\r\n\f\b\ufeff,]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
+# How often part of an odd text may turn out to be odd as well; each time costs one pass over it.
+_STANDARD_TRIES_MAX: Final = 3
+
+# MessageQueue, the only bean that is ever a key, has three. Python hashes numbers without a secret:
+# more of them, or larger ones, could be chosen such that all keys share one hash.
+_KEY_MEMBERS_MAX: Final = 4
+
+# Possessive (*+): what was taken is not given back, so no memory is kept for giving it back.
+_BLANK: Final = re.compile(r"[ \t\r\n\f\b\ufeff]*+")
+_BLANK_AND_COMMAS: Final = re.compile(r"[ \t\r\n\f\b\ufeff,]*+")
 _TEXT: Final = {
-    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
-    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),
+    '"': re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL),
+    "'": re.compile(r"'(?:[^'\\]++|\\.)*+'", re.DOTALL),
 }
+# Escaped halves of characters beyond the Basic Multilingual Plane: the standard parser would let a
+# half through, and a str with a half cannot be encoded again.
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _NUMBER: Final = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?([LSBFD])?")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ESCAPE: Final = re.compile(
@@ -76,12 +104,19 @@ class JsonError(RemoteError):
 
 @final
 class TolerantReader:
-    """Reads one document; `read` is called once."""
+    """Reads one document of at most `values_max` values; `read` is called once.
 
-    __slots__ = ("_depth", "_position", "_text")
+    Texts count as many values as they have backslashes, those of `standard_parts` (which leaves
+    what is standard inside the document to the standard parser) as one.
+    """
 
-    def __init__(self, text: str) -> None:
+    __slots__ = ("_depth", "_position", "_text", "_tries", "_values_left", "_values_max")
+
+    def __init__(self, text: str, values_max: int, *, standard_parts: bool = True) -> None:
         self._text = text
+        self._values_max = values_max
+        self._values_left = values_max
+        self._tries = _STANDARD_TRIES_MAX if standard_parts else 0
         self._position = 0
         self._depth = 0
 
@@ -96,7 +131,12 @@ class TolerantReader:
         return value
 
     def _value(self) -> Json:
+        self._count(1)
         first = self._peek()
+        if first in ("{", "[") and self._depth > 0 and self._tries > 0:
+            value = self._standard_part()
+            if value is not None:
+                return value
         if first == "{":
             return self._object()
         if first == "[":
@@ -110,6 +150,20 @@ class TolerantReader:
         if word in _CONSTANTS:
             return _CONSTANTS[word]
         return self._fail("a value belongs here", len(word))
+
+    def _standard_part(self) -> Json:
+        """The container here, if it is standard JSON."""
+        part = read_standard(self._text, self._position, DEPTH_MAX - self._depth)
+        if part is None:
+            self._tries -= 1
+            return None
+        value, self._position = part
+        return value
+
+    def _count(self, values: int) -> None:
+        self._values_left -= values
+        if self._values_left < 0:
+            self._fail(f"more than {self._values_max} values in what is no standard JSON")
 
     def _object(self) -> JsonObject:
         self._enter()
@@ -154,25 +208,33 @@ class TolerantReader:
         number = _NUMBER.match(self._text, self._position)
         if number is not None:
             value = self._number(number)
-            return value if isinstance(value, int) else str(value)
+            if isinstance(value, float):
+                return str(value)
+            if not INT64_MIN <= value <= INT64_MAX:
+                self._fail("a key is beyond 64 bits", number.end() - number.start())
+            return value
         return self._word() or self._fail("a key belongs here")
 
     def _object_key(self) -> ObjectKey:
         start = self._position
         members: list[tuple[str, str | int | float | bool | None]] = []
         for name, value in self._object().items():
-            if not isinstance(name, str) or isinstance(value, dict | list):
+            if not isinstance(name, str) or not _may_stand_in_key(value):
                 self._position = start
-                self._fail("an object used as a key may hold plain values only")
+                self._fail("an object used as a key may hold texts and 32-bit numbers only")
             members.append((name, value))
+        if len(members) > _KEY_MEMBERS_MAX:
+            self._position = start
+            self._fail(f"an object used as a key has more than {_KEY_MEMBERS_MAX} members")
         return ObjectKey(tuple(members))
 
     def _quoted(self, quote: str) -> str:
         match = _TEXT[quote].match(self._text, self._position)
         if match is None:
             self._fail("the text has no end")
-        content = match[1]
+        content = match[0][1:-1]
         if "\\" in content:
+            self._count(content.count("\\"))
             content = _ESCAPE.sub(self._unescape, content)
         self._position = match.end()
         return content
@@ -229,29 +291,83 @@ class TolerantReader:
         raise JsonError(what, self._text, self._position - back)
 
 
-_CONTAINERS: Final = (dict, list)  # a tuple: the union of both would be made anew each time
+def _may_stand_in_key(value: Json) -> TypeGuard[str | int | None]:
+    if type(value) is int:
+        return INT32_MIN <= value <= INT32_MAX
+    return value is None or isinstance(value, bool | str)
 
 
-def check_depth(value: Json) -> None:
-    """Refuse a value nested deeper than DEPTH_MAX, level by level, without recursion."""
+def read_standard(text: str, position: int, depth_max: int = DEPTH_MAX) -> tuple[Json, int] | None:
+    """The value that starts here and where it ends, if it is standard JSON (else None)."""
+    try:
+        part: tuple[Json, int] = _STANDARD.raw_decode(text, position)
+    except (ValueError, RecursionError):
+        return None
+    value, end = part
+    if _SURROGATE_ESCAPE.search(text, position, end) is not None:
+        return None
+    if text.count("{", position, end) + text.count("[", position, end) > depth_max:
+        _check_depth(value, depth_max)
+    return part
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_STANDARD: Final = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_CONTAINERS: Final = frozenset((dict, list))
+
+
+def _check_depth(value: Json, depth_max: int) -> None:
+    """Refuse a value nested deeper than that, level by level, without recursion."""
     level: list[Json] = [value]
-    for _ in range(DEPTH_MAX):
-        level = [
-            child
-            for node in level
-            if isinstance(node, _CONTAINERS)
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, _CONTAINERS)
-        ]
+    for _ in range(depth_max):
+        children: list[Json] = list(
+            chain.from_iterable(
+                node.values() if isinstance(node, dict) else node
+                for node in level
+                if isinstance(node, _NODES)
+            )
+        )
+        # Most children are no containers: they are left out without a step of Python each.
+        level = list(compress(children, map(_CONTAINERS.__contains__, map(type, children))))
         if not level:
             return
     raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels")
 
 
-def resolve_references(root: Json) -> Json:
-    """The same document with each `{"$ref":path}` replaced by what it refers to, in place."""
-    _Resolver(root).resolve_inside(root, None)
+_NODES: Final = (dict, list)  # a tuple: the union of both would be made anew each time
+
+
+def resolve_references(root: Json, values_max: int) -> Json:
+    """The same document with each `{"$ref":path}` replaced by what it refers to, in place.
+
+    Written out it has at most `values_max` values. One that contains itself is refused.
+    """
+    _Resolver(root).resolve_inside(root)
+    values, _ = _extent(root, 0, {})
+    if values > values_max:
+        raise RemoteError(f"JSON references make more than {values_max} values of it")
     return root
+
+
+def _extent(node: Json, depth: int, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How many values and levels a value has, written out; each object is visited once."""
+    if not isinstance(node, _NODES):
+        return 1, 0
+    extent = known.get(id(node))
+    if extent is None:
+        if depth == DEPTH_MAX:
+            raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels, or inside itself")
+        children = node.values() if isinstance(node, dict) else node
+        extents = [_extent(child, depth + 1, known) for child in children]
+        values = 1 + sum(values for values, _ in extents)
+        levels = 1 + max((levels for _, levels in extents), default=0)
+        extent = known[id(node)] = (values, levels)
+    if depth + extent[1] > DEPTH_MAX:
+        raise RemoteError(f"JSON nested deeper than {DEPTH_MAX} levels, or inside itself")
+    return extent
 
 
 @final
@@ -262,24 +378,20 @@ class _Resolver:
         self._root = root
         self._steps = 0
 
-    def resolve_inside(self, node: Json, parent: Json) -> None:
+    def resolve_inside(self, node: Json) -> None:
         if isinstance(node, dict):
             for key, child in node.items():
-                node[key] = self._resolved(child, node, parent)
+                node[key] = self._resolved(child)
         elif isinstance(node, list):
             for index, child in enumerate(node):
-                node[index] = self._resolved(child, node, parent)
+                node[index] = self._resolved(child)
 
-    def _resolved(self, child: Json, node: Json, parent: Json) -> Json:
+    def _resolved(self, child: Json) -> Json:
         path = _reference(child)
-        if path is None:
-            self.resolve_inside(child, node)
-            return child
-        if path == "@":
-            return node
-        if path == "..":
-            return parent
-        return self._target(path, 0)
+        if path is not None:
+            return self._target(path, 0)
+        self.resolve_inside(child)
+        return child
 
     def _target(self, path: str, hops: int) -> Json:
         if not path.startswith("$") or hops > _HOPS_MAX:

@@ -11,7 +11,8 @@ the standard form quotes the number: `int_key` does.
 
 Invariant of the readers below: unknown properties are ignored, a null or absent property is its
 default, numbers and booleans may come as strings, and anything else raises RemoteError naming the
-property, as fastjson refuses the body.
+property, as fastjson refuses the body. None of them walks a container, or shows one in an error: a
+value that refers to itself is as large as its writer likes once it is written out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ INT64_MAX: Final = (1 << 63) - 1
 
 # What fastjson takes for "not there" where a number or a boolean belongs.
 _NOTHING: Final = (None, "", "null")
+
+# Characters of a value that an error shows.
+_SHOWN_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,7 @@ def text_key(key: JsonKey, what: str) -> str:
 
 def text_field(bean: JsonObject, name: str) -> str | None:
     """A String property; a number or boolean is its own text."""
-    value = bean.get(name)
-    if value is None or type(value) is str:
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    raise _unusable(name, value, "text")
+    return _text(bean.get(name), name)
 
 
 def required_text_field(bean: JsonObject, name: str) -> str:
@@ -151,11 +148,21 @@ def text_map_field(bean: JsonObject, name: str) -> dict[str, str]:
         return {}
     members = object_of(value, name)
     result: dict[str, str] = {}
-    for key in members:
-        text = text_field(members, key) if isinstance(key, str) else str(members[key])
+    for key, member in members.items():
+        text = _text(member, name)
         if text is not None:
             result[text_key(key, name)] = text
     return result
+
+
+def _text(value: Json, name: str) -> str | None:
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise _unusable(name, value, "text")
 
 
 def _integer(value: Json, name: str, lowest: int, highest: int) -> int:
@@ -172,7 +179,14 @@ def _integer(value: Json, name: str, lowest: int, highest: int) -> int:
 
 
 def _unusable(name: str, value: Json, allowed: str) -> RemoteError:
-    shown = repr(value)
-    if len(shown) > 100:
-        shown = shown[:100] + "..."
-    return RemoteError(f"{name} is {shown} where {allowed} belongs")
+    return RemoteError(f"{name} is {_shown(value)} where {allowed} belongs")
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, str):
+        return repr(value[:_SHOWN_MAX]) + ("..." if len(value) > _SHOWN_MAX else "")
+    return repr(value)[:_SHOWN_MAX]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_the_fingerprint_leaves_compressed_bodies_whole() -> None:
 
 def test_a_bomb_is_refused_while_it_inflates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "INFLATED_BYTES_MAX", 10_000)
-    with pytest.raises(RemoteError, match="inflates to more than 10000 bytes"):
+    with pytest.raises(RemoteError, match="inflates to more than 10000"):
         RegisterBrokerBody.decode(zlib.compress(bytes(1_000_000)), 479)
 
 
@@ -190,3 +191,97 @@ def test_each_damaged_byte_is_understood_or_refused() -> None:
 def test_another_shape_is_refused(body: bytes) -> None:
     with pytest.raises(RemoteError):
         RegisterBrokerBody.decode(body, 479)
+
+
+def compressed(*lines: bytes, count: int | None = None) -> bytes:
+    texts = [b'{"counter":1}', *lines, b"[]"]
+    parts = [len(text).to_bytes(4, "big") + text for text in texts]
+    parts.insert(1, (len(lines) if count is None else count).to_bytes(4, "big"))
+    return zlib.compress(b"".join(parts))
+
+
+def json_of(*names: str) -> bytes:
+    table = {f"key{at}": {"topicName": name} for at, name in enumerate(names)}
+    return json.dumps({"topicConfigSerializeWrapper": {"topicConfigTable": table}}).encode()
+
+
+def test_inflation_is_bounded_by_what_was_sent() -> None:
+    body = zlib.compress(bytes(2_000_000))
+    with pytest.raises(RemoteError, match=f"to more than {registration.INFLATION_MAX * len(body)}"):
+        RegisterBrokerBody.decode(body, 479)
+
+
+def test_honest_topics_compress_less_than_the_bound_of_inflation() -> None:
+    attributes = {"message.type": "FIFO", "queue.type": "BatchCQ", "cleanup.policy": "COMPACTION"}
+    names = [f"company.department.system.environment.region.subject.{i:05d}" for i in range(9999)]
+    topics = {name: TopicConfig(name, attributes=attributes) for name in names}
+    body = RegisterBrokerBody(topics=topics, filter_servers=())
+    stream = body.encode_compressed()
+    assert len(zlib.decompress(stream)) * 2 < len(stream) * registration.INFLATION_MAX
+    assert RegisterBrokerBody.decode(stream, 479) == body
+
+
+@pytest.mark.parametrize("body", [json_of("T", "U"), compressed(b"T 1 1 6 SINGLE_TAG", b"U")])
+def test_more_topics_than_the_caller_allows_are_refused_before_the_first_is_read(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(topic: object, known: object = None) -> TopicConfig:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(TopicConfig, "from_json", read)
+    monkeypatch.setattr(registration, "_from_line", read)
+    with pytest.raises(RemoteError, match="2 topics; at most 1 are accepted"):
+        RegisterBrokerBody.decode(body, 479, topics_max=1)
+
+
+@pytest.mark.parametrize(
+    ("count", "cause"), [(500_001, "at most 500000"), (4, "4 topics in 52 bytes")]
+)
+def test_a_count_that_cannot_be_is_refused(count: int, cause: str) -> None:
+    lines = [b"T%d 1 1 6 SINGLE_TAG" % i for i in range(2)]
+    assert len(RegisterBrokerBody.decode(compressed(*lines), 479).topics) == 2
+    with pytest.raises(RemoteError, match=cause):
+        RegisterBrokerBody.decode(compressed(*lines, count=count), 479)
+
+
+@pytest.mark.parametrize("names", [("T", "T"), ("T", "U", "T"), ("",), ("T", "")])
+def test_topics_without_a_name_of_their_own_are_refused(names: tuple[str, ...]) -> None:
+    lines = [f"{name} 1 1 6 SINGLE_TAG".ljust(30).encode() for name in names]
+    for body in (json_of(*names), compressed(*lines)):
+        with pytest.raises(RemoteError, match=r"two topics of the name 'T'|a topic without a name"):
+            RegisterBrokerBody.decode(body, 479)
+
+
+def test_a_topic_repeated_is_refused_at_its_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    from_line = registration._from_line
+
+    def counting(line: bytes, known: dict[str, Mapping[str, str]]) -> TopicConfig:
+        read.append(line)
+        return from_line(line, known)
+
+    monkeypatch.setattr(registration, "_from_line", counting)
+    with pytest.raises(RemoteError, match="two topics"):
+        RegisterBrokerBody.decode(compressed(*[b"T 1 1 6 SINGLE_TAG"] * 1000), 479)
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize("rest", [b"", b"NO_TAG", b"SINGLE_TAG {a:1}", b'SINGLE_TAG {"a":[]}'])
+def test_a_line_java_would_not_read_or_write_is_refused(rest: bytes) -> None:
+    with pytest.raises(RemoteError):
+        RegisterBrokerBody.decode(compressed(b"Topic 1 1 6 " + rest.ljust(20)), 479)
+
+
+def test_numbers_an_administrator_mistyped_do_not_take_the_broker_off() -> None:
+    body = RegisterBrokerBody(topics={"T": TopicConfig("T", -1, 0, 66)}, filter_servers=())
+    assert RegisterBrokerBody.decode(body.encode(), 479) == body
+    assert RegisterBrokerBody.decode(body.encode_compressed(), 479) == body
+
+
+def test_static_topics_do_not_make_a_large_registration_slow() -> None:
+    """5.x brokers write the ids of their queues as bare keys."""
+    names = [f"T{i}" for i in range(30_000)]
+    text = RegisterBrokerBody(topics={n: TopicConfig(n) for n in names}).encode()
+    assert text.endswith(b"}}}")
+    odd = text[:-2] + b',"topicQueueMappingInfoMap":{"T":{"currIdMap":{0:0}}}}}'
+    assert set(RegisterBrokerBody.decode(odd, 479).topics) == set(names)

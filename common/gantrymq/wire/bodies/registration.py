@@ -13,9 +13,14 @@ words and texts:
     int32 length | filter servers as a JSON array
     int32 number of static topics, ...                        (5.x senders; not read, not written)
 
-Invariant: a small body cannot become a large one. What inflates beyond INFLATED_BYTES_MAX is
-refused while inflating. The first byte of a zlib stream is 0x78, of JSON never: 5.3 brokers send
-compressed bodies under a header that denies it, so that byte decides.
+Invariant: a small body cannot become a large one. What inflates beyond INFLATED_BYTES_MAX, or to
+more than INFLATION_MAX times its size, is refused while inflating; more topics than the caller
+allows, or than there are bytes for, before the first is read; a topic named twice at the second,
+so that each topic read costs its sender a few bytes. The first byte of a zlib stream is 0x78, of
+JSON never: 5.3 brokers send compressed bodies under a header that denies it, so that byte decides.
+
+A topic's numbers are any that Java's int holds: Java brokers store what an administrator typed,
+unchecked, and refusing it here would take the broker off its clients for the sake of one topic.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
@@ -32,13 +37,29 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
-from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, JsonObject, object_of
+from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, JsonObject, object_of, text_map_field
 from gantrymq.wire.version import V3_0_11
 
 # As much as a frame may bring uncompressed, twice: compressed topics take half the room of JSON's,
 # and a broker of 100 000 topics with attributes stays below it.
 INFLATED_BYTES_MAX: Final = 32 * 1024 * 1024
 
+# Topics deflate to a tenth of their size, those with long common names and attributes to a 60th,
+# and never to a 200th: the longest line has 500 bytes, and a name of its own takes three. zlib
+# could do a thousandth. Bodies too small for that to matter may.
+INFLATION_MAX: Final = 256
+_INFLATED_ALWAYS: Final = 64 * 1024
+
+# What a name server holds at most, unless its settings say otherwise.
+TOPICS_MAX: Final = 500_000
+
+# The shortest line, `T 1 1 6 SINGLE_TAG`, and its length.
+_LINE_BYTES_MIN: Final = 4 + 18
+
+# A DataVersion, with a state version and all its numbers at their longest, has 120.
+_VERSION_BYTES_MAX: Final = 4096
+
+_FILTER_TYPES: Final = {each.value: each for each in TopicFilterType}
 _ZLIB_FIRST_BYTE: Final = b"\x78"
 # 5.x brokers stamp this anew in every registration, although nothing about topics changed.
 _RESTLESS: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
@@ -54,19 +75,21 @@ class RegisterBrokerBody:
     filter_servers: tuple[str, ...] | None = None
 
     @classmethod
-    def decode(cls, body: bytes, version: int, *, compressed: bool = False) -> RegisterBrokerBody:
+    def decode(
+        cls, body: bytes, version: int, *, compressed: bool = False, topics_max: int = TOPICS_MAX
+    ) -> RegisterBrokerBody:
         """`version` is the sender's; an empty body is a broker with nothing, at version zero."""
         if not body:
             return cls()
         if compressed or body.startswith(_ZLIB_FIRST_BYTE):
-            return _from_lines(inflate(body))
+            return _from_lines(inflate(body), topics_max)
         bean = object_of(javajson.loads(body), "RegisterBrokerBody")
         if version < V3_0_11:
-            return _from_wrapper(bean, None)
+            return _from_wrapper(bean, None, topics_max)
         wrapper = object_of(bean.get("topicConfigSerializeWrapper") or {}, "topic configuration")
         servers = bean.get("filterServerList")
         filters = None if servers is None else texts_from_json(servers, "filterServerList")
-        return _from_wrapper(wrapper, filters)
+        return _from_wrapper(wrapper, filters, topics_max)
 
     def encode(self) -> bytes:
         """The JSON form."""
@@ -103,59 +126,92 @@ def fingerprint(body: bytes) -> bytes:
 
 def inflate(body: bytes) -> bytes:
     """The content of a zlib stream, of bounded size."""
+    bytes_max = min(INFLATED_BYTES_MAX, max(_INFLATED_ALWAYS, INFLATION_MAX * len(body)))
     stream = zlib.decompressobj()
     try:
-        data = stream.decompress(body, INFLATED_BYTES_MAX)
+        data = stream.decompress(body, bytes_max)
     except zlib.error as error:
         raise RemoteError(f"the compressed body is damaged: {error}") from error
     if stream.eof:
         return data
-    if len(data) >= INFLATED_BYTES_MAX:
-        raise RemoteError(f"the body inflates to more than {INFLATED_BYTES_MAX} bytes")
+    if len(data) >= bytes_max:
+        raise RemoteError(f"the body of {len(body)} bytes inflates to more than {bytes_max}")
     raise RemoteError("the compressed body ends early")
 
 
-def _from_wrapper(wrapper: JsonObject, filters: tuple[str, ...] | None) -> RegisterBrokerBody:
+def _from_wrapper(
+    wrapper: JsonObject, filters: tuple[str, ...] | None, topics_max: int
+) -> RegisterBrokerBody:
     version = wrapper.get("dataVersion")
     table = object_of(wrapper.get("topicConfigTable") or {}, "topicConfigTable")
-    topics = [TopicConfig.from_json(topic) for topic in table.values()]
+    if len(table) > topics_max:
+        raise _too_many(len(table), topics_max)
     return RegisterBrokerBody(
         DataVersion() if version is None else DataVersion.from_json(version),
-        {topic.topic_name: topic for topic in topics},
+        _by_name(map(TopicConfig.from_json, table.values())),
         filters,
     )
 
 
-def _from_lines(data: bytes) -> RegisterBrokerBody:
+def _from_lines(data: bytes, topics_max: int) -> RegisterBrokerBody:
     reader = _Reader(data)
-    version = DataVersion.from_json(javajson.loads(reader.text()))
-    # Nothing is reserved by the count: a lie ends where the data end.
-    topics = [_from_line(reader.text()) for _ in range(reader.number())]
+    version = DataVersion.from_json(javajson.loads(reader.text(), _VERSION_BYTES_MAX))
+    count = reader.number()
+    if count > topics_max:
+        raise _too_many(count, topics_max)
+    if count * _LINE_BYTES_MIN > reader.bytes_left:
+        raise RemoteError(f"{count} topics in {reader.bytes_left} bytes")
+    known: dict[str, Mapping[str, str]] = {"": {}, "{}": {}}
+    topics = _by_name(_from_line(reader.text(), known) for _ in range(count))
     filters = texts_from_json(javajson.loads(reader.text()), "filterServerList")
-    return RegisterBrokerBody(version, {topic.topic_name: topic for topic in topics}, filters)
+    return RegisterBrokerBody(version, topics, filters)
 
 
-def _from_line(line: bytes) -> TopicConfig:
+def _too_many(count: int, topics_max: int) -> RemoteError:
+    return RemoteError(f"{count} topics; at most {topics_max} are accepted")
+
+
+def _by_name(topics: Iterable[TopicConfig]) -> dict[str, TopicConfig]:
+    table: dict[str, TopicConfig] = {}
+    for topic in topics:
+        name = topic.topic_name
+        if not name:
+            raise RemoteError("a topic without a name")
+        if table.setdefault(name, topic) is not topic:
+            raise RemoteError(f"two topics of the name {name[:100]!r}")
+    return table
+
+
+def _from_line(line: bytes, known: dict[str, Mapping[str, str]]) -> TopicConfig:
+    """`known`: attributes by their text. Most topics of a broker have the same few."""
     fields = line.decode("utf-8", "replace").split(" ", 5)
     if len(fields) < 5:
         raise RemoteError(f"a topic's line has {len(fields)} fields, at least 5 belong there")
     name, read, write, perm, filter_type = fields[:5]
-    attributes = fields[5].strip() if len(fields) > 5 else ""
+    text = fields[5].strip() if len(fields) > 5 else ""
+    attributes = known.get(text)
+    if attributes is None:
+        attributes = known[text] = _attributes(text)
     return TopicConfig(
         topic_name=name,
         read_queue_nums=_number(read),
         write_queue_nums=_number(write),
         perm=_number(perm),
-        topic_filter_type=TopicFilterType.MULTI_TAG
-        if filter_type == TopicFilterType.MULTI_TAG.value
-        else TopicFilterType.SINGLE_TAG,
-        attributes=_attributes(attributes) if attributes not in ("", "{}") else {},
+        topic_filter_type=_filter_type(filter_type),
+        attributes=attributes,
     )
 
 
+def _filter_type(text: str) -> TopicFilterType:
+    filter_type = _FILTER_TYPES.get(text)
+    if filter_type is None:
+        raise RemoteError(f"a topic's line has {text[:40]!r} where its filter type belongs")
+    return filter_type
+
+
 def _attributes(text: str) -> dict[str, str]:
-    bean = object_of(javajson.loads(text), "attributes")
-    return {str(key): str(value) for key, value in bean.items() if value is not None}
+    # A map of texts is standard JSON, always: the slow reader is for other bodies.
+    return text_map_field({"attributes": javajson.loads(text, dialect_values_max=0)}, "attributes")
 
 
 def _number(text: str) -> int:
@@ -188,6 +244,10 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+
+    @property
+    def bytes_left(self) -> int:
+        return len(self._data) - self._at
 
     def number(self) -> int:
         end = self._at + 4

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntFlag, StrEnum
+from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.jsonvalue import (
@@ -153,7 +154,11 @@ class MessageQueue:
         )
 
 
+# Looked up once: an enum's member costs more to reach than all else below.
+_SINGLE_TAG: Final = TopicFilterType.SINGLE_TAG
+_MULTI_TAG: Final = TopicFilterType.MULTI_TAG
+
+
 def _filter_type(value: Json) -> TopicFilterType:
     # fastjson reads an enum name it does not know as null, and a null leaves the default.
-    is_multi = value == TopicFilterType.MULTI_TAG.value
-    return TopicFilterType.MULTI_TAG if is_multi else TopicFilterType.SINGLE_TAG
+    return _MULTI_TAG if value == _MULTI_TAG else _SINGLE_TAG
