@@ -1,0 +1,361 @@
+"""The real disk: a folder of the file system, through the port of `gantrymq.base.disk`.
+
+Every path is opened relative to the root folder's descriptor and cannot lead out of it by `..`;
+symbolic links are followed, for operators put the log on a disk of its own that way. Nothing is
+mapped into memory: an I/O error is a `DiskError`, never a signal.
+
+What the system's errors become: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND
+(there is no such file, or no such folder); EEXIST, ENOTEMPTY -> EXISTS; everything else -> BROKEN
+with the system's words.
+
+The lock is an open file description lock on the byte range [0, 1): it excludes Java's lock on the
+same range and a second store in this process, and no other close of the file can drop it, as a
+classic record lock would be dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError, DiskFailure, Entry, Usage, path_parts
+from gantrymq.base.errors import LocalError
+
+FILE_MODE: Final = 0o644
+FOLDER_MODE: Final = 0o755
+PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")  # that one pwritev takes
+
+# A step of a long job holds the file system's locks, and appends elsewhere wait for it.
+ALLOCATE_STEP_BYTES: Final = 16 << 20
+REMOVE_STEP_BYTES: Final = 64 << 20
+
+_FAILURES: Final = {
+    errno.ENOSPC: DiskFailure.NO_SPACE,
+    errno.EDQUOT: DiskFailure.NO_SPACE,
+    errno.ENOENT: DiskFailure.NOT_FOUND,
+    errno.ENOTDIR: DiskFailure.NOT_FOUND,
+    errno.EISDIR: DiskFailure.NOT_FOUND,
+    errno.EEXIST: DiskFailure.EXISTS,
+    errno.ENOTEMPTY: DiskFailure.EXISTS,
+}
+
+# struct flock of 64-bit Linux: type, whence, start, length, process (must be 0 for this lock)
+_FIRST_BYTE: Final = struct.pack("hhqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+
+
+def disk_error(error: OSError, operation: str, path: str) -> DiskError:
+    """What the system refused, in the port's terms."""
+    failure = _FAILURES.get(error.errno or 0, DiskFailure.BROKEN)
+    return DiskError(failure, operation, path, error.strerror or str(error))
+
+
+@contextlib.contextmanager
+def _mapped(operation: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise disk_error(error, operation, path) from error
+
+
+@final
+class FolderFile:
+    """An open file of a `FolderDisk`."""
+
+    __slots__ = ("_descriptor", "_has_nowait", "_path")
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._has_nowait = True  # until the file system says no
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def fileno(self) -> int:
+        """The open descriptor."""
+        if self._descriptor < 0:
+            raise LocalError(f"{self._path} is closed")
+        return self._descriptor
+
+    def duplicate(self) -> FolderFile:
+        """Another handle of the same file, closed on its own."""
+        with _mapped("duplicate", self._path):
+            descriptor = os.dup(self.fileno())
+        return FolderFile(self._path, descriptor)
+
+    def size(self) -> int:
+        with _mapped("size", self._path):
+            return os.fstat(self.fileno()).st_size
+
+    def write(self, position: int, pieces: Sequence[bytes]) -> None:
+        descriptor = self.fileno()
+        _refuse_negative(position)
+        missing = sum(map(len, pieces))
+        try:
+            # The one call that nearly always does it all.
+            if missing and len(pieces) <= PIECES_MAX:
+                written = os.pwritev(descriptor, pieces, position)
+                if written == missing:
+                    return
+                self._write_rest(position + written, b"".join(pieces)[written:])
+            elif missing:
+                self._write_rest(position, b"".join(pieces))
+        except OSError as error:
+            raise disk_error(error, "write", self._path) from error
+
+    def read(self, position: int, size: int) -> bytes:
+        descriptor = self.fileno()
+        _refuse_negative(position, size)
+        try:
+            data = os.pread(descriptor, size, position)
+            while data and len(data) < size:
+                more = os.pread(descriptor, size - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise disk_error(error, "read", self._path) from error
+        return data
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        descriptor = self.fileno()
+        _refuse_negative(position, size)
+        if not self._has_nowait:
+            return None
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(descriptor, [buffer], position, os.RWF_NOWAIT)
+            # A short answer is the end of the file, or the end of what is cached.
+            if count < size and position + count < os.fstat(descriptor).st_size:
+                return None
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                self._has_nowait = False
+                return None
+            raise disk_error(error, "read", self._path) from error
+        return bytes(buffer) if count == size else bytes(buffer[:count])
+
+    def allocate(self, position: int, size: int) -> None:
+        """The same as the port's, in steps; nobody else extends the file meanwhile."""
+        descriptor = self.fileno()
+        _refuse_negative(position, size)
+        with _mapped("allocate", self._path):
+            size_before = os.fstat(descriptor).st_size
+            try:
+                for start in range(position, position + size, ALLOCATE_STEP_BYTES):
+                    step = min(ALLOCATE_STEP_BYTES, position + size - start)
+                    os.posix_fallocate(descriptor, start, step)
+            except OSError:
+                os.ftruncate(descriptor, size_before)
+                raise
+
+    def resize(self, size: int) -> None:
+        _refuse_negative(size)
+        with _mapped("resize", self._path):
+            os.ftruncate(self.fileno(), size)
+
+    def sync(self) -> None:
+        # fdatasync covers the size and the extents: only the times of the file may be old.
+        with _mapped("sync", self._path):
+            os.fdatasync(self.fileno())
+
+    def forget_cached(self, position: int, size: int) -> None:
+        _refuse_negative(position, size)
+        if size:  # the system takes 0 for "to the end"
+            with _mapped("forget_cached", self._path):
+                os.posix_fadvise(self.fileno(), position, size, os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            _close(descriptor)
+
+    def _write_rest(self, position: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            written = os.pwrite(self._descriptor, rest, position)
+            if not written:
+                raise OSError(errno.EIO, "the system wrote nothing and said nothing")
+            position += written
+            rest = rest[written:]
+
+
+@final
+class FolderDisk:
+    """A folder of the file system as a disk; the folder is made when it is missing."""
+
+    __slots__ = ("_locks", "_root", "_root_path")
+
+    def __init__(self, root: Path) -> None:
+        self._root_path = root
+        self._locks: list[int] = []
+        with _mapped("open", str(root)):
+            root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def supports_nowait(self, folder: str) -> bool:
+        """Whether `read_cached` can answer for files of this folder, tried on one without a name.
+
+        Overlayfs, tmpfs and NFS cannot tell what is cached: there it always answers None.
+        """
+        with _mapped("open", folder):
+            descriptor = self._open_folder(folder)
+        try:
+            return _probe_nowait(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def open(self, path: str) -> FolderFile:
+        return self._open("open", path, os.O_RDWR)
+
+    def create(self, path: str) -> FolderFile:
+        return self._open("create", path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+
+    def list(self, folder: str) -> Sequence[Entry]:
+        with _mapped("list", folder):
+            try:
+                descriptor = self._open_folder(folder)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            try:
+                with os.scandir(descriptor) as found:
+                    entries = [entry for name in found if (entry := _entry(name)) is not None]
+            finally:
+                os.close(descriptor)
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def make_folder(self, folder: str) -> None:
+        parts = path_parts(folder)
+        with _mapped("make_folder", folder):
+            for count in range(1, len(parts) + 1):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir("/".join(parts[:count]), FOLDER_MODE, dir_fd=self._root)
+            try:
+                os.close(self._open_folder(folder))
+            except NotADirectoryError as error:
+                raise FileExistsError(errno.EEXIST, "a file has this name") from error
+
+    def rename(self, old: str, new: str) -> None:
+        _refuse_root("rename", old, new)
+        with _mapped("rename", old):
+            os.rename(old, new, src_dir_fd=self._root, dst_dir_fd=self._root)
+
+    def remove(self, path: str) -> None:
+        _refuse_root("remove", path)
+        with _mapped("remove", path):
+            try:
+                os.unlink(path, dir_fd=self._root)
+            except IsADirectoryError:
+                os.rmdir(path, dir_fd=self._root)
+
+    def remove_gradually(self, path: str) -> None:
+        """Remove a file for good, its bytes in steps.
+
+        The name goes first, on disk too: a crash leaves the whole file or none, never a part.
+        """
+        file = self.open(path)
+        try:
+            size = file.size()
+            self.remove(path)
+            self.sync_folder(path.rpartition("/")[0])
+            while size > 0:
+                size = max(0, size - REMOVE_STEP_BYTES)
+                file.resize(size)
+        finally:
+            file.close()
+
+    def sync_folder(self, folder: str) -> None:
+        with _mapped("sync_folder", folder):
+            descriptor = self._open_folder(folder)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def usage(self, folder: str) -> Usage:
+        with _mapped("usage", folder):
+            descriptor = self._open_folder(folder)
+            try:
+                figures = os.statvfs(descriptor)
+            finally:
+                os.close(descriptor)
+        return Usage(figures.f_blocks * figures.f_frsize, figures.f_bavail * figures.f_frsize)
+
+    def lock(self, path: str) -> None:
+        descriptor = self._open("lock", path, os.O_RDWR | os.O_CREAT).fileno()
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _FIRST_BYTE)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in {errno.EAGAIN, errno.EACCES}:
+                place = f"{self._root_path / path} is {DiskFailure.LOCKED.value}"
+                raise DiskError(DiskFailure.LOCKED, "lock", path, place) from error
+            raise disk_error(error, "lock", path) from error
+        self._locks.append(descriptor)
+
+    def close(self) -> None:
+        """Give the locks back; the open files stay open."""
+        for descriptor in [*self._locks, self._root]:
+            _close(descriptor)
+        self._locks.clear()
+        self._root = -1
+
+    def _open(self, operation: str, path: str, flags: int) -> FolderFile:
+        _refuse_root(operation, path)
+        with _mapped(operation, path):
+            descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE, dir_fd=self._root)
+        return FolderFile(path, descriptor)
+
+    def _open_folder(self, folder: str) -> int:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        return os.open("/".join(path_parts(folder)) or ".", flags, dir_fd=self._root)
+
+
+def _close(descriptor: int) -> None:
+    # The descriptor is gone whatever the answer is, and what was written is for `sync` to tell.
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+def _probe_nowait(folder: int) -> bool:
+    try:
+        # A file system that has no nameless files cannot tell what is cached either.
+        descriptor = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        os.preadv(descriptor, [bytearray(1)], 0, os.RWF_NOWAIT)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    try:
+        status = found.stat()
+        is_folder = found.is_dir()
+    except FileNotFoundError:  # removed meanwhile, or a link to nothing
+        return None
+    size = 0 if is_folder else status.st_size
+    return Entry(found.name, is_folder, size, status.st_mtime_ns // 1_000_000)
+
+
+def _refuse_root(operation: str, *paths: str) -> None:
+    if not all(path_parts(path) for path in paths):
+        raise LocalError(f"{operation} needs a name below the disk's root")
+
+
+def _refuse_negative(*numbers: int) -> None:
+    if min(numbers) < 0:
+        raise LocalError(f"not a range of a file: {numbers}")

@@ -1,0 +1,222 @@
+"""The real disk beyond the port's contract: the system's limits, errors, locks and caches."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.runtime.disk import ALLOCATE_STEP_BYTES, REMOVE_STEP_BYTES, FolderDisk, disk_error
+
+# What Java's FileChannel.lock(0, 1, false) comes to.
+CLASSIC_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "r+b")
+try:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+except OSError:
+    print("refused", flush=True)
+else:
+    print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[FolderDisk]:
+    disk = FolderDisk(tmp_path / "store")
+    yield disk
+    disk.close()
+
+
+@pytest.fixture
+def small_files() -> Iterator[int]:
+    """Files of this process end at this size: writes over it are short, then refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield 1000
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def other_process(path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CLASSIC_LOCK, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_the_root_is_made_and_owns_all_paths(tmp_path: Path) -> None:
+    disk = FolderDisk(tmp_path / "some" / "store")
+    disk.make_folder("commitlog")
+    disk.create("commitlog/0").close()
+    assert (tmp_path / "some/store/commitlog/0").exists()
+    disk.close()
+
+
+def test_a_root_that_is_a_file_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "store").touch()
+    with pytest.raises(DiskError, match="store"):
+        FolderDisk(tmp_path / "store")
+
+
+def test_a_link_to_another_place_is_followed(disk: FolderDisk, tmp_path: Path) -> None:
+    (tmp_path / "fast").mkdir()
+    (tmp_path / "store" / "commitlog").symlink_to(tmp_path / "fast")
+    disk.make_folder("commitlog")
+    disk.create("commitlog/0").close()
+    assert (tmp_path / "fast/0").exists()
+    (tmp_path / "store" / "dangling").symlink_to(tmp_path / "nowhere")
+    assert [(entry.name, entry.is_folder) for entry in disk.list("")] == [("commitlog", True)]
+
+
+def test_a_short_write_goes_on_until_the_system_refuses(disk: FolderDisk, small_files: int) -> None:
+    file = disk.create("a")
+    with pytest.raises(DiskError) as caught:
+        file.write(0, [b"a" * 600, b"b" * 600])
+    assert caught.value.failure is DiskFailure.BROKEN
+    assert os.strerror(errno.EFBIG) in str(caught.value)
+    assert file.read(0, 2000) == b"a" * 600 + b"b" * (small_files - 600)
+    file.close()
+
+
+def test_short_writes_are_continued(disk: FolderDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwrite, os.pwritev
+    monkeypatch.setattr(os, "pwritev", lambda fd, pieces, at: real[0](fd, pieces[0][:3], at))
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real[0](fd, data[:7], at))
+    file = disk.create("a")
+    file.write(5, [b"abcdefgh", b"0123456789", b"XYZ"])
+    assert file.read(0, 100) == bytes(5) + b"abcdefgh0123456789XYZ"
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (errno.ENOSPC, DiskFailure.NO_SPACE),
+        (errno.EDQUOT, DiskFailure.NO_SPACE),
+        (errno.EIO, DiskFailure.BROKEN),
+        (errno.EROFS, DiskFailure.BROKEN),
+        (errno.EMFILE, DiskFailure.BROKEN),
+        (errno.ENOENT, DiskFailure.NOT_FOUND),
+    ],
+)
+def test_the_systems_words_are_kept(number: int, expected: DiskFailure) -> None:
+    error = disk_error(OSError(number, os.strerror(number)), "write", "commitlog/0")
+    assert error.failure is expected
+    assert str(error) == f"write commitlog/0: {os.strerror(number)}"
+
+
+def test_a_refused_allocation_leaves_the_size(
+    disk: FolderDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.posix_fallocate
+
+    def full_at_the_second(descriptor: int, position: int, size: int) -> None:
+        if position:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor, position, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", full_at_the_second)
+    file = disk.create("a")
+    file.write(0, [b"abc"])
+    with pytest.raises(DiskError) as caught:
+        file.allocate(0, ALLOCATE_STEP_BYTES + 1)
+    assert caught.value.failure is DiskFailure.NO_SPACE
+    assert file.read(0, 10) == b"abc"
+    file.close()
+
+
+def test_allocated_space_is_really_there(disk: FolderDisk, tmp_path: Path) -> None:
+    file = disk.create("a")
+    file.allocate(0, 1 << 20)
+    assert (tmp_path / "store" / "a").stat().st_blocks * 512 >= 1 << 20
+    file.close()
+
+
+def test_a_large_file_goes_name_first_then_in_steps(
+    disk: FolderDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, bool]] = []
+    real = os.ftruncate
+
+    def cut(descriptor: int, size: int) -> None:
+        seen.append((size, (tmp_path / "store" / "a").exists()))
+        real(descriptor, size)
+
+    file = disk.create("a")
+    file.resize(2 * REMOVE_STEP_BYTES + 5)
+    file.close()
+    monkeypatch.setattr(os, "ftruncate", cut)
+    disk.remove_gradually("a")
+    assert seen == [(REMOVE_STEP_BYTES + 5, False), (5, False), (0, False)]
+
+
+def test_cold_bytes_are_not_waited_for(disk: FolderDisk) -> None:
+    file = disk.create("a")
+    file.write(0, [os.urandom(1 << 20)])
+    file.sync()
+    warm = file.read_cached(0, 1000)
+    assert (warm is not None) == disk.supports_nowait("")
+    assert warm in {None, file.read(0, 1000)}
+    file.forget_cached(0, 1 << 20)
+    assert file.read_cached(1 << 19, 1000) is None
+    assert len(file.read(1 << 19, 1000)) == 1000
+    assert (file.read_cached(1 << 19, 1000) is not None) == disk.supports_nowait("")
+    file.close()
+
+
+def test_a_file_system_that_cannot_tell_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, buffers: object, position: int, flags: int) -> int:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(os, "preadv", refuse)
+    disk = FolderDisk(tmp_path)
+    assert not disk.supports_nowait("")
+    file = disk.create("a")
+    file.write(0, [b"abc"])
+    assert file.read_cached(0, 3) is None
+    assert file.read(0, 3) == b"abc"
+    file.close()
+    disk.close()
+
+
+def test_a_classic_lock_of_another_process_is_seen(disk: FolderDisk, tmp_path: Path) -> None:
+    disk.create("lock").close()
+    with other_process(tmp_path / "store/lock") as other:
+        assert answer(other) == "held"
+        with pytest.raises(DiskError, match="store/lock is locked by another process"):
+            disk.lock("lock")
+        other.communicate()
+    disk.lock("lock")
+
+
+def test_a_classic_lock_of_another_process_is_kept_out(disk: FolderDisk, tmp_path: Path) -> None:
+    disk.lock("lock")
+    with other_process(tmp_path / "store/lock") as other:
+        assert answer(other) == "refused"
+        other.communicate()
+
+
+def test_descriptors_are_not_inherited(disk: FolderDisk) -> None:
+    file = disk.create("a")
+    other = file.duplicate()
+    assert not os.get_inheritable(file.fileno())
+    assert not os.get_inheritable(other.fileno())
+    file.close()
+    other.close()
