@@ -15,7 +15,9 @@ The writer's lines are `key=value`, as Java's are; it escapes what would not com
 
 from __future__ import annotations
 
+import codecs
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +33,7 @@ _BLANKS: Final = " \t\f"
 
 _SPECIAL_IN_VALUE: Final = re.compile(r"[\\\n\r]|^[ \t\f]")
 _SPECIAL_IN_KEY: Final = re.compile(r"[\\\n\r\t\f =:]|^[#!]")
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]")
 _WRITTEN_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
@@ -45,11 +48,19 @@ class _Entry:
 
 
 def decode_properties(data: bytes) -> str:
-    """The text in a file or a body: UTF-8, or ISO-8859-1 as Java takes it when it is not that."""
+    """The text in a file or a body: UTF-8, or ISO-8859-1 as Java takes it when it is not that.
+
+    A byte order mark, as editors on Windows write it, is no part of the first key.
+    """
+    return data.removeprefix(codecs.BOM_UTF8).decode(_encoding(data))
+
+
+def _encoding(data: bytes) -> str:
     try:
-        return data.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("iso-8859-1")
+        return "iso-8859-1"
+    return "utf-8"
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -62,16 +73,29 @@ def format_properties(values: Mapping[str, str]) -> str:
     return "".join(_line(key, value) for key, value in values.items())
 
 
-def update_properties(text: str, changes: Mapping[str, str]) -> str:
-    """The text with these values changed or added; every other line stays as its owner wrote it."""
+def rewrite_properties(data: bytes, changes: Mapping[str, str]) -> bytes:
+    """`update_properties` of a file's bytes: those of every other line stay as they are."""
+    encoding = _encoding(data)
+    mark = data[: len(codecs.BOM_UTF8)] if data.startswith(codecs.BOM_UTF8) else b""
+    text = data[len(mark) :].decode(encoding)
+    if encoding == "utf-8":
+        return mark + update_properties(text, changes).encode()
+    return mark + update_properties(text, changes, ascii_only=True).encode(encoding)
+
+
+def update_properties(text: str, changes: Mapping[str, str], *, ascii_only: bool = False) -> str:
+    """The text with these values changed or added; every other line stays as its owner wrote it.
+
+    With `ascii_only` the lines written mean the same in every encoding.
+    """
     lines: list[str] = _NATURAL_LINE.findall(text)
     last = {entry.key: entry for entry in _entries(lines)}
     for key, value in changes.items():
         entry = last.get(key)
         if entry is None:
-            lines += [_gap_after(lines), _line(key, value)]
+            lines += [_gap_after(lines), _line(key, value, ascii_only=ascii_only)]
         elif entry.value != value:
-            lines[entry.first_line] = _line(key, value)
+            lines[entry.first_line] = _line(key, value, ascii_only=ascii_only)
             # Emptied, not removed: the other entries' line numbers must stay true.
             for index in range(entry.first_line + 1, entry.last_line + 1):
                 lines[index] = ""
@@ -141,8 +165,14 @@ def _unescape(text: str, line: int) -> str:
     return units.decode("utf-16-le", "replace")
 
 
-def _line(key: str, value: str) -> str:
-    return f"{_SPECIAL_IN_KEY.sub(_escape, key)}={_SPECIAL_IN_VALUE.sub(_escape, value)}\n"
+def _line(key: str, value: str, *, ascii_only: bool = False) -> str:
+    line = f"{_SPECIAL_IN_KEY.sub(_escape, key)}={_SPECIAL_IN_VALUE.sub(_escape, value)}\n"
+    return _FOREIGN.sub(_utf16_escapes, line) if ascii_only else line
+
+
+def _utf16_escapes(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{unit:04X}" for (unit,) in struct.iter_unpack(">H", units))
 
 
 def _escape(match: re.Match[str]) -> str:

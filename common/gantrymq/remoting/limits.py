@@ -16,7 +16,8 @@ class SessionLimits:
     """The bounds of one `Session`."""
 
     frame_bytes_max: int = FRAME_BYTES_MAX
-    """A longer frame ends the connection before its bytes are awaited; 16 MiB as in Java."""
+    """A longer frame ends the connection before its bytes are awaited; 16 MiB as in Java. Peers do
+    the same to us, so none is sent either."""
 
     header_bytes_max: int = HEADER_BYTES_MAX
     """A longer header ends the connection too: a header becomes many small objects."""

@@ -5,7 +5,8 @@ and when the peer has cost too much. The skin feeds `receive`, writes `take_outp
 at `deadline`, reports the end by `closed`, and closes when an `Ended` comes out.
 
 Invariants: every opaque that `request` returned comes back in exactly one Answered, TimedOut or
-Abandoned event unless it is forgotten; what is held is bounded by SessionLimits plus one read.
+Abandoned event unless it is forgotten; every request of the peer, oneway or not, is in flight until
+it is answered or released; what is held is bounded by SessionLimits plus one read.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gantrymq.remoting.events import (
     TimedOut,
 )
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES, SessionLimits
-from gantrymq.remoting.refusal import going_away
+from gantrymq.remoting.refusal import failed, going_away
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import FLAG_ONEWAY, FLAG_RESPONSE, Command
 from gantrymq.wire.frames import FrameReader, encode, encode_parts
@@ -50,6 +51,7 @@ class Session:
         "_draining",
         "_expiries",
         "_frame_began_at",
+        "_frame_bytes_max",
         "_held",
         "_is_closed",
         "_language",
@@ -74,6 +76,7 @@ class Session:
         version: int = OWN_VERSION,
     ) -> None:
         self._limits = limits
+        self._frame_bytes_max: int = limits.frame_bytes_max
         self._language = language
         self._version = version
         self._reader = FrameReader(limits.frame_bytes_max, limits.header_bytes_max)
@@ -123,12 +126,11 @@ class Session:
                 else:
                     events.append(Answered(command.opaque, command))
                 continue
-            if not flag & FLAG_ONEWAY:
-                self._requests_in += 1
-                self._bytes_in += REQUEST_OVERHEAD_BYTES + len(command.body)
-                if self._draining and command.version > V5_3_1:
-                    self.respond(command, going_away())
-                    continue
+            self._requests_in += 1
+            self._bytes_in += REQUEST_OVERHEAD_BYTES + len(command.body)
+            if self._draining and command.version > V5_3_1 and not flag & FLAG_ONEWAY:
+                self.respond(command, going_away())
+                continue
             requests.append(command)
         if events:
             self._drop_stale_expiries()
@@ -198,25 +200,30 @@ class Session:
     def respond(self, request: Command, response: Command) -> None:
         """Answer the peer's request, in its encoding. `response` is stamped, its content kept.
 
-        Each request is answered at most once, or released; a oneway request may be "answered" too,
-        which does nothing, so that handlers need not care.
+        Each request is answered once, or released; a oneway request may be "answered" too, which
+        only releases it, so that handlers need not care. An answer that no frame holds or that the
+        peer would not take (it would cut the connection) is replaced by a refusal that says so.
         """
-        if request.flag & FLAG_ONEWAY:
-            return
         self.release(request)
-        if self._is_closed:
+        if self._is_closed or request.flag & FLAG_ONEWAY:
             return
+        self._stamp_response(request, response)
+        try:
+            self._put(response)
+        except LocalError as error:
+            refusal = failed(f"the answer cannot be sent: {error}")
+            self._stamp_response(request, refusal)
+            self._put(refusal)
+
+    def _stamp_response(self, request: Command, response: Command) -> None:
         response.opaque = request.opaque
         response.flag = FLAG_RESPONSE
         response.language = self._language
         response.version = self._version
         response.encoding = request.encoding
-        self._put(response)
 
     def release(self, request: Command) -> None:
-        """The peer's request will get no answer from us, or it just got it."""
-        if request.flag & FLAG_ONEWAY:
-            return
+        """The peer's request was served and gets no answer from us, or it just got it."""
         self._requests_in -= 1
         self._bytes_in -= REQUEST_OVERHEAD_BYTES + len(request.body)
         assert self._requests_in >= 0, "a request was answered twice"
@@ -255,12 +262,20 @@ class Session:
     def _put(self, command: Command) -> None:
         if len(command.body) < JOIN_BYTES_MAX:
             frame = encode(command)
+            frame_bytes = len(frame)
+            if frame_bytes > self._frame_bytes_max:
+                raise self._too_long(frame_bytes)
             self._output.append(frame)
-            self._output_bytes += len(frame)
         else:  # the body is passed on as it is, not copied into its frame
             pieces = encode_parts(command)
+            frame_bytes = sum(map(len, pieces))
+            if frame_bytes > self._frame_bytes_max:
+                raise self._too_long(frame_bytes)
             self._output += pieces
-            self._output_bytes += sum(map(len, pieces))
+        self._output_bytes += frame_bytes
+
+    def _too_long(self, frame_bytes: int) -> LocalError:
+        return LocalError(f"it takes {frame_bytes} bytes, {self._frame_bytes_max} are allowed")
 
     # ------------------------------------------------------------------ time and the end
 

@@ -1,8 +1,9 @@
 """Channel: one TCP connection, the thin skin over a `Session` and, with TLS, a `Door`.
 
 Per read: bytes through the door, into the session, the requests of that read to the owner in one
-call, all output in one write. Reading stops while the peer has too much unanswered or does not
-take its answers; a peer that lets output pile up to the session's bound is cut off.
+call, all output in one write. Reading stops while the peer has too much unanswered, does not take
+its answers or is held up by its owner; a peer that lets output pile up to the session's bound is
+cut off.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Channel(asyncio.Protocol):
         "_held_bytes",
         "_in_turn",
         "_is_flush_due",
+        "_is_held_up",
         "_is_reading",
         "_is_write_paused",
         "_owner",
@@ -103,6 +105,7 @@ class Channel(asyncio.Protocol):
         self._held_bytes = 0
         self._in_turn = False
         self._is_flush_due = False
+        self._is_held_up = False
         self._is_reading = True
         self._is_write_paused = False
 
@@ -116,6 +119,15 @@ class Channel(asyncio.Protocol):
     def release(self, request: Command) -> None:
         """This request gets no answer."""
         self._session.release(request)
+        self._output_added()
+
+    def hold_up(self) -> None:
+        """Bring no more requests until `go_on`: those that came have to wait."""
+        self._is_held_up = True
+        self._output_added()
+
+    def go_on(self) -> None:
+        self._is_held_up = False
         self._output_added()
 
     def notify(self, command: Command) -> None:
@@ -177,6 +189,13 @@ class Channel(asyncio.Protocol):
     @property
     def held_bytes(self) -> int:
         """What this connection holds in memory: an incomplete frame and unsent output."""
+        return self._held_bytes
+
+    def recount(self) -> int:
+        """What it holds by now: the loop sends output without telling us. For the owner, who adds
+        it up himself."""
+        if self._held_bytes:
+            self._held_bytes = self._count_held()
         return self._held_bytes
 
     @property
@@ -305,13 +324,14 @@ class Channel(asyncio.Protocol):
         if transport is None or self._ending is not None:
             return
         self._write_output()
-        unsent = transport.get_write_buffer_size() if self._is_write_paused else 0
-        self._hold(self._session.buffered_bytes + self._session.output_bytes + unsent)
+        session = self._session
+        unsent = transport.get_write_buffer_size()
+        self._hold(session.buffered_bytes + session.output_bytes + unsent)
         if self.is_closing:
             return  # we were the one that held the most
         if self._session.is_overflowing:
             self.close(Reason.SLOW_READER, f"{self._session.output_bytes} bytes wait for it")
-        elif self._session.is_drained and not unsent:
+        elif self._session.is_drained and not self._is_write_paused:
             self.close(Reason.DRAINED)
         else:
             self._regulate_reading(transport)
@@ -336,14 +356,20 @@ class Channel(asyncio.Protocol):
     def _regulate_reading(self, transport: asyncio.Transport) -> None:
         session = self._session
         if self._is_reading:
-            if self._is_write_paused or session.is_saturated:
+            if self._is_write_paused or self._is_held_up or session.is_saturated:
                 self._is_reading = False
                 session.hold()
                 transport.pause_reading()
-        elif not self._is_write_paused and session.has_room:
+        elif not (self._is_write_paused or self._is_held_up) and session.has_room:
             self._is_reading = True
             session.resume(self._owner.monotonic())
             transport.resume_reading()
+
+    def _count_held(self) -> int:
+        transport, session = self._transport, self._session
+        if transport is None:
+            return 0
+        return session.buffered_bytes + session.output_bytes + transport.get_write_buffer_size()
 
     def _hold(self, held_bytes: int) -> None:
         if held_bytes != self._held_bytes:

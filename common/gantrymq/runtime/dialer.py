@@ -29,6 +29,7 @@ from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 
 CONNECT_SECONDS: Final = 3.0  # Java's connectTimeout; includes the TLS handshake
+IDLE_SECONDS: Final = 60.0  # an address without a connection is forgotten after this
 LISTENER: Final = "dialled"  # requests that servers send to their clients come in on this one
 
 
@@ -55,6 +56,9 @@ class DialerSettings:
     """How a dialer's connections behave."""
 
     connect_seconds: float = CONNECT_SECONDS
+    addresses_max: int = 4096
+    """Connections come from addresses that peers announce; no cluster has more brokers. Those
+    without a connection give way, longest unused first."""
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
     session: SessionLimits = field(default_factory=SessionLimits)
     language: int = LanguageCode.JAVA
@@ -78,7 +82,7 @@ class Dialer:
         self.backoff = Backoff(self.settings.backoff)
         self.chance = chance
         self.monotonic = clock.monotonic
-        self.sweep = Sweep(self._channels, clock.monotonic)
+        self.sweep = Sweep(self._channels, clock.monotonic, self._forget_idle)
         self._handler = handler if handler is not None else RefuseAll()
         self._connections: dict[str, Connection] = {}
         self._open: dict[int, Channel] = {}
@@ -86,11 +90,35 @@ class Dialer:
         self._is_closed = False
 
     def connection(self, address: str) -> Connection:
-        """The one connection to "host:port"; made when first needed."""
-        connection = self._connections.get(address)
+        """The one connection to "host:port"; made when first needed, so ask for it each time.
+
+        Raises ConnectError when there are too many others.
+        """
+        connection = self._connections.pop(address, None)
         if connection is None:
-            connection = self._connections[address] = Connection(self, address)
+            connection = Connection(self, address)
+            self._make_room()
+        self._connections[address] = connection  # the last ones are those used last
+        connection.used_at = self.monotonic()
         return connection
+
+    def _make_room(self) -> None:
+        if len(self._connections) < self.settings.addresses_max:
+            return
+        for address, connection in self._connections.items():
+            if not connection.is_in_use:
+                del self._connections[address]
+                return
+        raise ConnectError(f"connections to {len(self._connections)} addresses are open already")
+
+    def _forget_idle(self, now: float) -> None:
+        idle = [
+            address
+            for address, connection in self._connections.items()
+            if connection.used_at + IDLE_SECONDS <= now and not connection.is_in_use
+        ]
+        for address in idle:
+            del self._connections[address]
 
     async def forget(self, address: str) -> None:
         """Close the connection to an address that is needed no more."""
@@ -102,6 +130,8 @@ class Dialer:
         self._is_closed = True
         for address in tuple(self._connections):
             await self.forget(address)
+        for channel in self._channels():
+            channel.close()  # of connections that were forgotten here and used elsewhere
         self.sweep.stop()
 
     def make_channel(self, ready: asyncio.Future[None]) -> Channel:
@@ -137,10 +167,19 @@ class Dialer:
 class Connection:
     """The way to one address, whether connected or not at the moment."""
 
-    __slots__ = ("_channel", "_connecting", "_dialer", "_last_failure", "_target", "address")
+    __slots__ = (
+        "_channel",
+        "_connecting",
+        "_dialer",
+        "_last_failure",
+        "_target",
+        "address",
+        "used_at",
+    )
 
     def __init__(self, dialer: Dialer, address: str) -> None:
         self.address = address
+        self.used_at = 0.0
         self._target = parse_address(address)
         self._dialer = dialer
         self._channel: Channel | None = None
@@ -149,7 +188,8 @@ class Connection:
 
     async def request(self, command: Command, timeout_s: float) -> Command:
         """The response; connecting counts against the timeout. Raises RequestError."""
-        gives_up_at = self._dialer.monotonic() + timeout_s
+        self.used_at = self._dialer.monotonic()
+        gives_up_at = self.used_at + timeout_s
         channel = await self._connected(timeout_s)
         return await channel.request(command, max(0.0, gives_up_at - self._dialer.monotonic()))
 
@@ -160,6 +200,10 @@ class Connection:
     @property
     def is_connected(self) -> bool:
         return self._channel is not None and not self._channel.is_closing
+
+    @property
+    def is_in_use(self) -> bool:
+        return self.is_connected or self._connecting is not None
 
     async def close(self) -> None:
         """End the connection: requests in flight fail. It may be used again."""
@@ -212,6 +256,7 @@ class Connection:
     async def _connect(self) -> Channel | str:
         """An open channel or why not; no exception, since none or many may wait for this task."""
         dialer = self._dialer
+        dialer.sweep.start()
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         channel = dialer.make_channel(ready)

@@ -49,6 +49,8 @@ def save_now(path: Path, data: bytes) -> SaveFailed | None:
         _replace(path, data)
     except OSError as error:
         return SaveFailed(path, f"{error.strerror or error} ({error.filename or path})")
+    except (RuntimeError, ValueError) as error:  # a loop of links, a name with a NUL
+        return SaveFailed(path, f"{error} ({path})")
     return None
 
 

@@ -6,10 +6,14 @@
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
 | pages given by the owner | further documents, say the same metrics under other names |
+
+A connection serves one answer and has a few seconds for all of it, and there are only so many: who
+probes and scrapes is a handful, whoever else finds the port cannot use up files or memory.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
@@ -22,6 +26,11 @@ from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 SHUTDOWN_SECONDS: Final = 2.0
 # Nobody has a body to send to these paths.
 BODY_BYTES_MAX: Final = 4096
+# Prometheus' own default for a scrape.
+CONNECTION_SECONDS: Final = 10.0
+CONNECTIONS_MAX: Final = 64
+# How often connections are looked at.
+GUARD_SECONDS: Final = 1.0
 
 Check = Callable[[], str | None]
 Page = Callable[[], bytes]
@@ -50,7 +59,7 @@ class Readiness:
 class HealthServer:
     """Owner of the HTTP listener. `start`, then `stop`."""
 
-    __slots__ = ("_pages", "_readiness", "_runner")
+    __slots__ = ("_born_at", "_guard", "_listening", "_pages", "_readiness", "_runner")
 
     def __init__(
         self, metrics: Metrics, readiness: Readiness, pages: Mapping[str, Page] | None = None
@@ -58,6 +67,9 @@ class HealthServer:
         self._readiness = readiness
         self._pages = {"/metrics": metrics.exposition, **(pages or {})}
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
+        self._guard: asyncio.TimerHandle | None = None
+        self._born_at: dict[web.RequestHandler, float] = {}
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, for port 0."""
@@ -66,22 +78,49 @@ class HealthServer:
         )
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host or None, port).start()
+            self._listening = await asyncio.get_running_loop().create_server(
+                self._accept, host or None, port
+            )
         except OSError as error:
             await self.stop()
             raise ConfigurationError(
                 f"health and metrics: cannot listen on {host}:{port}: {error.strerror or error}"
             ) from error
-        bound = self._runner.addresses[0]
+        self._cut_old()
+        bound = self._listening.sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 
     async def stop(self) -> None:
+        if self._guard is not None:
+            self._guard.cancel()
+        if self._listening is not None:
+            self._listening.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
+    def _accept(self) -> asyncio.Protocol:
+        assert self._runner is not None
+        server = self._runner.server
+        assert server is not None
+        return server() if len(server.connections) < CONNECTIONS_MAX else _Refused()
+
+    def _cut_old(self) -> None:
+        """Cut off whoever has had his time; once a second, since no single one needs a timer."""
+        if self._runner is None or self._runner.server is None:
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        living = self._runner.server.connections
+        self._born_at = {handler: self._born_at.get(handler, now) for handler in living}
+        for handler, born_at in self._born_at.items():
+            if born_at + CONNECTION_SECONDS <= now and handler.transport is not None:
+                handler.transport.abort()
+        self._guard = loop.call_later(GUARD_SECONDS, self._cut_old)
+
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=BODY_BYTES_MAX)
+        application.on_response_prepare.append(_close_after)
         application.router.add_get("/health/live", self._live)
         application.router.add_get("/health/ready", self._ready)
         for path in self._pages:
@@ -103,3 +142,17 @@ class HealthServer:
     async def _page(self, request: web.Request) -> web.Response:
         body = self._pages[request.path]()
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _close_after(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    response.headers["Connection"] = "close"
+    response.force_close()
+
+
+@final
+class _Refused(asyncio.Protocol):
+    """One connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()

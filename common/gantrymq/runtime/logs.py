@@ -75,7 +75,7 @@ class _Allowance:
 
 @final
 class QuietLog:
-    """Warnings by key, at most `lines_max` a key and interval; what is left out is counted.
+    """Lines by key, at most `lines_max` a key and interval; what is left out is counted.
 
     `now` is an argument. `settle` writes the "and N more" of intervals that have ended; its owner
     calls it now and then, else the last count would wait for the next line.
@@ -89,7 +89,19 @@ class QuietLog:
         self._interval_s = interval_s
         self._allowances: dict[str, _Allowance] = {}
 
+    def info(self, key: str, now: float, text: str, **fields: object) -> None:
+        if self._allows(key, now):
+            self._log.info(text, **fields)
+
     def warning(self, key: str, now: float, text: str, **fields: object) -> None:
+        if self._allows(key, now):
+            self._log.warning(text, **fields)
+
+    def error(self, key: str, now: float, text: str, *, cause: BaseException) -> None:
+        if self._allows(key, now):
+            self._log.error(text, cause=cause)
+
+    def _allows(self, key: str, now: float) -> bool:
         allowance = self._allowances.get(key)
         if allowance is None and len(self._allowances) >= KEYS_MAX:
             key, allowance = "others", self._allowances.get("others")
@@ -98,9 +110,14 @@ class QuietLog:
             allowance = self._allowances[key] = _Allowance(now + self._interval_s, 0, 0)
         if allowance.written >= self._lines_max:
             allowance.left_out += 1
-            return
+            return False
         allowance.written += 1
-        self._log.warning(text, **fields)
+        return True
+
+    @property
+    def has_open_intervals(self) -> bool:
+        """Whether there may be something to settle later."""
+        return bool(self._allowances)
 
     def settle(self, now: float) -> None:
         ended = [key for key, held in self._allowances.items() if held.interval_ends_at <= now]

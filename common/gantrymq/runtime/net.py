@@ -26,6 +26,10 @@ from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.command import Command
 
+# To look at every connection is dear: when that frees less than an eighth of the bound, one that
+# holds the most is closed, else the next few bytes would have us look again.
+ROOMY: Final = 7 / 8
+
 NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
 
 
@@ -38,8 +42,8 @@ class ServerLimits:
     in the kernel; the process must be allowed that many files."""
 
     held_bytes_max: int = 256 * 1024 * 1024
-    """Incomplete frames and unsent output of all connections. Beyond it the connection that holds
-    the most is closed: sixteen peers may be in the middle of a largest frame."""
+    """Incomplete frames and unsent output of all connections. Beyond it those that hold the most
+    are closed, one at a time: sixteen peers may be in the middle of a largest frame."""
 
     backlog: int = 1024
     """Connections that the kernel completes before we accept them; serverSocketBacklog in Java."""
@@ -199,12 +203,23 @@ class Server:
     def held(self, channel: Channel, more_bytes: int) -> None:
         self.counters.held_bytes += more_bytes
         if more_bytes > 0 and self.counters.held_bytes > self._limits.held_bytes_max:
-            greediest = max(
-                (held for held in self._channels.values() if not held.is_closing),
-                key=lambda held: held.held_bytes,
-                default=channel,
-            )
-            greediest.close(Reason.MEMORY_BUDGET, f"it holds {greediest.held_bytes} bytes")
+            self._make_room(channel)
+
+    def _make_room(self, channel: Channel) -> None:
+        """Close the greediest, unless much of what was counted has been sent meanwhile."""
+        self._recount()
+        if self.counters.held_bytes <= self._limits.held_bytes_max * ROOMY:
+            return
+        greediest = max(
+            (held for held in self._channels.values() if not held.is_closing),
+            key=lambda held: held.held_bytes,
+            default=channel,
+        )
+        greediest.close(Reason.MEMORY_BUDGET, f"it holds {greediest.held_bytes} bytes")
+
+    def _recount(self) -> None:
+        counted = sum(channel.recount() for channel in self._channels.values())
+        self.counters.held_bytes = counted
 
     def closed(self, channel: Channel, ending: Ended, now: float) -> None:
         del self._channels[channel.id]
@@ -232,4 +247,5 @@ class Server:
         return self.channels
 
     def _each_second(self, now: float) -> None:
+        self._recount()
         self._quiet_log.settle(now)

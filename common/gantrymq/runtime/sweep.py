@@ -65,10 +65,13 @@ class Sweep:
         self._timer = None
         self._fires_at = float("inf")
         now = self._monotonic()
-        earliest = self.sweep(now)
-        if self._after is not None:
-            self._after(now)
-        self.wake_by(earliest)
+        earliest = now + SWEEP_SECONDS
+        try:
+            earliest = self.sweep(now)
+            if self._after is not None:
+                self._after(now)
+        finally:
+            self.wake_by(earliest)
 
     def sweep(self, now: float) -> float:
         """Expire what is due; returns when to look again."""
@@ -83,5 +86,11 @@ class Sweep:
             elif deadline < earliest:
                 earliest = deadline
         for member in due:
-            member.expire(now)
+            try:
+                member.expire(now)
+            except Exception as error:
+                # A bug in one connection's end must not lift the limits of all others.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "a deadline could not be carried out", "exception": error}
+                )
         return earliest

@@ -1,25 +1,41 @@
-"""Requests that take long, one a turn of the loop, so that the short ones get through in between.
+"""The one fair queue of the server: what does not fit into this turn of the loop waits here.
 
-A registration of ten thousand topics takes some 60 ms to read. When fifty brokers register at
-once, after a restart, clients still get their routes: each waits for one of them at most.
+A read brings up to nine thousand requests, and a registration of ten thousand topics takes some
+60 ms. So a read's requests are served for a few milliseconds, and a long one is not begun; what is
+left waits by connection, and each turn serves one slice of one connection, round robin. Others
+get their routes in between: they wait for one slice at most, or one long request.
 
-Invariant: requests of one connection are served in their order, so what follows a long one waits
-behind it. What waits is bounded: beyond BYTES_MAX the oldest is served at once.
+Invariants: requests of one connection are served in their order, so what follows a long one waits
+behind it. A connection with something waiting is held up, so it has at most one read here, and
+beyond BYTES_MAX the one with the most waiting is closed. What waits for a connection that is
+closing is dropped.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar, final
 
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.wire.command import Command
 
 # A body of this size is read in about 2 ms.
 LONG_BYTES: Final = 64 * 1024
 
-# Four of the largest frames; fifty brokers of ten thousand topics bring 90 MB.
-BYTES_MAX: Final = 64 * 1024 * 1024
+# Fifty brokers of ten thousand topics bring 90 MB, when all register at once after a restart.
+BYTES_MAX: Final = 128 * 1024 * 1024
+
+# What a header field weighs besides its request: two short strings and their place in a map.
+FIELD_BYTES: Final = 256
+
+# How long one connection's requests are served before others have their turn.
+SLICE_SECONDS: Final = 0.005
+
+# The clock is read once for so many requests: reading it costs a twentieth of serving one.
+STRIDE: Final = 4
 
 
 class Sender(Protocol):
@@ -28,43 +44,122 @@ class Sender(Protocol):
     @property
     def is_closing(self) -> bool: ...
 
+    def hold_up(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+    def close(self, reason: Reason, detail: str) -> None: ...
+
 
 S = TypeVar("S", bound=Sender)
+
+
+@dataclass(slots=True)
+class _Line:
+    """What waits for one connection."""
+
+    commands: deque[Command]
+    weight: int
 
 
 @final
 class Backlog(Generic[S]):
     """What waits. The owner calls `serve_next` once a turn while `is_empty` does not hold."""
 
-    __slots__ = ("_behind", "_bytes", "_serve", "_waiting")
+    __slots__ = ("_lines", "_monotonic", "_serve", "_weight")
 
-    def __init__(self, serve: Callable[[S, Command], None]) -> None:
+    def __init__(
+        self, serve: Callable[[S, Command, float], None], monotonic: Callable[[], float]
+    ) -> None:
         self._serve = serve
-        self._waiting: deque[tuple[S, Command]] = deque()
-        self._behind: Counter[S] = Counter()
-        self._bytes = 0
+        self._monotonic = monotonic
+        self._lines: OrderedDict[S, _Line] = OrderedDict()  # the first one is next
+        self._weight = 0
 
     @property
     def is_empty(self) -> bool:
-        return not self._waiting
+        return not self._lines
 
-    def takes(self, channel: S, command: Command) -> bool:
-        """Whether this request has to wait here."""
-        return len(command.body) >= LONG_BYTES or channel in self._behind
+    @property
+    def weight(self) -> int:
+        """Bytes that what waits takes."""
+        return self._weight
 
-    def add(self, channel: S, command: Command) -> None:
-        self._waiting.append((channel, command))
-        self._behind[channel] += 1
-        self._bytes += len(command.body)
-        while self._bytes > BYTES_MAX:
-            self.serve_next()
+    def take(self, channel: S, commands: Sequence[Command], now: float) -> None:
+        """Serve what one read brought as far as a slice goes; `now` is when it came."""
+        served = 0
+        if not self._lines or channel not in self._lines:
+            served = self._serve_some(channel, commands, now)
+        if served < len(commands) and not channel.is_closing:
+            self._put(channel, commands[served:])
+
+    def _serve_some(self, channel: S, commands: Sequence[Command], now: float) -> int:
+        """Short requests, as many as a slice takes; how many those were."""
+        serve = self._serve
+        long_bytes = LONG_BYTES
+        served = 0
+        while True:
+            is_all = len(commands) <= STRIDE  # mostly: nothing to cut
+            for command in commands if is_all else commands[served : served + STRIDE]:
+                if len(command.body) >= long_bytes:
+                    return served
+                serve(channel, command, now)
+                served += 1
+            if served == len(commands) or self._is_over(channel, now + SLICE_SECONDS):
+                return served
 
     def serve_next(self) -> None:
-        """The oldest; nobody waits for it any more when its connection is gone."""
-        channel, command = self._waiting.popleft()
-        self._bytes -= len(command.body)
-        self._behind[channel] -= 1
-        if not self._behind[channel]:
-            del self._behind[channel]
-        if not channel.is_closing:
-            self._serve(channel, command)
+        """One slice of the connection whose turn it is: a long request, or some short ones."""
+        channel, line = self._lines.popitem(last=False)
+        commands = line.commands
+        now = self._monotonic()
+        ends_at = now + SLICE_SECONDS
+        served = 0
+        while commands:
+            is_first = served == 0
+            if not is_first and len(commands[0].body) >= LONG_BYTES:
+                break
+            if served % STRIDE == 0 and self._is_over(channel, ends_at):
+                break
+            command = commands.popleft()
+            line.weight -= (weight := _weight(command))
+            self._weight -= weight
+            self._serve(channel, command, now)
+            served += 1
+            if len(command.body) >= LONG_BYTES:
+                break
+        if channel.is_closing:
+            self._weight -= line.weight
+        elif commands:
+            self._lines[channel] = line
+        else:
+            channel.go_on()
+
+    def drop(self, channel: S) -> None:
+        """The connection is gone."""
+        line = self._lines.pop(channel, None)
+        if line is not None:
+            self._weight -= line.weight
+
+    def _is_over(self, channel: S, ends_at: float) -> bool:
+        return channel.is_closing or self._monotonic() >= ends_at
+
+    def _put(self, channel: S, commands: Sequence[Command]) -> None:
+        line = self._lines.get(channel)
+        if line is None:
+            line = self._lines[channel] = _Line(deque(), 0)
+            channel.hold_up()
+        weight = sum(map(_weight, commands))
+        line.commands.extend(commands)
+        line.weight += weight
+        self._weight += weight
+        while self._weight > BYTES_MAX:
+            greediest = max(self._lines, key=lambda waiting: self._lines[waiting].weight)
+            detail = f"its requests that wait take {self._lines[greediest].weight} bytes"
+            self.drop(greediest)
+            greediest.close(Reason.MEMORY_BUDGET, detail)
+
+
+def _weight(command: Command) -> int:
+    fields = 0 if command.ext is None else len(command.ext)
+    return REQUEST_OVERHEAD_BYTES + len(command.body) + fields * FIELD_BYTES

@@ -8,16 +8,16 @@ are the listeners' (certificates.py); only the file has them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import Layer, Source, bind, environment_layer, file_layer, flag_layer
-from gantrymq.namesrv.core.kvconfig import Namespaces
+from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
-from gantrymq.namesrv.core.messages import LISTENER_DEFAULT
+from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.runtime.certificates import ServerTls
 from gantrymq.runtime.net import Listener
@@ -37,25 +37,43 @@ class Setup:
 
 
 def load(
-    config_file: Path | None, environment: Mapping[str, str], flags: Mapping[str, str], home: Path
+    config_file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, str],
+    home: Path | None = None,
 ) -> Setup:
-    """Read the layers; ConfigurationError names every setting that cannot be used."""
-    folder = home / "namesrv"
-    store = config_file or folder / "namesrv.properties"
-    defaults = {"kvConfigPath": str(folder / "kvConfig.json")}
-    layers = [Layer(Source.DEFAULT, defaults)]
+    """Read the layers; ConfigurationError names every setting that cannot be used.
+
+    `home` is the user's unless given, and asked for only when a file belongs there.
+    """
+    store = config_file or _folder(home) / "namesrv.properties"
+    layers: list[Layer] = []
     tls: dict[str, str] = {}
-    if config_file is not None or store.exists():
+    content = _read(store) if config_file is not None else _read_if_there(store)
+    if content is not None:
         source = Source.SAVED if config_file is None else Source.FILE
-        layer = file_layer(decode_properties(_read(store)), str(store), source)
+        layer = file_layer(decode_properties(content), str(store), source)
         rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
         tls = _tls(layer)
         layers.append(Layer(source, rest, layer.place))
     layers.append(environment_layer(NameServerSettings, environment))
     layers.append(flag_layer({**flags, "configStorePath": str(store)}))
     bound = bind(NameServerSettings, layers)
-    listeners(bound.settings)
-    return Setup(bound.settings, ServerTls.from_properties(tls), bound.warnings)
+    settings = bound.settings
+    if not settings.kv_config_path:
+        settings = replace(settings, kv_config_path=str(_folder(home) / "kvConfig.json"))
+    listeners(settings)
+    return Setup(settings, ServerTls.from_properties(tls), bound.warnings)
+
+
+def _folder(home: Path | None) -> Path:
+    """Where the name server's own files are unless something else is said."""
+    try:
+        return (home or Path.home()) / "namesrv"
+    except RuntimeError as error:
+        raise ConfigurationError(
+            "there is no home folder to keep files in; set HOME, or give -c FILE and kvConfigPath"
+        ) from error
 
 
 def _tls(layer: Layer) -> dict[str, str]:
@@ -68,39 +86,51 @@ def _tls(layer: Layer) -> dict[str, str]:
 
 def listeners(settings: NameServerSettings) -> list[Listener]:
     """`listeners`, or the one that bindAddress and listenPort make."""
-    if not settings.listeners:
-        return [Listener(LISTENER_DEFAULT, settings.bind_address, settings.listen_port)]
-    found: dict[str, Listener] = {}
-    for item in settings.listeners.split(","):
-        name, _, address = item.strip().partition(":")
-        host, _, port = address.rpartition(":")
-        is_port = port.isascii() and port.isdigit() and int(port) < 65_536
-        if not (name and host and is_port) or name in found:
-            raise ConfigurationError(
-                f"listeners={settings.listeners}: {item.strip()!r} is not a new name:address:port;"
-                " write for example internal:0.0.0.0:9876,external:0.0.0.0:9877"
-            )
-        found[name] = Listener(name, host.strip("[]"), int(port))
-    return list(found.values())
+    return [Listener(each.name, each.host, each.port) for each in listen_addresses(settings)]
 
 
 def load_kv(path: Path) -> Namespaces:
     """The KV configuration. One that cannot be read stops the start: the next change would
     otherwise replace it by a file without all that was in it."""
-    if not path.exists():
+    content = _read_if_there(path)
+    if content is None:
         return {}
-    bound = NameServerLimits().kv_bytes_max * 8
+    kv_bytes_max = NameServerLimits().kv_bytes_max
     try:
-        return kv_config_from_json(javajson.loads(_read(path), bound))
+        # Indented as Java writes it, it may take more than its content.
+        namespaces = kv_config_from_json(javajson.loads(content, kv_bytes_max * 2))
     except RemoteError as error:
         raise ConfigurationError(
             f"kvConfigPath={path} is no KV configuration: {error}; repair the file, or move it"
             " away to start with none"
         ) from error
+    size = KvTables.of(namespaces).size
+    if size > kv_bytes_max:
+        raise ConfigurationError(
+            f"kvConfigPath={path} holds {size} bytes of KV configuration; at most {kv_bytes_max}"
+            " can be served; take out what is not needed"
+        )
+    return namespaces
+
+
+def _read_if_there(path: Path) -> bytes | None:
+    """None when there is no such file."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> ConfigurationError:
+    """ValueError: a name that no file can have."""
+    cause = error.strerror if isinstance(error, OSError) else error
+    return ConfigurationError(f"{path} cannot be read: {cause}")

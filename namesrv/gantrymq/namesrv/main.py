@@ -65,7 +65,7 @@ def _load(arguments: argparse.Namespace) -> Setup:
             raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set listenPort=9876")
         flags[key.strip()] = value
     environment: Mapping[str, str] = os.environ
-    return load(arguments.config_file, environment, flags, Path.home())
+    return load(arguments.config_file, environment, flags)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,13 +7,14 @@ wakes it at its deadline; files are saved off the loop and reported back.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.base.properties import decode_properties, update_properties
+from gantrymq.base.properties import rewrite_properties
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.backlog import Backlog
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
@@ -28,6 +29,7 @@ from gantrymq.namesrv.core.messages import (
     Request,
     SaveKv,
     SaveSettings,
+    Silent,
 )
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings
@@ -42,7 +44,7 @@ from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.files import FileSaver, SaveFailed
 from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.logs import Log
+from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
 from gantrymq.runtime.net import Server, ServerLimits
 from gantrymq.wire.command import Command
@@ -62,6 +64,12 @@ HEADER_BYTES_MAX: Final = 256 * 1024
 # Largest registrations are 16 MiB; four of them may be on their way at once.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
+# Lines of one kind in an interval: a cluster's restart fits in, a peer that provokes a line with
+# each request gets some 5 KB a second.
+LINES_MAX: Final = 300
+LINES_SECONDS: Final = 10.0
+_KIND: Final = re.compile(r"[A-Za-z',]*(?: [A-Za-z]+)?")
+
 
 @final
 class NameServerHost:
@@ -71,6 +79,8 @@ class NameServerHost:
         settings = setup.settings
         self._settings = settings
         self._log = Log("namesrv")
+        self._quiet_log = QuietLog(self._log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
+        self._log_timer: asyncio.TimerHandle | None = None
         self._clock = clock
         namespaces = load_kv(Path(settings.kv_config_path))
         self.core = NameServer(Configuration(settings), namespaces, clock.monotonic())
@@ -81,9 +91,7 @@ class NameServerHost:
             clock=clock,
         )
         self._dialer = Dialer(clock=clock)
-        self._backlog: Backlog[Channel] = Backlog(
-            lambda channel, command: self._serve(channel, command, clock.monotonic())
-        )
+        self._backlog: Backlog[Channel] = Backlog(self._serve, clock.monotonic)
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -120,8 +128,9 @@ class NameServerHost:
         await self._finish_writes()
         await self._server.stop(GRACE_SECONDS)
         await self._finish_writes()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._log_timer):
+            if timer is not None:
+                timer.cancel()
         self._lag.stop()
         await self._dialer.close()
         if self._health is not None:
@@ -156,35 +165,38 @@ class NameServerHost:
         """Nothing to do before it asks something."""
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        """All requests of one read, in their order."""
+        """All requests of one read, in their order: now as far as time allows, else in turn."""
         backlog = self._backlog
-        for command in commands:
-            if backlog.takes(channel, command):
-                if backlog.is_empty:
-                    asyncio.get_running_loop().call_soon(self._serve_backlog)
-                backlog.add(channel, command)
-            else:
-                self._serve(channel, command, now)
+        was_empty = backlog.is_empty
+        backlog.take(channel, commands, now)
+        if was_empty and not backlog.is_empty:
+            asyncio.get_running_loop().call_soon(self._serve_backlog)
         self._after(now)
 
     def _serve(self, channel: Channel, command: Command, now: float) -> None:
         try:
             outcome = self.core.handle(Request(command, channel), now)
         except Exception as error:
-            self._log.error("a request broke its handler", cause=error, code=command.code)
+            text = f"a request of code {command.code} broke its handler"
+            self._quiet_log.error("broken handler", now, text, cause=error)
+            self._settle_log_later()
             outcome = Reply(failed(f"{type(error).__name__}: {error}"))
         if isinstance(outcome, Reply):
             channel.respond(command, outcome.command)
+        elif isinstance(outcome, Silent):
+            channel.release(command)
 
     def _serve_backlog(self) -> None:
-        """One long request; the next one after others had their turn."""
-        if not self._backlog.is_empty:
-            self._backlog.serve_next()
-        if not self._backlog.is_empty:
+        """One slice of what waits; the next one after others had their turn."""
+        backlog = self._backlog
+        if not backlog.is_empty:
+            backlog.serve_next()
+        if not backlog.is_empty:
             asyncio.get_running_loop().call_soon(self._serve_backlog)
         self._after(self._clock.monotonic())
 
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self._backlog.drop(channel)
         self.core.closed(channel, now)
         self._after(now)
 
@@ -193,7 +205,7 @@ class NameServerHost:
     def _after(self, now: float) -> None:
         """Carry out what the core wants done, and wake it in time."""
         for effect in self.core.take_effects():
-            self._carry_out(effect)
+            self._carry_out(effect, now)
         deadline = self.core.deadline()
         if deadline < self._wakes_at:
             if self._timer is not None:
@@ -208,11 +220,12 @@ class NameServerHost:
         self.core.expire(now)
         self._after(now)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: Effect, now: float) -> None:
         if isinstance(effect, LogLine):
             is_info = effect.level is Level.INFO
-            write = self._log.info if is_info else self._log.warning
-            write(effect.text)
+            write = self._quiet_log.info if is_info else self._quiet_log.warning
+            write(_kind(effect.text), now, effect.text)
+            self._settle_log_later()
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
@@ -222,6 +235,17 @@ class NameServerHost:
             self._own(self._save_kv(effect))
         else:
             self._own(self._save_settings(effect))
+
+    def _settle_log_later(self) -> None:
+        """What was left out is said when its interval is over, though nothing more comes."""
+        if self._log_timer is None and self._quiet_log.has_open_intervals:
+            loop = asyncio.get_running_loop()
+            self._log_timer = loop.call_later(LINES_SECONDS, self._settle_log)
+
+    def _settle_log(self) -> None:
+        self._log_timer = None
+        self._quiet_log.settle(self._clock.monotonic())
+        self._settle_log_later()
 
     def _own(self, work: Coroutine[None, None, None]) -> None:
         """Every task ends by itself: saves with the disk, notices with their deadline."""
@@ -236,13 +260,17 @@ class NameServerHost:
 
     async def _notify(self, notice: Notify) -> None:
         if len(self._tasks) > NOTICES_MAX:
-            self._log.warning("notice dropped, too many on their way", address=notice.address)
+            self._warn("notice dropped, too many on their way", address=notice.address)
             return
         try:
             connection = self._dialer.connection(notice.address)
             await connection.notify(notice.command, NOTICE_SECONDS)
         except (RequestError, ConfigurationError) as error:
-            self._log.warning("broker not told of its lowest id", error=error)
+            self._warn("broker not told of its lowest id", error=error)
+
+    def _warn(self, text: str, **fields: object) -> None:
+        self._quiet_log.warning(text, self._clock.monotonic(), text, **fields)
+        self._settle_log_later()
 
     async def _save_kv(self, save: SaveKv) -> None:
         path = Path(self.core.state.settings.kv_config_path)
@@ -251,11 +279,11 @@ class NameServerHost:
     async def _save_settings(self, save: SaveSettings) -> None:
         path = Path(self.core.state.settings.config_store_path)
         try:
-            text = decode_properties(await asyncio.to_thread(_content, path))
-        except OSError as error:
-            self._written(File.SETTINGS, SaveFailed(path, str(error)))
+            content = rewrite_properties(await asyncio.to_thread(_content, path), save.changes)
+        except (OSError, ValueError, RuntimeError, ConfigurationError) as error:
+            # The file may have been broken by hand since the start.
+            self._written(File.SETTINGS, SaveFailed(path, f"{path}: {error}"))
             return
-        content = update_properties(text, save.changes).encode()
         self._written(File.SETTINGS, await self._saver.save(path, content))
 
     def _written(self, file: File, failure: SaveFailed | None) -> None:
@@ -274,6 +302,13 @@ def _connection_limits(settings: NameServerSettings) -> ServerLimits:
     return ServerLimits(
         held_bytes_max=HELD_BYTES_MAX, backlog=settings.server_socket_backlog, session=session
     )
+
+
+def _kind(text: str) -> str:
+    """What the lines of one kind begin with: two words at most, and nothing that a peer chose."""
+    match = _KIND.match(text)
+    assert match is not None, "the pattern matches nothing at all"
+    return match[0]
 
 
 def _content(path: Path) -> bytes:

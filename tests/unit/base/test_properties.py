@@ -11,6 +11,7 @@ from gantrymq.base.properties import (
     decode_properties,
     format_properties,
     parse_properties,
+    rewrite_properties,
     update_properties,
 )
 
@@ -55,6 +56,22 @@ def test_a_broken_unicode_escape_is_refused_with_its_line() -> None:
 def test_files_are_utf8_or_what_java_takes_them_for() -> None:
     assert decode_properties("a=é".encode()) == "a=é"
     assert decode_properties("a=é".encode("iso-8859-1")) == "a=é"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
+    for text in ("a=é".encode(), "a=é".encode("iso-8859-1")):
+        assert decode_properties(b"\xef\xbb\xbf" + text) == "a=é"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+def test_a_rewritten_file_keeps_the_bytes_of_other_lines(mark: bytes, encoding: str) -> None:
+    note, old = "# café\r\n".encode(encoding), b"b=1\r\n"
+    data = rewrite_properties(mark + note + old, {"b": "2"})
+    assert data == mark + note + b"b=2\n"
+    data = rewrite_properties(mark + note + old, {"b": "é😀"})
+    assert data.startswith(mark + note)
+    assert parse_properties(decode_properties(data)) == {"b": "é😀"}
 
 
 def test_plain_values_are_written_as_java_writes_them() -> None:

@@ -1,69 +1,179 @@
-"""Long requests wait, in their order, and not without bound."""
+"""What does not fit into a turn waits, in its order, fairly, and not without bound."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gantrymq.namesrv.backlog import BYTES_MAX, LONG_BYTES, Backlog
+from gantrymq.namesrv.backlog import (
+    BYTES_MAX,
+    FIELD_BYTES,
+    LONG_BYTES,
+    SLICE_SECONDS,
+    STRIDE,
+    Backlog,
+)
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
+from gantrymq.runtime.clock import VirtualClock
 from gantrymq.wire.command import Command
 
 SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
+# Serving this one takes the time of a whole slice.
+SLOW = Command(206)
 
 
 @dataclass(eq=False)
 class Sender:
     is_closing: bool = False
+    is_held_up: bool = False
+    closings: list[Reason] = field(default_factory=list)
+
+    def hold_up(self) -> None:
+        self.is_held_up = True
+
+    def go_on(self) -> None:
+        self.is_held_up = False
+
+    def close(self, reason: Reason, detail: str) -> None:
+        assert detail
+        self.is_closing = True
+        self.closings.append(reason)
 
 
 class Bench:
     def __init__(self) -> None:
+        self.clock = VirtualClock()
         self.served: list[tuple[Sender, Command]] = []
-        self.backlog: Backlog[Sender] = Backlog(lambda *what: self.served.append(what))
+        self.closes_at: int | None = None
+        self.backlog: Backlog[Sender] = Backlog(self._serve, self.clock.monotonic)
+
+    def _serve(self, sender: Sender, command: Command, now: float) -> None:
+        self.served.append((sender, command))
+        if command.code == SLOW.code:
+            self.clock.advance(SLICE_SECONDS)
+        if len(self.served) == self.closes_at:
+            sender.is_closing = True
+
+    def take(self, sender: Sender, *commands: Command) -> None:
+        self.backlog.take(sender, commands, self.clock.monotonic())
 
 
-def test_only_long_requests_wait() -> None:
-    backlog, sender = Bench().backlog, Sender()
-    assert backlog.takes(sender, LONG)
-    assert not backlog.takes(sender, SHORT)
-
-
-def test_what_follows_a_long_one_on_its_connection_waits_behind_it() -> None:
-    bench, sender, other = Bench(), Sender(), Sender()
-    bench.backlog.add(sender, LONG)
-    assert bench.backlog.takes(sender, SHORT)
-    assert not bench.backlog.takes(other, SHORT)
-    bench.backlog.add(sender, SHORT)
-    bench.backlog.serve_next()
-    assert bench.backlog.takes(sender, SHORT)
-    bench.backlog.serve_next()
-    assert bench.served == [(sender, LONG), (sender, SHORT)]
-    assert bench.backlog.is_empty
-    assert not bench.backlog.takes(sender, SHORT)
-
-
-def test_one_is_served_at_a_time() -> None:
-    bench = Bench()
-    senders = [Sender(), Sender()]
-    for sender in senders:
-        bench.backlog.add(sender, LONG)
-    bench.backlog.serve_next()
-    assert bench.served == [(senders[0], LONG)]
-    assert not bench.backlog.is_empty
-
-
-def test_a_closed_connection_is_not_served() -> None:
+def test_short_requests_are_served_at_once() -> None:
     bench, sender = Bench(), Sender()
-    bench.backlog.add(sender, LONG)
-    sender.is_closing = True
+
+    bench.take(sender, *[SHORT] * 1000)
+
+    assert len(bench.served) == 1000
+    assert bench.backlog.is_empty
+    assert not sender.is_held_up
+
+
+def test_a_read_has_its_milliseconds_and_the_rest_waits_for_the_next_turns() -> None:
+    bench, sender = Bench(), Sender()
+    bench.take(sender, *[SLOW] * (3 * STRIDE))
+    assert len(bench.served) == STRIDE
+    assert sender.is_held_up
+
     bench.backlog.serve_next()
+    assert len(bench.served) == 2 * STRIDE
+    assert sender.is_held_up
+    bench.backlog.serve_next()
+
+    assert len(bench.served) == 3 * STRIDE
+    assert bench.backlog.is_empty
+    assert not sender.is_held_up
+
+
+def test_connections_take_turns() -> None:
+    bench, first, second = Bench(), Sender(), Sender()
+    for sender in (first, second):
+        bench.take(sender, *[SLOW] * (3 * STRIDE))
+    bench.served.clear()
+
+    while not bench.backlog.is_empty:
+        bench.backlog.serve_next()
+
+    assert [sender for sender, _ in bench.served[::STRIDE]] == [first, second, first, second]
+
+
+def test_a_short_request_of_another_connection_does_not_wait() -> None:
+    bench, flooding, other = Bench(), Sender(), Sender()
+    bench.take(flooding, *[SLOW] * 100)
+
+    bench.take(other, SHORT)
+
+    assert bench.served[-1] == (other, SHORT)
+
+
+def test_a_long_one_waits_and_what_follows_it_waits_behind_it() -> None:
+    bench, sender = Bench(), Sender()
+    bench.take(sender, SHORT, LONG, SHORT)
+    bench.take(sender, SLOW)
+    assert bench.served == [(sender, SHORT)]
+
+    bench.backlog.serve_next()
+    assert bench.served[1:] == [(sender, LONG)]
+    bench.backlog.serve_next()
+
+    assert bench.served[2:] == [(sender, SHORT), (sender, SLOW)]
+
+
+def test_one_long_one_is_served_in_a_turn() -> None:
+    bench, sender = Bench(), Sender()
+    bench.take(sender, LONG, LONG)
+
+    bench.backlog.serve_next()
+
+    assert bench.served == [(sender, LONG)]
+
+
+def test_a_connection_that_closes_is_served_no_more() -> None:
+    bench, sender = Bench(), Sender()
+    bench.closes_at = STRIDE
+    bench.take(sender, *[SHORT] * (STRIDE + 1))
+
+    assert len(bench.served) == STRIDE
+    assert bench.backlog.is_empty
+
+
+def test_what_waits_for_a_closing_connection_is_dropped() -> None:
+    bench, gone, closing = Bench(), Sender(), Sender()
+    bench.take(gone, LONG, SHORT)
+    bench.take(closing, LONG, SHORT)
+    bench.backlog.drop(gone)
+    closing.is_closing = True
+
+    bench.backlog.serve_next()
+
     assert bench.served == []
     assert bench.backlog.is_empty
+    assert bench.backlog.weight == 0
 
 
-def test_beyond_the_bound_the_oldest_is_served_at_once() -> None:
+def test_all_that_waits_is_weighed_and_weighs_nothing_when_served() -> None:
     bench, sender = Bench(), Sender()
-    half = Command(103, body=bytes(BYTES_MAX // 2))
-    for _ in range(3):
-        bench.backlog.add(sender, half)
-    assert bench.served == [(sender, half)]
+    bench.take(sender, LONG, Command(105, ext={"topic": "T"}))
+    assert bench.backlog.weight == 2 * REQUEST_OVERHEAD_BYTES + LONG_BYTES + FIELD_BYTES
+
+    bench.backlog.serve_next()
+    assert bench.backlog.weight == REQUEST_OVERHEAD_BYTES + FIELD_BYTES
+    bench.backlog.serve_next()
+
+    assert bench.backlog.weight == 0
+
+
+def test_beyond_the_bound_the_connection_with_the_most_waiting_is_closed() -> None:
+    bench, modest, greedy = Bench(), Sender(), Sender()
+    bench.take(modest, LONG)
+    flood = [LONG, *[SHORT] * (BYTES_MAX // 2 // REQUEST_OVERHEAD_BYTES)]
+    bench.take(greedy, *flood)
+    assert not greedy.is_closing
+
+    bench.take(Sender(), *flood[:-50])
+
+    assert greedy.closings == [Reason.MEMORY_BUDGET]
+    assert not modest.is_closing
+    assert bench.backlog.weight <= BYTES_MAX
+    bench.backlog.serve_next()
+    assert bench.served == [(modest, LONG)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from gantrymq.base.properties import parse_properties
@@ -18,6 +20,11 @@ ITEM = {"namespace": "n", "key": "k"}
 def value(desk: Desk) -> str | None:
     answer = desk.ask(Code.GET_KV_CONFIG, ITEM)
     return (answer.ext or {}).get("value")
+
+
+def put(desk: Desk, key: str, value: str) -> bool:
+    ext = {"namespace": "n", "key": key, "value": value}
+    return desk.ask(Code.PUT_KV_CONFIG, ext).code == 0
 
 
 class TestKv:
@@ -86,7 +93,7 @@ class TestKv:
         command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v"})
         request = Request(command, desk.channel)
         assert desk.core.handle(request, desk.now) == Parked()
-        assert desk.core.state.kv.value == {}
+        assert desk.core.state.namespaces == {}
         desk.core.take_effects()
         assert [asker for asker, _ in desk.core.written(File.KV, None)] == [request]
         assert value(desk) == "v"
@@ -97,14 +104,53 @@ class TestKv:
         assert value(desk) == "v"
 
     def test_it_is_bounded(self) -> None:
-        desk = Desk(limits=NameServerLimits(kv_bytes_max=10))
-        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "12345678"}).code == 0
-        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "key": "l", "value": ""}).code == 1
+        desk = Desk(limits=NameServerLimits(kv_bytes_max=60))
+        assert put(desk, "k", "v" * 27)
+        assert not put(desk, "l", "")
+        assert put(desk, "k", "w" * 27)  # in place of what was there
+        assert put(desk, "k", "")
+        assert put(desk, "l", "v" * 19)
+
+    def test_what_takes_six_bytes_in_the_file_counts_six(self) -> None:
+        desk = Desk(limits=NameServerLimits(kv_bytes_max=60))
+        assert not put(desk, "k", "\x01" * 5)
+        assert put(desk, "k", "\x01" * 4)
+
+    def test_what_waits_for_the_disk_counts(self) -> None:
+        bound = 200
+        desk = Desk(limits=NameServerLimits(kv_bytes_max=bound))
+        for number in range(60):
+            ext = {"namespace": "n", "key": f"k{number}", "value": "v" * 20}
+            desk.core.handle(Request(Command(Code.PUT_KV_CONFIG, ext=ext), desk.channel), desk.now)
+            if number == 1:
+                desk.core.take_effects()  # the first write is under way
+        desk.core.written(File.KV, None)
+        desk.settle()
+        (last,) = desk.writes
+        assert isinstance(last, SaveKv)
+        assert bound - 40 < len(last.content) <= bound
+
+    def test_what_a_waiting_delete_gives_back_is_not_given_twice(self) -> None:
+        desk = Desk(namespaces={"n": {"k": "v" * 27}}, limits=NameServerLimits(kv_bytes_max=60))
+        command = Command(Code.DELETE_KV_CONFIG, ext=ITEM)
+        desk.core.handle(Request(command, desk.channel), desk.now)
+        desk.core.take_effects()  # the delete is being written, the put waits behind it
+        command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v" * 27})
+        outcome = desk.core.handle(Request(command, desk.channel), desk.now)
+        assert outcome != Parked()
+        desk.core.written(File.KV, None)
+        assert put(desk, "k", "v" * 27)
 
     def test_an_item_is_bounded(self) -> None:
-        desk = Desk(limits=NameServerLimits(kv_item_bytes_max=4))
-        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "vv"}).code == 0
-        assert desk.ask(Code.PUT_KV_CONFIG, {**ITEM, "value": "vvv"}).code == 1
+        desk = Desk(limits=NameServerLimits(kv_item_bytes_max=16))
+        assert put(desk, "k", "vv")
+        assert not put(desk, "k", "vvv")
+
+    def test_the_largest_item_fits_into_a_header_however_it_is_escaped(self) -> None:
+        for value in ("\x01" * 10_000, "é" * 32_000, "😀" * 16_000, "v" * 65_000):
+            ext = {"namespace": "n", "key": "k", "value": value}
+            assert put(Desk(), "k", value)
+            assert len(json.dumps(ext)) < 256 * 1024 - 1000
 
     def test_a_stuck_disk_is_not_queued_for_without_end(self) -> None:
         desk = Desk(limits=NameServerLimits(changes_waiting_max=1))
@@ -165,7 +211,18 @@ class TestSettings:
         assert (self.shown(desk), desk.writes) == (before, [])
 
     @pytest.mark.parametrize(
-        "text", ["waitSecondsForService=abc", "clusterTest=perhaps", "listenPort=99999", "a=\\uXX"]
+        "text",
+        [
+            "waitSecondsForService=abc",
+            "clusterTest=perhaps",
+            "listenPort=99999",
+            "a=\\uXX",
+            "listeners=garbage",
+            "listeners=a:127.0.0.1:" + "9" * 5000,
+            "bindAddress=not an address",
+            "bindAddress=999.1.1.1",
+            "metricsPort=9876",
+        ],
     )
     def test_a_value_that_cannot_be_is_refused_with_all_others(self, text: str) -> None:
         desk = Desk()

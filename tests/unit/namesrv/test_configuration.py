@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.fakes.namesrv import Desk
 from gantrymq.namesrv.configuration import Setup, listeners, load, load_kv
+from gantrymq.namesrv.core.messages import Parked, Request, SaveKv
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.runtime.certificates import TlsMode
 from gantrymq.runtime.net import Listener
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
 
 
 def loaded(home: Path, file: Path | None = None, **flags: str) -> Setup:
@@ -85,7 +90,19 @@ def test_listeners_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "listing", ["x", "x:1", "x:h:", "x:h:99999", ":h:1", "x:h:1,x:h:2", "x:h:1,"]
+    "listing",
+    [
+        "x",
+        "x:1",
+        "x:h:",
+        "x:h:99999",
+        ":h:1",
+        "x:h:1,x:h:2",
+        "x:h:1,",
+        "x:h:" + "9" * 5000,
+        "x:1.2.3:1",
+        "x:a b:1",
+    ],
 )
 def test_listeners_that_are_none_are_refused_before_the_start(tmp_path: Path, listing: str) -> None:
     with pytest.raises(ConfigurationError, match="listeners="):
@@ -102,3 +119,89 @@ def test_kv_that_cannot_be_read_stops_the_start(tmp_path: Path, text: str) -> No
     file.write_text(text)
     with pytest.raises(ConfigurationError, match="move it away to start with none"):
         load_kv(file)
+
+
+def test_kv_that_is_more_than_can_be_served_stops_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "kvConfig.json"
+    file.write_text(json.dumps({"configTable": {"n": {"k": "\x01" * 1_400_000}}}))
+    with pytest.raises(ConfigurationError, match="take out what is not needed"):
+        load_kv(file)
+
+
+def test_what_was_accepted_can_be_loaded(tmp_path: Path) -> None:
+    desk, file = Desk(), tmp_path / "kvConfig.json"
+    accepted = 0
+    for number in range(180):
+        ext = {"namespace": "n", "key": f"k{number}", "value": "\x01" * 1000 + "v" * 58_000}
+        request = Request(Command(RequestCode.PUT_KV_CONFIG, ext=ext), desk.channel)
+        accepted += desk.core.handle(request, desk.now) == Parked()
+        if number % 60 == 59:  # all at once, before the disk has any
+            desk.settle()
+    last = desk.writes[-1]
+    assert isinstance(last, SaveKv)
+    file.write_bytes(last.content)
+    assert accepted < 180
+    assert len(load_kv(file)["n"]) == accepted
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    for read in (lambda: loaded(tmp_path), lambda: load_kv(tmp_path / "kvConfig.json")):
+        with pytest.raises(ConfigurationError, match=r"cannot be read: Permission denied"):
+            read()
+
+
+def test_a_path_that_no_file_can_have_is_named(tmp_path: Path) -> None:
+    for read in (lambda: loaded(tmp_path, Path("a\0b")), lambda: load_kv(Path("a\0b"))):
+        with pytest.raises(ConfigurationError, match="cannot be read: embedded null"):
+            read()
+
+
+class TestWithoutAHome:
+    @pytest.fixture(autouse=True)
+    def _homeless(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail() -> Path:
+            raise RuntimeError("Could not determine home directory.")
+
+        monkeypatch.setattr(Path, "home", fail)
+
+    def test_files_that_are_named_are_enough(self, tmp_path: Path) -> None:
+        file = tmp_path / "my.properties"
+        file.write_text("kvConfigPath=/data/kv.json\n")
+        assert load(file, {}, {}).settings.kv_config_path == "/data/kv.json"
+
+    def test_it_says_what_to_give(self, tmp_path: Path) -> None:
+        file = tmp_path / "my.properties"
+        file.write_text("")
+        for config_file in (None, file):
+            with pytest.raises(ConfigurationError, match="give -c FILE and kvConfigPath"):
+                load(config_file, {}, {})
+
+
+@pytest.mark.parametrize("host", ["not an address", "999.1.1.1", "", "a:b", "h" * 300])
+def test_an_address_that_is_none_is_refused_before_the_start(tmp_path: Path, host: str) -> None:
+    with pytest.raises(ConfigurationError, match="bindAddress="):
+        loaded(tmp_path, bindAddress=host)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"metricsPort": "9876"},
+        {"listeners": "a:0.0.0.0:1,b:127.0.0.1:1"},
+        {"listeners": "a:127.0.0.1:5558"},
+    ],
+)
+def test_one_port_is_not_used_twice(tmp_path: Path, flags: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match="would both listen on port"):
+        loaded(tmp_path, None, **flags)
+
+
+def test_ports_that_differ_by_address_are_two(tmp_path: Path) -> None:
+    assert len(listeners(loaded(tmp_path, listeners="a:127.0.0.2:1,b:127.0.0.1:1").settings)) == 2
+    assert loaded(tmp_path, listenPort="0", metricsPort="0").settings.listen_port == 0

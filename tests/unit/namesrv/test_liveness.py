@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gantrymq.fakes.namesrv import Broker, Desk, FakeChannel
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire.codes import RequestCode as Code
@@ -104,6 +106,31 @@ class TestGrace:
         desk.wait(14)
         assert is_alive(desk)
         desk.wait(1)
+        desk.assert_empty()
+
+    @pytest.mark.parametrize("code", [Code.BROKER_HEARTBEAT, Code.QUERY_DATA_VERSION])
+    @pytest.mark.parametrize("ext", [{}, {"gantryEpoch": "5"}])
+    def test_any_sign_of_life_ends_it(self, code: int, ext: dict[str, str]) -> None:
+        desk = Desk()
+        desk.registered(self.MASTER)
+        desk.close(self.MASTER.channel)
+        again = FakeChannel("again")
+        desk.wait(10)
+        assert desk.ask(code, {**A.identity(), **ext}, channel=again).code == 0
+        desk.wait(60)
+        assert is_alive(desk)
+        desk.close(again)
+        desk.wait(14)
+        assert is_alive(desk)
+        desk.wait(1)
+        desk.assert_empty()
+
+    def test_a_reign_that_is_over_does_not_end_it(self) -> None:
+        desk = Desk()
+        desk.registered(self.MASTER)
+        desk.close(self.MASTER.channel)
+        desk.ask(Code.BROKER_HEARTBEAT, {**A.identity(), "gantryEpoch": "4"})
+        desk.wait(15)
         desk.assert_empty()
 
     def test_its_slaves_leave_at_once(self) -> None:

@@ -59,6 +59,6 @@ def test_requests_are_counted_by_code_and_outcome() -> None:
 def test_no_peer_can_forge_a_line_of_the_log_or_fill_it() -> None:
     desk = Desk()
     desk.registered(Broker(name="a\n2026-11-21 INFO forged", topics=("T" * 500, "U\r\x1b[31m")))
-    item = {"namespace": "n", "key": "k\u2028", "value": "v" * 100_000}
+    item = {"namespace": "n", "key": "k\u2028", "value": "v" * 60_000}
     assert desk.ask(Code.PUT_KV_CONFIG, item).code == 0
     assert all(line.isprintable() and len(line) <= 2100 for line in desk.lines)

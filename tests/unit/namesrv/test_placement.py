@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gantrymq.namesrv.core.placement import TopicTable
 from gantrymq.wire.bodies.route import QueueData
 
@@ -77,4 +80,46 @@ def test_topics_are_chosen_by_placement() -> None:
 def test_a_placement_nobody_has_is_forgotten() -> None:
     made = table(T=(A,))
     made.remove("T")
-    assert len(made._shared) == 0
+    assert made.placements() == set()
+    assert made.placed_queues == 0
+
+
+def test_a_placement_left_and_taken_again_in_one_go_is_one() -> None:
+    made = TopicTable()
+    other = replace(A, perm=4)
+    made.place([("T", A), ("T", other), ("W", other), ("W", A), ("U", A)])
+    assert made.get("W") is made.get("U")
+    assert made.placements() == {made.get(topic) for topic in made}
+    assert made.placed_queues == 2
+
+
+TOPICS = st.sampled_from("TUV")
+QUEUES = st.builds(
+    QueueData, st.sampled_from("abc"), st.integers(1, 2), st.just(4), st.just(6), st.just(0)
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["place", "leave"]), st.lists(st.tuples(TOPICS, QUEUES))))
+)
+def test_the_queues_placed_are_counted_and_never_more_than_foretold(
+    steps: list[tuple[str, list[tuple[str, QueueData]]]],
+) -> None:
+    made = TopicTable()
+    for step, items in steps:
+        before = made.placed_queues
+        if step == "place":
+            # Each topic once, as a registration has it.
+            each_once = list(dict(items).items())
+            most = before + made.growth(each_once)
+            made.place(each_once)
+        else:
+            known = {topic for topic, _ in items if topic in made}
+            fits = [made.has_room_without(known, most) for most in range(20)]
+            most = fits.index(True)
+            made.remove_brokers(known, frozenset("a"))
+        assert made.placed_queues <= max(most, before)
+        used = {made.get(topic) for topic in made}
+        assert made.placements() == used
+        assert made.placed_queues == sum(len(each.queues) for each in made.placements())
+        assert len({each.queues for each in made.placements()}) == len(made.placements())

@@ -216,10 +216,29 @@ class TestAddresses:
     def test_a_name_in_two_clusters_leaves_both(self) -> None:
         desk = Desk()
         desk.registered(MASTER)
-        moved = desk.registered(MASTER.but(cluster="D"))
+        desk.registered(SLAVE.but(cluster="D"))
         assert desk.cluster().clusters == {"C": ("a",), "D": ("a",)}
-        desk.close(moved.channel)
+        desk.close(MASTER.channel)
+        assert desk.cluster().clusters == {"D": ("a",)}
+        desk.close(SLAVE.channel)
         desk.assert_empty()
+
+    def test_a_cluster_goes_when_its_last_broker_moves_to_another(self) -> None:
+        desk = Desk()
+        for number in range(50):
+            desk.registered(MASTER.but(cluster=f"C{number}"))
+        info = desk.cluster()
+        assert info.clusters == {"C49": ("a",)}
+        assert info.brokers["a"].cluster == "C49"
+
+    def test_an_address_has_one_id_though_it_names_another_cluster(self) -> None:
+        desk = Desk()
+        desk.registered(MASTER)
+        desk.registered(MASTER.but(cluster="D", id=1))
+        assert desk.addresses("T") == {"a": {1: MASTER.address}}
+        desk.registered(MASTER.but(cluster="E", name="b"))
+        assert desk.addresses("T") == {"b": {0: MASTER.address}}
+        assert desk.cluster().clusters == {"E": ("b",)}
 
 
 class TestOneTopic:
@@ -314,6 +333,18 @@ class TestEpochs:
         desk.registered(self.NEW.but(address="10.0.0.8:10911"))
         assert desk.addresses("T") == {"a": {0: "10.0.0.8:10911"}}
 
+    @pytest.mark.parametrize("number", [2**63 - 1, 1_000_000_001, 1_000_007, -1])
+    def test_nobody_locks_the_master_out_with_an_incredible_one(self, number: int) -> None:
+        desk = Desk()
+        desk.registered(self.NEW)
+        answer = desk.register(self.NEW.but(ext=epoch(number)))
+        assert (answer.code, "cannot be" in str(answer.remark)) == (1, True)
+        desk.registered(self.NEW.but(ext=epoch(7)))
+
+    def test_nor_at_a_name_server_that_knows_none(self) -> None:
+        assert Desk().register(self.NEW.but(ext=epoch(1_000_000_001))).code == 1
+        assert Desk().register(self.NEW.but(ext=epoch(1_000_000_000))).code == 0
+
     def test_a_slave_may_register_beside_a_higher_epoch(self) -> None:
         desk = Desk()
         desk.registered(self.NEW)
@@ -327,6 +358,8 @@ class TestBounds:
         [
             (NameServerLimits(brokers_max=1), SLAVE),
             (NameServerLimits(topics_max=3), SLAVE.but(name="b", topics=("V", "W"))),
+            (NameServerLimits(placed_queues_max=2), SLAVE.but(name="b")),
+            (NameServerLimits(), SLAVE.but(topics=("V", ""))),
             (NameServerLimits(name_characters_max=20), SLAVE.but(name="b" * 21)),
             (NameServerLimits(name_characters_max=20), SLAVE.but(topics=("V" * 21, "W"))),
             (NameServerLimits(filter_servers_max=1), SLAVE.but(filters=("f:1", "f:2"))),
@@ -345,8 +378,22 @@ class TestBounds:
         assert len(desk.core.state.routes.members) == 1
         assert desk.topics(Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) == {"T", "U"}
 
+    def test_topics_stay_where_taking_them_off_would_exceed_one(self) -> None:
+        desk = Desk(
+            NameServerSettings(delete_topic_with_broker_registration=True),
+            limits=NameServerLimits(placed_queues_max=3),
+        )
+        desk.registered(MASTER.but(topics=("T", "U", "V")))
+        other = MASTER.but(name="b", address="10.0.0.3:10911", topics=("T", "U", "V"))
+        desk.registered(other)
+        desk.registered(other.newer(topics=("T", "U")))
+        assert desk.perms("V") == {"a": 6}
+        desk.registered(MASTER.newer(topics=("T", "V")))
+        assert desk.perms("U") == {"a": 6, "b": 6}
+        assert any("are not deleted" in line for line in desk.lines)
+
     def test_a_broker_that_is_known_goes_on_at_the_bound(self) -> None:
-        desk = Desk(limits=NameServerLimits(brokers_max=1, topics_max=2))
+        desk = Desk(limits=NameServerLimits(brokers_max=1, topics_max=2, placed_queues_max=3))
         desk.registered(MASTER)
         desk.registered(MASTER.newer(perm=4))
         assert desk.perms("T") == {"a": 4}
@@ -360,7 +407,10 @@ class TestBounds:
         assert field in str(answer.remark)
         desk.assert_empty()
 
-    @pytest.mark.parametrize("listeners", ["external", "=h:1", "external=", "external=nowhere"])
+    @pytest.mark.parametrize("listeners", [
+        "external", "=h:1", "external=", "external=nowhere", "external=:", "external=h:",
+        "external=:1", "external=h:0", "external=h:65536", "external=a b:1", " =h:1",
+    ])  # fmt: skip
     def test_listeners_that_lead_nowhere_are_refused(self, listeners: str) -> None:
         desk = Desk()
         answer = desk.register(MASTER.but(ext={"gantryListeners": listeners}))

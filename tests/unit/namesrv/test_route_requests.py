@@ -182,6 +182,31 @@ class TestRegisteredHere:
         assert self.register(desk, "X", QueueData("a", 1, 1, 4)) == 1
         assert self.register(desk, "T", QueueData("a", 1, 1, 4)) == 0
 
+    def test_topics_that_all_lie_differently_are_bounded(self) -> None:
+        desk = Desk(limits=NameServerLimits(placed_queues_max=5))
+        for broker in (A, B):  # T on a, U on both, V on b: four
+            desk.registered(broker)
+        assert self.register(desk, "X", QueueData("a", 1, 1, 4)) == 0
+        assert self.register(desk, "Y", QueueData("a", 1, 1, 6)) == 1
+        answer = desk.ask(Code.DELETE_TOPIC_IN_NAMESRV, {"topic": "U", "clusterName": "D"})
+        assert (answer.code, "too many different ways" in str(answer.remark)) == (1, True)
+        assert desk.ask(Code.DELETE_TOPIC_IN_NAMESRV, {"topic": "X"}).code == 0
+        assert desk.ask(Code.DELETE_TOPIC_IN_NAMESRV, {"topic": "U", "clusterName": "D"}).code == 0
+
+    @pytest.mark.parametrize(
+        "queue",
+        [
+            QueueData("a", -1, 1, 4),
+            QueueData("a", 1, -1, 4),
+            QueueData("a", 1, 1, -1),
+            QueueData("a", 1, 1, 16),
+        ],
+    )
+    def test_queues_that_cannot_be_are_refused(self, queue: QueueData) -> None:
+        desk = desk_with_both()
+        assert self.register(desk, "X", queue) == 1
+        assert desk.route("X") is None
+
     def test_nonsense_is_refused(self) -> None:
         desk = desk_with_both()
         assert desk.ask(Code.REGISTER_TOPIC_IN_NAMESRV, {"topic": "X"}, b"nonsense").code == 1

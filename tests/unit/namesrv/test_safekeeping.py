@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,37 +16,38 @@ def asked() -> Request:
     return Request(Command(100), FakeChannel())
 
 
-def append(letter: str) -> Callable[[str], str]:
-    return lambda text: text + letter
+def append(text: str, letters: Sequence[str]) -> str:
+    return text + "".join(letters)
 
 
 def test_a_change_counts_when_it_is_written() -> None:
-    kept = Safekeeping("")
+    kept = Safekeeping("", append)
     request = asked()
-    kept.change(request, append("a"))
+    kept.change(request, "a")
     assert (kept.next_write(), kept.value) == ("a", "")
     assert kept.written(failed=False) == [request]
     assert (kept.value, kept.next_write()) == ("a", None)
 
 
 def test_changes_during_a_write_go_together_into_the_next() -> None:
-    kept = Safekeeping("")
+    kept = Safekeeping("", append)
     requests = [asked(), asked(), asked()]
-    kept.change(requests[0], append("a"))
+    kept.change(requests[0], "a")
     kept.next_write()
     for request, letter in zip(requests[1:], "bc", strict=True):
-        kept.change(request, append(letter))
+        kept.change(request, letter)
     assert kept.next_write() is None
+    assert kept.unsafe() == ["a", "b", "c"]
     kept.written(failed=False)
     assert kept.next_write() == "abc"
     assert kept.written(failed=False) == requests[1:]
 
 
 def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -> None:
-    kept = Safekeeping("")
-    kept.change(asked(), append("a"))
+    kept = Safekeeping("", append)
+    kept.change(asked(), "a")
     kept.next_write()
-    kept.change(asked(), append("b"))
+    kept.change(asked(), "b")
     kept.written(failed=True)
     assert kept.value == ""
     assert kept.next_write() == "b"
@@ -56,4 +57,4 @@ def test_what_could_not_be_written_is_forgotten_and_the_rest_goes_on_without() -
 
 def test_an_end_without_a_write_is_a_bug() -> None:
     with pytest.raises(AssertionError):
-        Safekeeping("").written(failed=False)
+        Safekeeping("", append).written(failed=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,15 +14,19 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.fakes.namesrv import Broker
+from gantrymq.namesrv.backlog import LONG_BYTES
 from gantrymq.namesrv.configuration import Setup
 from gantrymq.namesrv.core.messages import Notify
 from gantrymq.namesrv.core.settings import NameServerSettings
-from gantrymq.namesrv.server import NameServerHost
+from gantrymq.namesrv.server import LINES_MAX, LINES_SECONDS, NameServerHost
+from gantrymq.remoting.events import Reason
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock, VirtualClock
 from gantrymq.runtime.dialer import Connection, Dialer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command, Encoding
+from gantrymq.wire.frames import encode
 
 StartHost = Callable[..., Awaitable[NameServerHost]]
 Dial = Callable[[NameServerHost, str], Connection]
@@ -34,16 +39,21 @@ async def start_host(tmp_path: Path) -> AsyncIterator[StartHost]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *, listeners: str = "internal:127.0.0.1:0", metrics_port: int = 0
+            *,
+            listeners: str = "internal:127.0.0.1:0",
+            metrics_port: int = 0,
+            idle_seconds: int = 120,
+            clock: Clock = SYSTEM_CLOCK,
         ) -> NameServerHost:
             settings = NameServerSettings(
                 bind_address="127.0.0.1",
                 listeners=listeners,
                 metrics_port=metrics_port,
+                server_channel_max_idle_time_seconds=idle_seconds,
                 kv_config_path=str(tmp_path / "kvConfig.json"),
                 config_store_path=str(tmp_path / "namesrv.properties"),
             )
-            host = NameServerHost(Setup(settings))
+            host = NameServerHost(Setup(settings), clock)
             stack.push_async_callback(host.stop)
             await host.start()
             return host
@@ -219,3 +229,177 @@ async def test_notices_reach_the_brokers_own_port(start_host: StartHost) -> None
         host._after(host.core.state.started_at)
         async with asyncio.timeout(SECONDS):
             assert b'"code":905' in await received
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110  # what is awaited has no event
+            await asyncio.sleep(0)
+
+
+# ---------------------------------------------------------------------- time
+
+
+async def test_it_is_woken_again_after_each_wake(start_host: StartHost) -> None:
+    clock = VirtualClock()
+    host = await start_host(clock=clock)
+    for _ in range(3):
+        clock.advance(host.core.deadline() - clock.monotonic())
+        before = host._timer
+        host._wake()
+
+        assert host._timer is not None
+        assert host._timer is not before
+        assert host._wakes_at == host.core.deadline() > clock.monotonic()
+
+
+async def test_a_silent_broker_loses_its_connection(start_host: StartHost, dial: Dial) -> None:
+    clock = VirtualClock()
+    host = await start_host(clock=clock)
+    broker = dial(host, "internal")
+    await register(broker, Broker(ext={"heartbeatTimeoutMillis": "5000"}))
+    clock.advance(100.0)
+
+    host._wake()
+
+    await until(lambda: not broker.is_connected)
+    await until(lambda: host._server.connection_count == 0)
+    assert host._server.counters.closed == {("internal", Reason.CLOSED_HERE): 1}
+
+
+async def test_idle_connections_end_when_the_setting_says(
+    start_host: StartHost, dial: Dial
+) -> None:
+    clock = VirtualClock()
+    host = await start_host(clock=clock, idle_seconds=7)
+    assert await route(dial(host, "internal"), "T") is None
+    clock.advance(6.0)
+    host._server.sweep.sweep(clock.monotonic())
+    assert host._server.connection_count == 1
+    clock.advance(1.0)
+
+    host._server.sweep.sweep(clock.monotonic())
+
+    await until(lambda: host._server.connection_count == 0)
+    assert host._server.counters.closed == {("internal", Reason.IDLE): 1}
+
+
+# ---------------------------------------------------------------------- bounds
+
+
+async def test_what_connections_hold_is_bounded(
+    start_host: StartHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.namesrv.server.HELD_BYTES_MAX", 1000)
+    host = await start_host()
+    _, writer = await asyncio.open_connection(*host.addresses["internal"])
+    writer.write(encode(Command(Code.REGISTER_BROKER, body=bytes(4000)))[:2000])
+
+    await until(lambda: bool(host._server.counters.closed))
+
+    assert host._server.counters.closed == {("internal", Reason.MEMORY_BUDGET): 1}
+    writer.close()
+
+
+async def test_oneway_requests_are_served_and_then_in_flight_no_more(
+    start_host: StartHost, dial: Dial
+) -> None:
+    host = await start_host()
+    client = dial(host, "internal")
+    for _ in range(3):
+        await client.notify(ask_route("T"))
+    assert (await client.request(ask_route("T"), SECONDS)).code == 17
+
+    [channel] = host._server.channels
+    assert host.core.counters.requests[Code.GET_ROUTEINFO_BY_TOPIC, 17] == 4
+    assert channel._session.requests_in == 0
+
+
+async def test_long_requests_wait_and_are_answered_in_their_order(
+    start_host: StartHost, dial: Dial
+) -> None:
+    host = await start_host()
+    client = dial(host, "internal")
+    long = ask_route("T")
+    long.body = bytes(LONG_BYTES)
+
+    answers = await asyncio.gather(
+        *(client.request(command, SECONDS) for command in (ask_route("T"), long, ask_route("T")))
+    )
+
+    assert [answer.code for answer in answers] == [17] * 3
+    assert [answer.opaque for answer in answers] == [0, 1, 2]
+
+
+async def test_lines_that_peers_provoke_are_limited_by_kind(
+    start_host: StartHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "namesrv")
+    clock = VirtualClock()
+    host = await start_host(clock=clock)
+    effects = host.core.state.effects
+    for number in range(LINES_MAX + 50):
+        effects.warning(f"Can't register topicConfigWrapper=['t{number}']")
+    effects.info("new broker registered, it")
+
+    host._after(clock.monotonic())
+    lines = [record.getMessage() for record in caplog.records if record.name == "namesrv"]
+    assert len(lines) == LINES_MAX + 1
+    assert lines[-1] == "new broker registered, it"
+    assert host._log_timer is not None
+    clock.advance(LINES_SECONDS)
+    host._settle_log()
+
+    assert "… and 50 more" in caplog.records[-1].getMessage()
+
+
+# ---------------------------------------------------------------------- files
+
+
+async def test_stopping_waits_for_files_before_it_closes_connections(
+    start_host: StartHost, dial: Dial, tmp_path: Path
+) -> None:
+    host = await start_host()
+    client = dial(host, "internal")
+    disk_works = threading.Event()
+    host._saver._thread.submit(disk_works.wait)
+    item = {"namespace": "n", "key": "k", "value": "v"}
+    asking = asyncio.ensure_future(client.request(Command(Code.PUT_KV_CONFIG, ext=item), SECONDS))
+    await until(lambda: bool(host._tasks))
+    stopping = asyncio.ensure_future(host.stop())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not host._server._is_stopping
+
+    disk_works.set()
+
+    await stopping
+    assert (await asking).code == 0
+    assert (tmp_path / "kvConfig.json").exists()
+
+
+async def test_a_settings_file_broken_by_hand_refuses_the_change_and_those_after_it(
+    start_host: StartHost, dial: Dial, tmp_path: Path
+) -> None:
+    client = dial(await start_host(), "internal")
+    (tmp_path / "namesrv.properties").write_text("path=C:\\users\n")
+    change = Command(Code.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true")
+    for _ in range(2):
+        answer = await client.request(change, SECONDS)
+        assert answer.code == 1
+        assert "needs four hexadecimal digits" in str(answer.remark)
+
+    (tmp_path / "namesrv.properties").unlink()
+    assert (await client.request(change, SECONDS)).code == 0
+
+
+async def test_a_path_in_a_circle_refuses_the_change_and_those_after_it(
+    start_host: StartHost, dial: Dial, tmp_path: Path
+) -> None:
+    client = dial(await start_host(), "internal")
+    (tmp_path / "kvConfig.json").symlink_to("kvConfig.json")
+    change = Command(Code.PUT_KV_CONFIG, ext={"namespace": "n", "key": "k", "value": "v"})
+    for _ in range(2):
+        answer = await client.request(change, SECONDS)
+        assert answer.code == 1
+        assert "kvConfigPath could not be written" in str(answer.remark)

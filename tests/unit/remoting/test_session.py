@@ -22,6 +22,7 @@ from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES, SessionLimits
 from gantrymq.remoting.session import JOIN_BYTES_MAX, STALE_EXPIRIES_MAX, Session
 from gantrymq.wire.command import Command, Encoding
 from gantrymq.wire.frames import encode
+from gantrymq.wire.version import OWN_VERSION
 
 LIMITS = SessionLimits()
 SMALL = SessionLimits(
@@ -114,8 +115,9 @@ def test_a_oneway_request_is_never_answered() -> None:
     [request] = requests(carry(client, server))
     assert request.is_oneway
 
+    assert server.requests_in == 1
+
     server.respond(request, Command(0))
-    server.release(request)
 
     assert server.take_output() == []
     assert server.requests_in == 0
@@ -419,12 +421,68 @@ def test_few_large_requests_saturate_it_as_well() -> None:
     assert server.has_room
 
 
-def test_a_flood_of_oneway_requests_occupies_nothing() -> None:
+def test_a_flood_of_oneway_requests_saturates_it_until_half_of_it_is_served() -> None:
     server = Session(SMALL, 0.0)
-    server.receive(encode(Command(40, flag=2)) * 1000, 0.0)
+    flood = requests(server.receive(encode(Command(40, flag=2)) * 4, 0.0))
+    assert server.is_saturated
 
-    assert not server.is_saturated
+    for request in flood[:2]:
+        server.release(request)
+
+    assert server.has_room
+
+
+def test_oneway_requests_are_served_though_the_session_drains() -> None:
+    server = Session(LIMITS, 0.0)
+    server.drain()
+    [request] = requests(server.receive(encode(Command(40, flag=2, version=500)), 0.0))
+    assert not server.is_drained
+
+    server.release(request)
+
+    assert server.is_drained
+
+
+@pytest.mark.parametrize("body_bytes", [4096, JOIN_BYTES_MAX])
+def test_an_answer_longer_than_the_peer_takes_is_refused_with_its_size(body_bytes: int) -> None:
+    server = Session(SessionLimits(frame_bytes_max=4096), 0.0)
+    client = Session(LIMITS, 0.0)
+    opaque = client.request(Command(206, encoding=Encoding.BINARY), 0.0, 3.0)
+    [request] = requests(carry(client, server))
+
+    server.respond(request, Command(0, body=bytes(body_bytes)))
+
+    [answered] = carry(server, client)
+    assert isinstance(answered, Answered)
+    response = answered.response
+    assert (answered.opaque, response.code, response.body) == (opaque, 1, b"")
+    assert str(response.remark).startswith("the answer cannot be sent: it takes ")
+    assert str(response.remark).endswith(" bytes, 4096 are allowed")
     assert server.requests_in == 0
+
+
+def test_a_frame_of_exactly_the_bound_is_sent_and_taken() -> None:
+    overhead = len(encode(Command(0, flag=1, version=OWN_VERSION)))
+    limits = SessionLimits(frame_bytes_max=overhead + 1000)
+    client, server = pair(limits)
+    client.request(Command(206), 0.0, 3.0)
+    [request] = requests(carry(client, server))
+
+    server.respond(request, Command(0, body=bytes(1000)))
+
+    [answered] = carry(server, client)
+    assert isinstance(answered, Answered)
+    assert len(answered.response.body) == 1000
+
+
+def test_a_request_of_ours_longer_than_the_peer_takes_is_our_own_fault() -> None:
+    client = Session(SessionLimits(frame_bytes_max=4096), 0.0)
+
+    with pytest.raises(LocalError, match="4096 are allowed"):
+        client.request(Command(310, body=bytes(4096)), 0.0, 3.0)
+
+    assert client.requests_out == 0
+    assert client.take_output() == []
 
 
 def test_output_nobody_takes_overflows() -> None:

@@ -12,7 +12,7 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.runtime.certificates import ClientTls, client_context
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.dialer import Dialer, DialerSettings
+from gantrymq.runtime.dialer import IDLE_SECONDS, Dialer, DialerSettings
 from gantrymq.runtime.net import Listener, Server
 from gantrymq.wire.command import Command, Encoding
 
@@ -302,3 +302,42 @@ async def test_closing_fails_what_is_in_flight(start_server: StartServer, dialer
     with pytest.raises(ConnectionLostError, match="closed_here"):
         await asking
     assert await peer.closings.get() is Reason.PEER_CLOSED
+
+
+# ---------------------------------------------------------------------- forgetting
+
+
+async def test_addresses_without_a_connection_are_forgotten_after_a_while(
+    start_server: StartServer,
+) -> None:
+    clock = VirtualClock()
+    dialer = Dialer(clock=clock)
+    server = await start_server(Peer())
+    used = dialer.connection(address(server))
+    await used.request(Command(ECHO), 30.0)
+    idle = dialer.connection("127.0.0.1:1")
+
+    clock.advance(IDLE_SECONDS - 1.0)
+    dialer._forget_idle(clock.monotonic())
+    assert dialer._connections["127.0.0.1:1"] is idle
+    clock.advance(1.0)
+    dialer._forget_idle(clock.monotonic())
+
+    assert list(dialer._connections) == [address(server)]
+    await dialer.close()
+
+
+async def test_addresses_are_bounded_and_those_in_use_stay(start_server: StartServer) -> None:
+    dialer = Dialer(settings=DialerSettings(addresses_max=2))
+    first, second = await start_server(Peer()), await start_server(Peer())
+    connection = dialer.connection(address(first))
+    await connection.request(Command(ECHO), 30.0)
+    for port in range(1, 50):
+        dialer.connection(f"127.0.0.1:{port}")
+
+    assert list(dialer._connections) == [address(first), "127.0.0.1:49"]
+    await dialer.connection(address(second)).request(Command(ECHO), 30.0)
+    with pytest.raises(ConnectError, match="2 addresses are open already"):
+        dialer.connection("127.0.0.1:1")
+    assert dialer.connection(address(first)) is connection
+    await dialer.close()

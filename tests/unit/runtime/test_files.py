@@ -41,6 +41,16 @@ async def test_a_refusal_is_a_value_that_names_the_file(saver: FileSaver, tmp_pa
     assert str(tmp_path / "file") in failed.cause
 
 
+async def test_a_path_that_no_system_call_gets_to_see_is_refused_too(
+    saver: FileSaver, tmp_path: Path
+) -> None:
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+
+    for path in (circle, tmp_path / "nul\0"):
+        assert isinstance(await saver.save(path, b"x"), SaveFailed)
+
+
 def test_a_failed_rename_keeps_the_old_content_and_removes_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

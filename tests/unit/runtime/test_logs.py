@@ -117,3 +117,18 @@ def test_keys_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
 
     assert len(messages(caplog)) == KEYS_MAX + 1
     assert len(quiet._allowances) == KEYS_MAX + 1
+
+
+def test_lines_of_all_levels_share_their_key_s_allowance(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    quiet = QuietLog(Log("q"), lines_max=2)
+    quiet.info("key", 0.0, "first")
+    quiet.error("key", 0.0, "second", cause=ZeroDivisionError())
+    quiet.warning("key", 0.0, "third")
+
+    assert messages(caplog) == ["first", "second"]
+    assert quiet.has_open_intervals
+    quiet.settle(10.0)
+    assert not quiet.has_open_intervals

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.sweep import SWEEP_SECONDS, Sweep
 
@@ -55,6 +57,51 @@ async def test_each_sweep_ends_with_the_owner_s_own_duty_and_arms_the_next() -> 
     await asyncio.sleep(0)
 
     assert sweep._timer is not None
+    sweep.stop()
+
+
+class Broken:
+    def deadline(self) -> float | None:
+        return 0.0
+
+    def expire(self, now: float) -> None:
+        raise ZeroDivisionError
+
+
+class BrokenDeadline(Broken):
+    def deadline(self) -> float | None:
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+async def said() -> list[object]:
+    """What the loop was told of exceptions."""
+    told: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+    return told
+
+
+async def test_a_member_that_raises_keeps_no_other_from_its_end(said: list[object]) -> None:
+    member = Member(1.0)
+    sweep = Sweep(lambda: [Broken(), member], VirtualClock().monotonic)
+
+    assert sweep.sweep(2.0) == 2.0 + SWEEP_SECONDS
+
+    assert member.expired.is_set()
+    assert [type(error) for error in said] == [ZeroDivisionError]
+
+
+async def test_whatever_raises_the_next_sweep_is_armed(said: list[object]) -> None:
+    clock = VirtualClock()
+    sweep = Sweep(lambda: [BrokenDeadline()], clock.monotonic)
+    sweep.wake_by(0.0)
+
+    while not said:  # noqa: ASYNC110  # what is awaited has no event, on purpose
+        await asyncio.sleep(0)
+
+    assert sweep._timer is not None
+    assert not sweep._timer.cancelled()
     sweep.stop()
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from gantrymq.namesrv.core.brokers import Member
 from gantrymq.namesrv.core.fields import flag, number, required_text, text
 from gantrymq.namesrv.core.kvconfig import ORDER_TOPIC_CONFIG
+from gantrymq.namesrv.core.listening import is_reachable
 from gantrymq.namesrv.core.messages import Outcome, Request
 from gantrymq.namesrv.core.notices import lowest_id_appeared, lowest_id_left
 from gantrymq.namesrv.core.registration import Refused, Registered, Registration
@@ -99,14 +100,15 @@ def parse_listeners(listing: str) -> dict[str, str] | Refused:
     listeners: dict[str, str] = {}
     for item in filter(None, listing.split(";")):
         name, separator, address = item.partition("=")
-        if not (name and separator and ":" in address):
+        name, address = name.strip(), address.strip()
+        if not (name and separator and is_reachable(address)):
             return Refused(f"{LISTENERS_FIELD}: {item[:100]!r} is not name=host:port")
-        listeners[name.strip()] = address.strip()
+        listeners[name] = address
     return listeners
 
 
 def _order_topics(state: State) -> bytes:
-    table = state.kv.value.get(ORDER_TOPIC_CONFIG)
+    table = state.namespaces.get(ORDER_TOPIC_CONFIG)
     if table is None or not state.settings.return_order_topic_config_to_broker:
         return b""
     return javajson.dumps_fastjson(kv_table_to_json(table))
@@ -143,7 +145,7 @@ def query_data_version(state: State, request: Request, now: float) -> Outcome:
     member = _member(state, request.command)
     if member is None:
         return done(QueryDataVersionResponse(changed=True))
-    member.seen_at = now
+    _sign_of_life(state, member, request, now)
     body = request.command.body
     asked = DataVersion.from_json(javajson.loads(body)) if body else None
     return done(
@@ -157,13 +159,22 @@ def heartbeat(state: State, request: Request, now: float) -> Outcome:
     required_text(request.command, "brokerAddr")
     member = _member(state, request.command)
     if member is not None:
-        member.seen_at = now
+        _sign_of_life(state, member, request, now)
     return done()
 
 
+def _sign_of_life(state: State, member: Member, request: Request, now: float) -> None:
+    """Of whoever speaks for the address; but not of a reign that is over and says so."""
+    epoch = number(request.command, EPOCH_FIELD)
+    if epoch is None or epoch >= member.epoch:
+        state.liveness.alive(member, request.channel, now)
+
+
 def _member(state: State, command: Command) -> Member | None:
-    key = (text(command, "clusterName") or "", text(command, "brokerAddr") or "")
-    return state.routes.members.get(key)
+    member = state.routes.members.get(text(command, "brokerAddr") or "")
+    if member is None or member.cluster != text(command, "clusterName"):
+        return None
+    return member
 
 
 REQUESTS: Final[dict[int, Handler]] = {

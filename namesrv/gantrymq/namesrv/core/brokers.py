@@ -15,9 +15,6 @@ from gantrymq.wire.bodies.shared import DataVersion
 
 MASTER_ID: Final = 0
 
-# (cluster, address): how brokers name themselves when they unregister or send a heartbeat.
-MemberKey = tuple[str, str]
-
 
 @final
 class Member:
@@ -40,8 +37,11 @@ class Member:
         "timeout_seconds",
     )
 
-    def __init__(self, key: MemberKey, broker_name: str, broker_id: int, now: float) -> None:
-        self.cluster, self.address = key
+    def __init__(
+        self, cluster: str, address: str, broker_name: str, broker_id: int, now: float
+    ) -> None:
+        self.cluster = cluster
+        self.address = address
         self.broker_name = broker_name
         self.broker_id = broker_id
         self.channel: Channel | None = None
@@ -58,10 +58,6 @@ class Member:
         """Of the last full registration's body, and whether it said where queues are: the same
         body from a broker in the same position changes nothing."""
 
-    @property
-    def key(self) -> MemberKey:
-        return (self.cluster, self.address)
-
     def address_for(self, listener: str) -> str:
         """Where clients of this listener reach the broker."""
         return self.listeners.get(listener, self.address)
@@ -69,7 +65,7 @@ class Member:
 
 @final
 class Group:
-    """A broker name. `cluster` is the one its first member named."""
+    """A broker name. `cluster` is the one its first member named, while any of them names it."""
 
     __slots__ = ("cluster", "enable_acting_master", "members", "name", "zone_name")
 

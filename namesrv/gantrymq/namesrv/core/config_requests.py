@@ -13,13 +13,19 @@ from gantrymq.base.properties import (
     format_properties,
     parse_properties,
 )
-from gantrymq.base.settings import Layer, Source, bind, setting_fields, settings_to_text
+from gantrymq.base.settings import Layer, Source, bind, settings_to_text
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.fields import shown, text
+from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.messages import Outcome, Parked, Request
 from gantrymq.namesrv.core.responses import done, refused
-from gantrymq.namesrv.core.settings import NameServerSettings, refused_keys, waiting_for_restart
-from gantrymq.namesrv.core.state import Configuration, Handler, State
+from gantrymq.namesrv.core.settings import (
+    NameServerSettings,
+    changed_settings,
+    refused_keys,
+    waiting_for_restart,
+)
+from gantrymq.namesrv.core.state import Handler, State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_to_json
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -33,27 +39,29 @@ def put_kv(state: State, request: Request, now: float) -> Outcome:
         return refused(ResponseCode.SYSTEM_ERROR, "namespace or key is null")
     # In a binary header an empty value and none look the same.
     value = text(command, "value") or ""
-    limits = state.limits
-    added = len(namespace.encode()) + len(key.encode()) + len(value.encode())
-    too_long = added > limits.kv_item_bytes_max
-    if too_long or kvconfig.size(state.kv.value) + added > limits.kv_bytes_max:
-        return refused(
-            ResponseCode.SYSTEM_ERROR,
-            f"KV configuration holds at most {limits.kv_bytes_max} bytes, an item at most"
-            f" {limits.kv_item_bytes_max}; this one has {added}; delete what is not needed",
-        )
     if state.kv.waiting >= state.limits.changes_waiting_max:
         return _too_slow(state)
-    exists = key in state.kv.value.get(namespace, {})
+    tables, limits = state.kv.value, state.limits
+    item_bytes = kvconfig.namespace_bytes(namespace) + kvconfig.item_bytes(key, value)
+    change = kvconfig.put(tables, namespace, key, value, others_wait=state.kv.waiting > 0)
+    size = tables.size + change.growth + sum(other.growth for other in state.kv.unsafe())
+    if item_bytes > limits.kv_item_bytes_max or size > limits.kv_bytes_max:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"KV configuration holds at most {limits.kv_bytes_max} bytes as JSON, an item at most"
+            f" {limits.kv_item_bytes_max}; this item has {item_bytes} and would make it {size};"
+            " delete what is not needed",
+        )
+    exists = key in tables.namespaces.get(namespace, {})
     what = "update config item" if exists else "create new config item"
     state.effects.info(f"putKVConfig {what}, Namespace: {namespace} Key: {key} Value: {value}")
-    state.kv.change(request, lambda tables: kvconfig.put(tables, namespace, key, value))
+    state.kv.change(request, change)
     return Parked()
 
 
 def get_kv(state: State, request: Request, now: float) -> Outcome:
     namespace, key = text(request.command, "namespace"), text(request.command, "key")
-    value = state.kv.value.get(namespace or "", {}).get(key or "")
+    value = state.namespaces.get(namespace or "", {}).get(key or "")
     if value is not None:
         return done(GetKvConfigResponse(value=value))
     reply = refused(
@@ -70,20 +78,20 @@ def delete_kv(state: State, request: Request, now: float) -> Outcome:
         return done()
     if state.kv.waiting >= state.limits.changes_waiting_max:
         return _too_slow(state)
-    value = state.kv.value.get(namespace, {}).get(key)
+    value = state.namespaces.get(namespace, {}).get(key)
     if value is None and not state.kv.waiting:
         return done()
     state.effects.info(
         f"deleteKVConfig delete a config item, Namespace: {namespace} Key: {key}"
         f" Value: {shown(value)}"
     )
-    state.kv.change(request, lambda tables: kvconfig.delete(tables, namespace, key))
+    state.kv.change(request, kvconfig.KvChange(namespace, key, None))
     return Parked()
 
 
 def list_kv(state: State, request: Request, now: float) -> Outcome:
     namespace = text(request.command, "namespace")
-    table = state.kv.value.get(namespace or "")
+    table = state.namespaces.get(namespace or "")
     if table is None:
         return refused(
             ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {shown(namespace)}"
@@ -119,7 +127,7 @@ def update_settings(state: State, request: Request, now: float) -> Outcome:
         return refused(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
     if not changes:
         return done()
-    state.configuration.change(request, lambda before: _changed(before, changes))
+    state.configuration.change(request, changes)
     return Parked()
 
 
@@ -128,15 +136,10 @@ def _known_changes(state: State, asked: dict[str, str]) -> dict[str, str]:
     bound = bind(NameServerSettings, [Layer(Source.SAVED, asked)])
     for warning in bound.warnings:
         state.effects.warning(f"updateConfig: {warning}")
-    return {key: value.strip() for key, value in asked.items() if key not in bound.unknown}
-
-
-def _changed(before: Configuration, changes: dict[str, str]) -> Configuration:
-    known = {each.key for each in setting_fields(NameServerSettings)}
-    texts = {**settings_to_text(before.settings), **changes}
-    bound = bind(NameServerSettings, [Layer(Source.SAVED, texts)])
-    assert known.issuperset(changes), "unknown keys were left out before"
-    return Configuration(bound.settings, {**before.changes, **changes})
+    known = {key: value.strip() for key, value in asked.items() if key not in bound.unknown}
+    # What would stop the next start is refused now.
+    listen_addresses(changed_settings(state.settings, known))
+    return known
 
 
 def settings_changed(state: State, before: NameServerSettings) -> None:

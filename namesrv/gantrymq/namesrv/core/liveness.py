@@ -3,8 +3,8 @@
 The tables are scanned every `scanNotActiveBrokerInterval`, first after FIRST_SCAN_SECONDS, as in
 Java: a broker goes at the first scan after its time-out. A closed connection takes its brokers at
 once, except a group's master that moves between members under one address (its registration
-carries an epoch): that one gets GRACE_SECONDS to come back, so that polling clients do not drop the
-group during a failover.
+carries an epoch): that one gets GRACE_SECONDS to come back, by any sign of life, so that polling
+clients do not drop the group during a failover.
 """
 
 from __future__ import annotations
@@ -47,6 +47,13 @@ class Liveness:
         ]
         return silent, gone
 
+    def alive(self, member: Member, channel: Channel, now: float) -> None:
+        """A sign of life; one that was away is back, and lives with the connection it came on."""
+        member.seen_at = now
+        if member.leaves_at is not None:
+            member.leaves_at = None
+            self._routes.attach(member, channel)
+
     def closed(self, channel: Channel, now: float) -> list[Member]:
         """The members that leave with this connection now; the others begin their grace."""
         members: Iterable[Member] = self._routes.members_of.get(channel, ())
@@ -62,4 +69,4 @@ class Liveness:
 
     def _is_away(self, member: Member) -> bool:
         """Whether it is still the registered one and has not come back."""
-        return member.leaves_at is not None and self._routes.members.get(member.key) is member
+        return member.leaves_at is not None and self._routes.members.get(member.address) is member

@@ -115,7 +115,7 @@ class NameServer:
         remove_members(state, [*silent, *gone])
         if now >= self._kv_logged_at + KV_LOG_SECONDS:
             self._kv_logged_at = now
-            for line in kvconfig.lines(state.kv.value):
+            for line in kvconfig.lines(state.namespaces):
                 state.effects.info(line)
 
     def written(self, file: File, failure: str | None) -> list[tuple[Request, Reply]]:
@@ -143,9 +143,9 @@ class NameServer:
     def take_effects(self) -> list[Effect]:
         """What has to be done now, in order."""
         state = self.state
-        namespaces = state.kv.next_write()
-        if namespaces is not None:
-            content = javajson.dumps_fastjson(kv_config_to_json(namespaces))
+        tables = state.kv.next_write()
+        if tables is not None:
+            content = javajson.dumps_fastjson(kv_config_to_json(tables.namespaces))
             state.effects.add(SaveKv(content))
         configuration = state.configuration.next_write()
         if configuration is not None:

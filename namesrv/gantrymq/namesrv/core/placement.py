@@ -4,7 +4,8 @@ Most topics of a cluster lie on the same brokers with the same queue numbers. A 
 such arrangement; topics only point to it. So ten thousand topics on fifty brokers cost ten thousand
 pointers, and one encoded route answers for all topics of a placement (it does not name the topic).
 
-Invariants: a placement is never empty and never changes; equal placements are one object.
+Invariants: a placement is never empty and never changes; equal placements are one object; one that
+no topic points to is forgotten at once. `placed_queues` is the size of all that are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import final
-from weakref import WeakValueDictionary
 
 from gantrymq.wire.bodies.route import QueueData
 
@@ -21,11 +21,13 @@ from gantrymq.wire.bodies.route import QueueData
 class Placement:
     """One arrangement of queues, by broker name in alphabetical order."""
 
-    __slots__ = ("__weakref__", "queues")
+    __slots__ = ("queues", "topics")
 
     def __init__(self, queues: tuple[QueueData, ...]) -> None:
         assert queues, "a topic without queues is no topic"
         self.queues = queues
+        self.topics = 0
+        """How many topics point here; changes only inside `TopicTable`."""
 
     def on(self, broker_name: str) -> QueueData | None:
         """The queues on one broker name."""
@@ -48,11 +50,12 @@ class Placement:
 class TopicTable:
     """topic -> placement."""
 
-    __slots__ = ("_placements", "_shared")
+    __slots__ = ("_placements", "_shared", "placed_queues")
 
     def __init__(self) -> None:
         self._placements: dict[str, Placement] = {}
-        self._shared: WeakValueDictionary[tuple[QueueData, ...], Placement] = WeakValueDictionary()
+        self._shared: dict[tuple[QueueData, ...], Placement] = {}
+        self.placed_queues = 0
 
     def __len__(self) -> int:
         return len(self._placements)
@@ -68,11 +71,11 @@ class TopicTable:
 
     def placements(self) -> set[Placement]:
         """The distinct arrangements."""
-        return set(self._placements.values())
+        return set(self._shared.values())
 
     def topics_where(self, holds: Callable[[Placement], bool]) -> list[str]:
         """Topics whose placement is so; asked once a placement, not once a topic."""
-        chosen = {placement for placement in self.placements() if holds(placement)}
+        chosen = {placement for placement in self._shared.values() if holds(placement)}
         return [topic for topic, placement in self._placements.items() if placement in chosen]
 
     def place(self, items: Iterable[tuple[str, QueueData]]) -> None:
@@ -81,12 +84,29 @@ class TopicTable:
         for topic, queue in items:
             before = self._placements.get(topic)
             after = moves.get((before, queue))
-            if after is None:
+            if after is None or not after.topics:
                 after = moves[before, queue] = self._with(before, queue)
-            self._placements[topic] = after
+            self._point(topic, after)
+
+    def growth(self, items: Iterable[tuple[str, QueueData]]) -> int:
+        """By how much `placed_queues` grows at most when these are placed."""
+        moves = {(self._placements.get(topic), queue) for topic, queue in items}
+        return sum(
+            1 if before is None else len(before.queues) + 1
+            for before, queue in moves
+            if before is None or before.on(queue.broker_name) != queue
+        )
+
+    def has_room_without(self, topics: Iterable[str], queues_max: int) -> bool:
+        """Whether brokers may leave these topics: what is left of a placement is another one."""
+        left = {self._placements[topic] for topic in topics}
+        return self.placed_queues + sum(len(each.queues) - 1 for each in left) <= queues_max
 
     def remove(self, topic: str) -> Placement | None:
-        return self._placements.pop(topic, None)
+        before = self._placements.get(topic)
+        if before is not None:
+            self._point(topic, None)
+        return before
 
     def remove_brokers(self, topics: Iterable[str], broker_names: frozenset[str]) -> list[str]:
         """Take the brokers out of the topics' placements; topics left without queues end.
@@ -116,28 +136,39 @@ class TopicTable:
             before = self._placements[topic]
             if before not in moves:
                 changed = (change(queue) for queue in before.queues)
-                moves[before] = self._of(tuple(queue for queue in changed if queue is not None))
+                queues = tuple(queue for queue in changed if queue is not None)
+                moves[before] = self._of(queues) if queues else None
             after = moves[before]
+            self._point(topic, after)
             if after is None:
-                del self._placements[topic]
                 ended.append(topic)
-            else:
-                self._placements[topic] = after
         return ended
 
     def _with(self, placement: Placement | None, queue: QueueData) -> Placement:
-        queues = (queue,) if placement is None else placement.queues_with(queue)
-        after = self._of(queues)
-        assert after is not None
-        return after
+        return self._of((queue,) if placement is None else placement.queues_with(queue))
 
-    def _of(self, queues: tuple[QueueData, ...]) -> Placement | None:
-        if not queues:
-            return None
-        placement = self._shared.get(queues)
-        if placement is None:
-            placement = self._shared[queues] = Placement(queues)
-        return placement
+    def _of(self, queues: tuple[QueueData, ...]) -> Placement:
+        """The placement of these queues, to which a topic is to point next."""
+        return self._shared.get(queues) or Placement(queues)
+
+    def _point(self, topic: str, after: Placement | None) -> None:
+        """The topic lies there from now on, or nowhere."""
+        before = self._placements.get(topic)
+        if after is before:
+            return
+        if after is None:
+            del self._placements[topic]
+        else:
+            self._placements[topic] = after
+            if not after.topics:
+                self._shared[after.queues] = after
+                self.placed_queues += len(after.queues)
+            after.topics += 1
+        if before is not None:
+            before.topics -= 1
+            if not before.topics:
+                del self._shared[before.queues]
+                self.placed_queues -= len(before.queues)
 
 
 def _broker_name(queue: QueueData) -> str:

@@ -2,7 +2,7 @@
 
 The rules are Java's (5.3), in its order:
 
-1. An address is registered once: an entry of it under another id goes.
+1. An address is registered once, in one cluster: an entry of it under another id goes.
 2. An id that is held by another address with a larger stateVersion stays with that one; the
    registration is answered with success and ignored.
 3. A registration of exactly one topic is an increment; a broker not yet known must first register
@@ -15,7 +15,8 @@ The rules are Java's (5.3), in its order:
 
 And ours, for replicated groups, whose registrations carry the epoch of the master's reign
 (`gantryEpoch`): whoever holds id 0, or an address, with a higher epoch is not replaced by a lower
-one (no epoch is the lowest), whatever stateVersion says.
+one (no epoch is the lowest), whatever stateVersion says. An epoch far above the known one is taken
+for a mistake.
 
 The same full body as last time, by fingerprint, changes no queues and is not even decoded: that is
 what brokers send every 30 s.
@@ -25,20 +26,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.namesrv.core.brokers import MASTER_ID, Group, Member, MemberKey
+from gantrymq.namesrv.core.brokers import MASTER_ID, Group, Member
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.placement import Placement
 from gantrymq.namesrv.core.routes import Routes, named, some, without_write_permission
 from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.route import QueueData
-from gantrymq.wire.bodies.shared import TopicConfig
 
 # New or changed topics of one registration that get a log line each; the rest are counted.
 TOPIC_LINES_MAX: Final = 50
+
+# Each topic's queues on the registering broker.
+Queues: TypeAlias = list[tuple[str, QueueData]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,6 @@ class Registration:
     compressed: bool
     version: int
     channel: Channel
-
-    @property
-    def key(self) -> MemberKey:
-        return (self.cluster, self.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +107,24 @@ class Registrar:
             return self._refresh(known, group, registration, now)
         try:
             body = RegisterBrokerBody.decode(
-                registration.body, registration.version, compressed=registration.compressed
+                registration.body,
+                registration.version,
+                compressed=registration.compressed,
+                topics_max=self._limits.topics_max,
             )
         except RemoteError as error:
             return Refused(f"Failed to decode RegisterBrokerBody, {error}")
         if self._has_older_state(group, registration, body):
             return Registered()
-        cause = self._too_many_topics(body) or _increment_refusal(group, registration, body)
+        queues = _queues(registration, body)
+        cause = self._unfit(body, queues) or _increment_refusal(group, registration, body)
         if cause is not None:
             self._effects.warning(
                 f"Can't register topicConfigWrapper={some(list(body.topics))} because"
                 f" broker[{registration.broker_id}]={registration.address}: {cause}"
             )
             return Refused(cause)
-        return self._apply(registration, body, digest, now, delete_topics=delete_topics)
+        return self._apply(registration, body, queues, digest, now, delete_topics=delete_topics)
 
     def _beyond_bounds(self, registration: Registration) -> str | None:
         limits = self._limits
@@ -134,12 +137,13 @@ class Registrar:
             return f"a name or address is longer than {limits.name_characters_max} characters"
         if len(registration.listeners) > limits.listeners_max:
             return f"{len(registration.listeners)} listeners; at most {limits.listeners_max}"
-        is_known = registration.key in self._routes.members
+        is_known = registration.address in self._routes.members
         if not is_known and len(self._routes.members) >= limits.brokers_max:
             return f"this name server already knows {limits.brokers_max} brokers, its limit"
         return None
 
-    def _too_many_topics(self, body: RegisterBrokerBody) -> str | None:
+    def _unfit(self, body: RegisterBrokerBody, queues: Queues) -> str | None:
+        """Why what the body says has no place in the tables."""
         table, limits = self._routes.topics, self._limits
         if any(len(topic) > limits.name_characters_max for topic in body.topics):
             return f"a topic's name is longer than {limits.name_characters_max} characters"
@@ -149,12 +153,24 @@ class Registrar:
         new = sum(1 for topic in body.topics if topic not in table)
         if len(table) + new > limits.topics_max:
             return f"{new} more topics would exceed the {limits.topics_max} of this name server"
+        # Counting costs, so it is left out where even topics that all lie differently would fit.
+        most = len(queues) * (len(self._routes.groups) + 1)
+        if table.placed_queues + most > limits.placed_queues_max:
+            growth = table.growth(queues)
+            if table.placed_queues + growth > limits.placed_queues_max:
+                return (
+                    f"topics lie in too many different ways: {growth} more queues would exceed the"
+                    f" {limits.placed_queues_max} of this name server"
+                )
         return None
 
     def _overruled(self, registration: Registration) -> str | None:
-        """Why a higher epoch forbids this registration."""
-        rivals = [self._routes.members.get(registration.key)]
+        """Why the epochs known forbid this registration."""
+        rivals = [self._routes.members.get(registration.address)]
         group = self._routes.groups.get(registration.broker_name)
+        cause = self._incredible(registration.epoch, group)
+        if cause is not None:
+            return cause
         if registration.broker_id == MASTER_ID and group is not None:
             rivals.append(group.master)
         for rival in rivals:
@@ -165,6 +181,17 @@ class Registrar:
                     f" with epoch {registration.epoch}, which is over"
                 )
         return None
+
+    def _incredible(self, epoch: int, group: Group | None) -> str | None:
+        """An epoch is refused that would lock the real master out."""
+        members = () if group is None else group.members.values()
+        known = max((member.epoch for member in members), default=0)
+        highest = self._limits.epoch_max
+        if known:
+            highest = min(highest, known + self._limits.epoch_step_max)
+        if 0 <= epoch <= highest:
+            return None
+        return f"epoch {epoch} cannot be: {known} is known, so it must be from 0 to {highest}"
 
     def _has_older_state(
         self, group: Group | None, registration: Registration, body: RegisterBrokerBody
@@ -182,7 +209,7 @@ class Registrar:
             f" BrokerId:{registration.broker_id}, Old BrokerAddr:{holder.address}, Old"
             f" Version:{old}, New BrokerAddr:{registration.address}, New Version:{new}."
         )
-        rejected = self._routes.members.get(registration.key)
+        rejected = self._routes.members.get(registration.address)
         if rejected is not None:
             self._routes.remove([rejected])
         return True
@@ -191,21 +218,26 @@ class Registrar:
         self,
         registration: Registration,
         body: RegisterBrokerBody,
+        queues: Queues,
         digest: bytes,
         now: float,
         *,
         delete_topics: bool,
     ) -> Registered:
         routes = self._routes
-        before = routes.members.get(registration.key)
+        before = routes.members.get(registration.address)
         if before is not None and before.broker_name != registration.broker_name:
             routes.remove([before])
             before = None
         group = routes.group_for(registration.broker_name, registration.cluster)
         lowest_before = min(group.members, default=MASTER_ID)
         is_first = registration.broker_id not in group.members
-        # Java compares with what it knows of the address, whatever id that had.
-        is_changed = before is None or before.data_version != body.data_version
+        # Java compares with what it knows of the address in the cluster, whatever id that had.
+        is_changed = (
+            before is None
+            or before.cluster != registration.cluster
+            or before.data_version != body.data_version
+        )
         member = self._member(before, registration, now)
         routes.install(member, group)
         member.data_version = body.data_version
@@ -220,7 +252,7 @@ class Registrar:
             member.filter_servers = body.filter_servers
             routes.version += 1
         if says:
-            self._place_topics(group, registration, body, everything=is_first or is_changed)
+            self._place_topics(group.name, queues, everything=is_first or is_changed)
             if delete_topics:
                 self._delete_unlisted(group.name, body)
         return _answer(
@@ -230,15 +262,19 @@ class Registrar:
     def _refresh(
         self, member: Member, group: Group, registration: Registration, now: float
     ) -> Registered:
-        self._routes.clusters.setdefault(registration.cluster, set()).add(group.name)
         self._update(member, group, registration, now)
         return _answer(group, registration, unchanged=True)
 
     def _member(self, before: Member | None, registration: Registration, now: float) -> Member:
-        """The member to install: the known one unless its id changes."""
-        if before is not None and before.broker_id == registration.broker_id:
+        """The member to install: the known one unless its id or cluster changes."""
+        who = (registration.cluster, registration.address, registration.broker_name)
+        if (
+            before is not None
+            and before.broker_id == registration.broker_id
+            and before.cluster == registration.cluster
+        ):
             return before
-        member = Member(registration.key, registration.broker_name, registration.broker_id, now=now)
+        member = Member(*who, registration.broker_id, now)
         if before is not None:
             member.filter_servers = before.filter_servers
         return member
@@ -257,31 +293,21 @@ class Registrar:
             member.listeners, group.enable_acting_master, group.zone_name = shown
             self._routes.version += 1
 
-    def _place_topics(
-        self,
-        group: Group,
-        registration: Registration,
-        body: RegisterBrokerBody,
-        *,
-        everything: bool,
-    ) -> None:
+    def _place_topics(self, broker_name: str, queues: Queues, *, everything: bool) -> None:
         table = self._routes.topics
-        acts = registration.broker_id != MASTER_ID and group.enable_acting_master
         known: dict[Placement, QueueData | None] = {}
-        shapes: dict[tuple[int, int, int, int], QueueData] = {}
         changes: list[tuple[str, QueueData]] = []
         lines: list[str] = []
-        for topic, config in body.topics.items():
+        for topic, queue in queues:
             placement = table.get(topic)
             if placement is None:
                 old = None
             elif placement in known:
                 old = known[placement]
             else:
-                old = known[placement] = placement.on(group.name)
+                old = known[placement] = placement.on(broker_name)
             if old is not None and not everything:
                 continue
-            queue = _queue_data(shapes, group.name, config, acts=acts)
             if queue == old:
                 continue
             changes.append((topic, queue))
@@ -291,13 +317,15 @@ class Registrar:
         for line in lines:
             self._effects.info(line)
         if len(changes) > len(lines):
-            self._effects.info(f"registered {len(changes)} topics of {group.name} in all")
+            self._effects.info(f"registered {len(changes)} topics of {broker_name} in all")
 
     def _delete_unlisted(self, broker_name: str, body: RegisterBrokerBody) -> None:
         table = self._routes.topics
         placed = table.topics_where(lambda placement: broker_name in placement)
         unlisted = [topic for topic in placed if topic not in body.topics]
-        if unlisted:
+        if unlisted and not table.has_room_without(unlisted, self._limits.placed_queues_max):
+            self._effects.warning(f"topics of {broker_name} are not deleted: no room for more ways")
+        elif unlisted:
             self._effects.info(
                 f"deleteTopic, remove one broker's topic {broker_name} {some(unlisted)}"
             )
@@ -306,9 +334,10 @@ class Registrar:
 
 def _known_member(routes: Routes, registration: Registration) -> Member | None:
     """The member that this registration would only refresh, if its body is the same."""
-    member = routes.members.get(registration.key)
+    member = routes.members.get(registration.address)
     if (
         member is not None
+        and member.cluster == registration.cluster
         and member.broker_id == registration.broker_id
         and member.broker_name == registration.broker_name
     ):
@@ -335,25 +364,24 @@ def _says_where_queues_are(group: Group, registration: Registration) -> bool:
     return speaks_5 and registration.broker_id == group.lowest_id()
 
 
-def _queue_data(
-    shapes: dict[tuple[int, int, int, int], QueueData],
-    broker_name: str,
-    config: TopicConfig,
-    *,
-    acts: bool,
-) -> QueueData:
-    """One object for all topics of the same shape."""
-    shape = (
-        config.read_queue_nums,
-        config.write_queue_nums,
-        int(config.perm),
-        config.topic_sys_flag,
-    )
-    queue = shapes.get(shape)
-    if queue is None:
-        queue = QueueData(broker_name, *shape)
-        queue = shapes[shape] = without_write_permission(queue) if acts else queue
-    return queue
+def _queues(registration: Registration, body: RegisterBrokerBody) -> Queues:
+    """What the body says of each topic; one object for all topics of the same shape."""
+    acts = registration.broker_id != MASTER_ID and bool(registration.enable_acting_master)
+    shapes: dict[tuple[int, int, int, int], QueueData] = {}
+    queues: Queues = []
+    for topic, config in body.topics.items():
+        shape = (
+            config.read_queue_nums,
+            config.write_queue_nums,
+            int(config.perm),
+            config.topic_sys_flag,
+        )
+        queue = shapes.get(shape)
+        if queue is None:
+            queue = QueueData(registration.broker_name, *shape)
+            queue = shapes[shape] = without_write_permission(queue) if acts else queue
+        queues.append((topic, queue))
+    return queues
 
 
 def _topic_line(topic: str, old: QueueData | None, new: QueueData) -> str:

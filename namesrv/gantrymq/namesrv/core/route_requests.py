@@ -24,6 +24,9 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import AddWritePermResponse, WipeWritePermResponse
 from gantrymq.wire.version import V4_9_4
 
+# Priority, read, write, inherit: four bits.
+_PERMISSIONS: Final = range(16)
+
 _UNIT_FLAG: Final = 1
 _UNIT_SUB_FLAG: Final = 2
 
@@ -49,7 +52,7 @@ def get_route(state: State, request: Request, now: float) -> Outcome:
     view = state.answers.view(request.channel.listener, standard=standard)
     order = None
     if settings.order_message_enable:
-        order = state.kv.value.get(ORDER_TOPIC_CONFIG, {}).get(topic)
+        order = state.namespaces.get(ORDER_TOPIC_CONFIG, {}).get(topic)
     acting = settings.support_acting_master and not topic.startswith(_MEMBER_TOPIC_PREFIX)
     zone = _zone(command)
     if order is None and zone is None and not acting:
@@ -156,6 +159,8 @@ def delete_topic(state: State, request: Request, now: float) -> Outcome:
     removed = frozenset(names)
     if not removed:
         return done()
+    if not state.routes.topics.has_room_without([topic], state.limits.placed_queues_max):
+        return _too_many_ways(state)
     ended = state.routes.remove_from_topics([topic], removed)
     state.effects.info(f"deleteTopic, remove one broker's topic {some(sorted(removed))} {topic}")
     if ended:
@@ -170,6 +175,8 @@ def register_topic(state: State, request: Request, now: float) -> Outcome:
         return done()
     route = TopicRouteData.from_json(javajson.loads(request.command.body))
     for queue in route.queues:
+        if min(queue.read_queue_nums, queue.write_queue_nums) < 0 or queue.perm not in _PERMISSIONS:
+            return refused(ResponseCode.SYSTEM_ERROR, f"topic not registered: {queue} cannot be")
         if queue.broker_name not in state.routes.groups:
             state.effects.warning(f"Register topic contains illegal broker, {topic}, {queue}")
             return done()
@@ -181,12 +188,24 @@ def register_topic(state: State, request: Request, now: float) -> Outcome:
             f"topic not registered: at most {limits.topics_max} topics with names of at most"
             f" {limits.name_characters_max} characters",
         )
+    before = table.get(topic)
+    most = len(route.queues) + (0 if before is None else len(before.queues))
+    if table.placed_queues + most > limits.placed_queues_max:
+        return _too_many_ways(state)
     table.place((topic, queue) for queue in route.queues)
     state.routes.forget_digests(queue.broker_name for queue in route.queues)
     brokers = some([queue.broker_name for queue in route.queues])
     what = "Register topic route:" if is_new else "Topic route already exist."
     state.effects.info(f"{what}{topic}, {brokers}")
     return done()
+
+
+def _too_many_ways(state: State) -> Reply:
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
+        "nothing was changed: topics lie in too many different ways, their queues would exceed the"
+        f" {state.limits.placed_queues_max} of this name server",
+    )
 
 
 def wipe_write_permission(state: State, request: Request, now: float) -> Outcome:

@@ -2,9 +2,9 @@
 
 Every change keeps them consistent, which is this module's whole duty:
 
-- a living broker is exactly one member of one group, under one broker id, and holds one key;
-- a group without members does not exist, nor does a cluster without groups, nor a topic without
-  queues, nor queues on a group that does not exist;
+- a living broker is exactly one member of one group, under one broker id, and holds one address;
+- a group without members does not exist, nor does a cluster that no member names (so there are no
+  more clusters than brokers), nor a topic without queues, nor queues on a group that is not there;
 - while any member of a group lives, slaves included, its queues stay.
 
 So when all brokers are gone, all tables are empty. Java keeps filter servers and live brokers in
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
-from gantrymq.namesrv.core.brokers import Group, Member, MemberKey
+from gantrymq.namesrv.core.brokers import Group, Member
 from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.placement import TopicTable
 from gantrymq.wire.bodies.route import QueueData
@@ -43,32 +43,35 @@ class Routes:
         self.topics = TopicTable()
         self.groups: dict[str, Group] = {}
         self.clusters: dict[str, set[str]] = {}
-        self.members: dict[MemberKey, Member] = {}
+        self.members: dict[str, Member] = {}  # by address
         self.members_of: dict[Channel, set[Member]] = {}
         self.version = 0
 
     def group_for(self, name: str, cluster: str) -> Group:
-        """The group of this name, made when it is new; the cluster lists it."""
+        """The group of this name, made when it is new; its first member is to be installed."""
         group = self.groups.get(name)
         if group is None:
             group = self.groups[name] = Group(name, cluster)
-        self.clusters.setdefault(cluster, set()).add(name)
         return group
 
     def install(self, member: Member, group: Group) -> None:
-        """Make the member its group's broker of that id; whoever held id, key or both is gone."""
-        holder = self.members.get(member.key)
+        """Make the member its group's broker of that id; whoever held id or address is gone."""
+        holder = self.members.get(member.address)
         same_id = group.members.get(member.broker_id)
+        clusters = [member.cluster]
         for displaced in {holder, same_id} - {member, None}:
             assert displaced is not None
             assert displaced.broker_name == group.name, "another group's member is removed first"
+            clusters.append(displaced.cluster)
             self._forget(displaced)
         if holder is member:
             assert same_id is member
             return
         group.members[member.broker_id] = member
-        self.members[member.key] = member
+        self.members[member.address] = member
         self.version += 1
+        for cluster in clusters:
+            self._settle_cluster(group, cluster)
 
     def attach(self, member: Member, channel: Channel | None) -> None:
         """From now on the member lives and dies with this connection."""
@@ -91,9 +94,13 @@ class Routes:
                 f"unregisterBroker, remove addr from brokerAddrTable OK, {named(member)}"
             )
             if not group.members:
-                self._end_group(group)
+                del self.groups[group.name]
                 ended.add(group.name)
-            elif was_lowest:
+                self._effects.info(
+                    f"unregisterBroker, remove name from brokerAddrTable OK, {group.name}"
+                )
+            self._settle_cluster(group, member.cluster)
+            if group.members and was_lowest:
                 lost.append(MasterLost(group, member.address))
                 self._wipe_write_permission(group)
         self._end_topics(frozenset(ended))
@@ -112,7 +119,7 @@ class Routes:
         return self.topics.remove_brokers(topics, broker_names)
 
     def _forget(self, member: Member) -> None:
-        del self.members[member.key]
+        del self.members[member.address]
         del self.groups[member.broker_name].members[member.broker_id]
         self._detach(member)
         self.version += 1
@@ -126,19 +133,21 @@ class Routes:
             del self.members_of[member.channel]
         member.channel = None
 
-    def _end_group(self, group: Group) -> None:
-        name = group.name
-        del self.groups[name]
-        self._effects.info(f"unregisterBroker, remove name from brokerAddrTable OK, {name}")
-        # A broker that moved to another cluster under its name is listed in both.
-        for cluster in [cluster for cluster, names in self.clusters.items() if name in names]:
-            self.clusters[cluster].discard(name)
-            self._effects.info(f"unregisterBroker, remove name from clusterAddrTable OK, {name}")
-            if not self.clusters[cluster]:
-                del self.clusters[cluster]
-                self._effects.info(
-                    f"unregisterBroker, remove cluster from clusterAddrTable {cluster}"
-                )
+    def _settle_cluster(self, group: Group, cluster: str) -> None:
+        """A cluster lists the groups that have a member in it; without any it does not exist."""
+        if any(member.cluster == cluster for member in group.members.values()):
+            self.clusters.setdefault(cluster, set()).add(group.name)
+            return
+        names = self.clusters.get(cluster, set())
+        if group.name not in names:
+            return
+        names.discard(group.name)
+        self._effects.info(f"unregisterBroker, remove name from clusterAddrTable OK, {group.name}")
+        if not names:
+            del self.clusters[cluster]
+            self._effects.info(f"unregisterBroker, remove cluster from clusterAddrTable {cluster}")
+        if group.cluster == cluster and group.members:
+            group.cluster = group.members[group.lowest_id()].cluster
 
     def _end_topics(self, broker_names: frozenset[str]) -> None:
         if not broker_names:

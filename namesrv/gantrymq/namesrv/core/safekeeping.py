@@ -9,52 +9,56 @@ come while a write is under way go together into the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, final
 
 from gantrymq.namesrv.core.messages import Request
 
 V = TypeVar("V")
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
-class _Change(Generic[V]):
+class _Asked(Generic[C]):
     request: Request
-    apply: Callable[[V], V]
+    change: C
 
 
 @final
-class Safekeeping(Generic[V]):
+class Safekeeping(Generic[V, C]):
     """The value, what waits, and what is being written."""
 
-    __slots__ = ("_next", "_waiting", "_writing", "value")
+    __slots__ = ("_apply", "_next", "_waiting", "_writing", "value")
 
-    def __init__(self, value: V) -> None:
+    def __init__(self, value: V, apply: Callable[[V, Sequence[C]], V]) -> None:
+        """`apply` makes the value after some changes; it must neither fail nor alter its value."""
         self.value: V = value
+        self._apply = apply
         self._next: V | None = None
-        self._waiting: list[_Change[V]] = []
-        self._writing: list[_Change[V]] = []
+        self._waiting: list[_Asked[C]] = []
+        self._writing: list[_Asked[C]] = []
 
     @property
     def waiting(self) -> int:
         """How many changes are not safe yet."""
         return len(self._waiting) + len(self._writing)
 
-    def change(self, request: Request, apply: Callable[[V], V]) -> None:
-        """Queue a change; `apply` must neither fail nor keep what it is given."""
-        self._waiting.append(_Change(request, apply))
+    def unsafe(self) -> list[C]:
+        """The changes that are not safe yet, oldest first."""
+        return [asked.change for asked in (*self._writing, *self._waiting)]
+
+    def change(self, request: Request, change: C) -> None:
+        """Queue a change."""
+        self._waiting.append(_Asked(request, change))
 
     def next_write(self) -> V | None:
         """What to write now; None while a write is under way or nothing waits."""
         if self._writing or not self._waiting:
             return None
         self._writing, self._waiting = self._waiting, []
-        value = self.value
-        for change in self._writing:
-            value = change.apply(value)
-        self._next = value
-        return value
+        self._next = self._apply(self.value, [asked.change for asked in self._writing])
+        return self._next
 
     def written(self, *, failed: bool) -> list[Request]:
         """The write ended; whom to answer."""
@@ -63,4 +67,4 @@ class Safekeeping(Generic[V]):
             self.value = self._next
         self._next = None
         done, self._writing = self._writing, []
-        return [change.request for change in done]
+        return [asked.request for asked in done]

@@ -6,11 +6,12 @@ tools work unchanged; they have no effect on one event loop, and their descripti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
 from gantrymq.base.camelcase import camel_case
-from gantrymq.base.settings import setting
+from gantrymq.base.settings import Layer, Source, bind, setting, settings_to_text
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
@@ -99,6 +100,14 @@ class NameServerSettings:
     )  # fmt: skip
     write_buffer_high_water_mark: int = setting(0, _NO_EFFECT)
     write_buffer_low_water_mark: int = setting(0, _NO_EFFECT)
+
+
+def changed_settings(before: NameServerSettings, changes: Mapping[str, str]) -> NameServerSettings:
+    """With other values for these keys, all of which are known."""
+    texts = {**settings_to_text(before), **changes}
+    bound = bind(NameServerSettings, [Layer(Source.SAVED, texts)])
+    assert not bound.unknown, "unknown keys are left out before"
+    return bound.settings
 
 
 # Whatever configBlackList says, these name files of the server or widen what may be changed.

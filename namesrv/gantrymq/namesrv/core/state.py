@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
+from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.answers import Answers
-from gantrymq.namesrv.core.kvconfig import Namespaces
+from gantrymq.namesrv.core.kvconfig import KvChange, KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Effects, Outcome, Request
 from gantrymq.namesrv.core.registration import Registrar
 from gantrymq.namesrv.core.routes import Routes
 from gantrymq.namesrv.core.safekeeping import Safekeeping
-from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.namesrv.core.settings import NameServerSettings, changed_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Configuration:
 
     settings: NameServerSettings
     changes: Mapping[str, str] = field(default_factory=dict)
+
+    def changed(self, changes: Sequence[Mapping[str, str]]) -> Configuration:
+        """After these changes, which were found good before."""
+        settings, kept = self.settings, dict(self.changes)
+        for change in changes:
+            settings = changed_settings(settings, change)
+            kept.update(change)
+        return Configuration(settings, kept)
 
 
 @dataclass(slots=True)
@@ -72,8 +81,16 @@ class State:
         self.answers = Answers(self.routes, limits.answer_cache_bytes_max)
         self.registrar = Registrar(self.routes, self.effects, limits)
         self.liveness = Liveness(self.routes, now)
-        self.kv: Safekeeping[Namespaces] = Safekeeping(namespaces)
-        self.configuration = Safekeeping(configuration)
+        self.kv: Safekeeping[KvTables, KvChange] = Safekeeping(
+            KvTables.of(namespaces), kvconfig.changed
+        )
+        self.configuration: Safekeeping[Configuration, Mapping[str, str]] = Safekeeping(
+            configuration, Configuration.changed
+        )
+
+    @property
+    def namespaces(self) -> Namespaces:
+        return self.kv.value.namespaces
 
     @property
     def settings(self) -> NameServerSettings:
