@@ -1,0 +1,178 @@
+"""When the log is synced, who waits for it, and what counts as on disk.
+
+A round syncs every file that has bytes between `flushed` and the log's end at its start; one round
+is under way at a time, and all who wait share the next one (group commit). When it ends well,
+`flushed` is where the log then ended, and those who wait below it are released in order.
+
+    SYNC_FLUSH     a round begins as soon as someone waits and none is under way; what nobody waits
+                   for (WAIT=false) follows within 10 ms
+    ASYNC_FLUSH    every flushIntervalCommitLog when flushCommitLogLeastPages are dirty, and after
+                   flushCommitLogThoroughInterval whatever is
+
+Invariants. `flushed` never passes what a sync, begun after the write, has covered. A waiter is
+answered once: in time, or late (FLUSH_DISK_TIMEOUT; its message is stored, and may yet get to
+disk). A failed sync is final: SyncFailedError, from then on each call raises it, nobody is
+released, and the process must end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn, final
+
+from gantrymq.base.disk import Completion, DiskError
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.flush_mark import FlushMark
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.settings import FlushDiskType, StoreSettings
+
+PAGE_BYTES: Final = 4096
+
+# Java's group commit looks for work this often when nobody waits.
+SYNC_INTERVAL_SECONDS: Final = 0.01
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A waiter's answer: its own number, and whether its bytes are on disk."""
+
+    waiter: int
+    in_time: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    number: int
+    end: int
+    deadline: float
+
+
+@final
+class Flusher:
+    """The flush of one log. Call `turn` after the appends of a turn, then sleep to `deadline`."""
+
+    __slots__ = (
+        "_broken",
+        "_due",
+        "_interval",
+        "_is_sync",
+        "_least_bytes",
+        "_log",
+        "_released",
+        "_target",
+        "_thorough",
+        "_thorough_due",
+        "_tickets",
+        "_timeout",
+        "_waiting",
+        "flushed",
+    )
+
+    def __init__(self, log: CommitLog, settings: StoreSettings, now: float) -> None:
+        """The log has been resumed, and all of it is on disk."""
+        self._log = log
+        self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        interval_ms = settings.flush_interval_commit_log
+        self._interval = SYNC_INTERVAL_SECONDS if self._is_sync else interval_ms / 1000
+        self._thorough = settings.flush_commit_log_thorough_interval / 1000
+        self._timeout = settings.sync_flush_timeout / 1000
+        self._least_bytes = 0
+        if not self._is_sync:
+            self._least_bytes = settings.flush_commit_log_least_pages * PAGE_BYTES
+        self._broken: SyncFailedError | None = None
+        self._due = now + self._interval
+        self._thorough_due = now + self._thorough
+        self._released: list[Released] = []
+        self._tickets: set[int] = set()
+        self._waiting: deque[_Waiter] = deque()
+        self.flushed = FlushMark(log.end, log.store_timestamp_ms)
+        self._target = self.flushed
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self._tickets)
+
+    def wait(self, waiter: int, end: int, now: float) -> None:
+        """Tell this waiter when everything below `end`, where its group ends, is on disk."""
+        self._refuse_broken()
+        if end <= self.flushed.position:
+            self._released.append(Released(waiter, in_time=True))
+            return
+        assert not self._waiting or self._waiting[-1].end <= end
+        self._waiting.append(_Waiter(waiter, end, now + self._timeout))
+
+    def turn(self, now: float) -> None:
+        """Begin a round if one is due; answer those who waited too long."""
+        self._refuse_broken()
+        while self._waiting and self._waiting[0].deadline <= now:
+            self._released.append(Released(self._waiting.popleft().number, in_time=False))
+        if not self._tickets and self._is_due(now):
+            self.start(now)
+
+    def start(self, now: float) -> None:
+        """Begin a round for all that is not on disk, unless one is under way."""
+        self._refuse_broken()
+        log = self._log
+        position = self.flushed.position
+        if self._tickets or position >= log.end:
+            return
+        self._target = FlushMark(log.end, log.store_timestamp_ms)
+        self._due = now + self._interval
+        self._thorough_due = now + self._thorough
+        try:
+            while position < log.end:
+                self._tickets.add(log.segments.ask_sync(position))
+                position = log.segments.start_of(position) + log.segments.file_bytes
+        except DiskError as error:
+            self._break(error)
+
+    def take(self, completion: Completion) -> bool:
+        """Whether the completion was ours; SyncFailedError when a sync failed."""
+        if completion.ticket not in self._tickets:
+            return False
+        self._tickets.remove(completion.ticket)
+        if completion.error is not None:
+            self._break(completion.error)
+        self._refuse_broken()
+        if not self._tickets:
+            self.flushed = self._target
+            while self._waiting and self._waiting[0].end <= self.flushed.position:
+                self._released.append(Released(self._waiting.popleft().number, in_time=True))
+        return True
+
+    def take_released(self) -> Sequence[Released]:
+        """Who got an answer since the last call, in order."""
+        released, self._released = self._released, []
+        return released
+
+    def deadline(self) -> float | None:
+        """When `turn` has something to do at the latest; None: when something else happens."""
+        times = [self._waiting[0].deadline] if self._waiting else []
+        dirty = self._log.end - self.flushed.position
+        if dirty and not self._tickets:
+            times.append(self._due if dirty >= self._least_bytes else self._thorough_due)
+        return min(times, default=None)
+
+    def restart(self) -> None:
+        """The log was cut: what it holds now is on disk, and nobody waits any more."""
+        self._refuse_broken()
+        assert not self._tickets and not self._waiting  # noqa: PT018 - a quiet log
+        self.flushed = self._target = FlushMark(self._log.end, self._log.store_timestamp_ms)
+
+    def _is_due(self, now: float) -> bool:
+        if self._is_sync and self._waiting:
+            return True
+        dirty = self._log.end - self.flushed.position
+        return now >= (self._due if dirty >= self._least_bytes else self._thorough_due)
+
+    def _break(self, error: DiskError) -> NoReturn:
+        self._broken = SyncFailedError(error)
+        raise self._broken from error
+
+    def _refuse_broken(self) -> None:
+        if self._broken is not None:
+            raise self._broken

@@ -1,0 +1,175 @@
+"""The flush mark: up to where the log is known to be on disk, as recovery is told after a crash.
+
+After kill -9 or a failed sync the memory of the system may show log bytes that are not on disk,
+and it may call them clean. Recovery therefore trusts only what lies below the mark; what it keeps
+above is written again and synced first.
+
+    gantry/flushed     two slots, at 0 and at 4096
+    slot               "GFM1" | crc32 of the rest, 4 | sequence 8 | position 8 | store timestamp 8
+                       | size of the log's files 8
+    example            47464d31 7d8b056c 0000000000000001 0000000000000077 0000018bcfe5687b
+                       0000000040000000
+
+Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
+read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
+the other slot, and an older mark only makes recovery write more again: the highest sequence with a
+right CRC counts. Only a mark that goes down, because the log is about to be cut, must be on disk
+before the cut: `settle` syncs it. The store timestamp is that of the record that ends at the mark:
+where the log has no such record, someone else wrote it since, and the mark is void.
+
+How often: when the mark has moved and a second or 16 MiB have passed, synced in the background
+every tenth time: what is written again after a power cut stays within what a few seconds wrote.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
+from gantrymq.store.layout import OWN
+from gantrymq.store.segments import SyncFailedError
+
+PATH: Final = f"{OWN}/flushed"
+MAGIC: Final = b"GFM1"
+SLOT_BYTES: Final = 40
+SLOT_POSITIONS: Final = (0, 4096)
+FILE_BYTES: Final = 4096 + SLOT_BYTES
+
+INTERVAL_SECONDS: Final = 1.0
+INTERVAL_BYTES: Final = 16 << 20
+WRITES_PER_SYNC: Final = 10
+
+_BODY: Final = struct.Struct(">qqqq")
+_CRC: Final = struct.Struct(">I")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlushMark:
+    """Below `position`, where the record of that store timestamp ends, all is on disk."""
+
+    position: int
+    store_timestamp_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a slot of the file says."""
+
+    sequence: int
+    mark: FlushMark
+    file_bytes: int
+
+
+def encode_slot(slot: Slot) -> bytes:
+    mark = slot.mark
+    body = _BODY.pack(slot.sequence, mark.position, mark.store_timestamp_ms, slot.file_bytes)
+    return MAGIC + _CRC.pack(zlib.crc32(body)) + body
+
+
+def decode_slot(data: bytes) -> Slot | None:
+    """None when the slot was never written, or not whole."""
+    body = data[8:]
+    if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
+        return None
+    sequence, position, store_timestamp_ms, file_bytes = _BODY.unpack(body)
+    return Slot(sequence, FlushMark(position, store_timestamp_ms), file_bytes)
+
+
+@final
+class FlushMarkFile:
+    """The file of the mark: read when it is opened, written as the log is flushed."""
+
+    __slots__ = (
+        "_background",
+        "_file",
+        "_file_bytes",
+        "_next_write",
+        "_sequence",
+        "_sync_ticket",
+        "_writes",
+        "is_size_known",
+        "mark",
+    )
+
+    def __init__(self, disk: Disk, background: Background, file_bytes: int) -> None:
+        """`file_bytes` is the size of the log's files; `is_size_known`: they had it before."""
+        self._background = background
+        self._file_bytes = file_bytes
+        self._file = _open(disk)
+        self._next_write = 0.0
+        self._sync_ticket = 0
+        self._writes = 0
+        self._sequence = 0
+        self.mark: FlushMark | None = None
+        self.is_size_known = False
+        for at in SLOT_POSITIONS:
+            slot = decode_slot(self._file.read(at, SLOT_BYTES))
+            if slot is not None and slot.sequence > self._sequence:
+                self._sequence, self.mark = slot.sequence, slot.mark
+                self.is_size_known = slot.file_bytes == file_bytes
+
+    def advance(self, mark: FlushMark, now: float) -> DiskError | None:
+        """Everything below is on disk; it is written down now and then.
+
+        A failure is for the log of the process alone: the mark that stands is still true.
+        """
+        written = self.mark.position if self.mark else 0
+        if mark.position <= written:
+            return None
+        if now < self._next_write and mark.position - written < INTERVAL_BYTES:
+            return None
+        self._next_write = now + INTERVAL_SECONDS
+        try:
+            self._write(mark)
+            self._writes += 1
+            if self._writes % WRITES_PER_SYNC == 0 and not self._sync_ticket:
+                self._sync_ticket = self._background.sync(self._file)
+        except DiskError as error:
+            return error
+        return None
+
+    def settle(self, mark: FlushMark) -> None:
+        """This is the mark, for good: before the log is cut, after recovery, at a clean stop."""
+        self._write(mark)
+        try:
+            self._file.sync()
+        except DiskError as error:
+            raise SyncFailedError(error) from error
+
+    def take(self, completion: Completion) -> bool:
+        """Whether the completion was ours; a mark that is not on disk does no harm."""
+        if completion.ticket != self._sync_ticket:
+            return False
+        self._sync_ticket = 0
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, mark: FlushMark) -> None:
+        sequence = self._sequence + 1  # the same again after a failure: the other slot is good
+        data = encode_slot(Slot(sequence, mark, self._file_bytes))
+        self._file.write(SLOT_POSITIONS[sequence % 2], [data])
+        self._sequence = sequence
+        self.mark = mark
+
+
+def _open(disk: Disk) -> File:
+    """The file, with its space reserved so that a full disk cannot stop it."""
+    try:
+        file = disk.open(PATH)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NOT_FOUND:
+            raise
+        disk.make_folder(OWN)
+        file = disk.create(PATH)
+        disk.sync_folder(OWN)
+        disk.sync_folder("")
+    if file.size() < FILE_BYTES:
+        file.allocate(0, FILE_BYTES)
+    return file

@@ -1,0 +1,66 @@
+"""The few files of many that are open: a process may hold far fewer handles than there are queues.
+
+Files are opened when asked for and closed when too many others were asked for since. Jobs of a
+`Background` on a file that is closed meanwhile go on.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.base.disk import Disk, DiskError, DiskFailure, File
+from gantrymq.base.errors import LocalError
+
+# A quarter of the 1024 descriptors that a process usually may have; connections need the rest.
+OPEN_FILES_MAX: Final = 256
+
+
+@final
+class OpenFiles:
+    """Handles by path, the longest unused first."""
+
+    __slots__ = ("_files", "disk", "limit")
+
+    def __init__(self, disk: Disk, limit: int = OPEN_FILES_MAX) -> None:
+        if limit < 1:
+            raise LocalError(f"at least one file must be open, not {limit}")
+        self.disk = disk
+        self.limit = limit
+        self._files: dict[str, File] = {}
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def get(self, path: str) -> File:
+        """The file, to be used before the next one is asked for."""
+        file = self._files.pop(path, None)
+        return self._keep(path, self.disk.open(path) if file is None else file)
+
+    def create(self, path: str, size: int) -> File:
+        """A new file of this size, all zeros, in place of what a failed attempt may have left."""
+        try:
+            file = self.disk.create(path)
+        except DiskError as error:
+            if error.failure is not DiskFailure.EXISTS:
+                raise
+            file = self.get(path)
+        self._keep(path, file)
+        file.resize(0)
+        file.resize(size)
+        return file
+
+    def forget(self, path: str) -> None:
+        """Close this one, before it is removed."""
+        file = self._files.pop(path, None)
+        if file is not None:
+            file.close()
+
+    def close(self) -> None:
+        while self._files:
+            self.forget(next(iter(self._files)))
+
+    def _keep(self, path: str, file: File) -> File:
+        self._files[path] = file  # the last of the row, whoever it was
+        if len(self._files) > self.limit:
+            self.forget(next(iter(self._files)))
+        return file

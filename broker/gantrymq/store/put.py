@@ -1,0 +1,169 @@
+"""What became of a message: the statuses of a put, and why a message cannot be stored.
+
+A refusal is a value. Its text is what producers read: RocketMQ's own words first where tools know
+them, then what happened here, the figures, and what helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.store.settings import StoreSettings
+from gantrymq.store.walk import has_hole
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.message import record as codec
+from gantrymq.wire.message.record import BLANK_BYTES, Record, Unfit
+
+# Groups of any name may retry and give up; their topics have the group's name in them.
+LONG_TOPICS: Final = (b"%RETRY%", b"%DLQ%")
+
+UNAVAILABLE: Final = "service not available now. "
+DISK_FULL: Final = (
+    "service not available now. It may be caused by one of the following reasons: "
+    "the broker's disk is full "
+)
+ILLEGAL: Final = "the message is illegal, maybe msg body or properties length not matched. "
+
+
+class PutStatus(Enum):
+    """How a put ended, in Java's names."""
+
+    PUT_OK = "stored"
+    FLUSH_DISK_TIMEOUT = "stored, but not on disk within syncFlushTimeout"
+    SLAVE_NOT_AVAILABLE = "stored, but too few members are in sync"
+    FLUSH_SLAVE_TIMEOUT = "stored, but not on the other members in time"
+    SERVICE_NOT_AVAILABLE = "the store takes no messages now"
+    MESSAGE_ILLEGAL = "the message cannot be stored"
+    PROPERTIES_SIZE_EXCEEDED = "the message's properties are too long"
+    OS_PAGE_CACHE_BUSY = "the store is too busy"
+
+    @property
+    def response_code(self) -> ResponseCode:
+        return _RESPONSE_CODES[self]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the message is in the log, so that its position must be told."""
+        return self in _STORED
+
+
+_RESPONSE_CODES: Final = {
+    PutStatus.PUT_OK: ResponseCode.SUCCESS,
+    PutStatus.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    PutStatus.SLAVE_NOT_AVAILABLE: ResponseCode.SLAVE_NOT_AVAILABLE,
+    PutStatus.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    PutStatus.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
+    PutStatus.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    PutStatus.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    PutStatus.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
+}
+_STORED: Final = frozenset(
+    {
+        PutStatus.PUT_OK,
+        PutStatus.FLUSH_DISK_TIMEOUT,
+        PutStatus.SLAVE_NOT_AVAILABLE,
+        PutStatus.FLUSH_SLAVE_TIMEOUT,
+    }
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was stored."""
+
+    status: PutStatus
+    text: str
+
+
+def illegal(text: str) -> Refused:
+    return Refused(PutStatus.MESSAGE_ILLEGAL, ILLEGAL + text)
+
+
+def check_message(message: Record, settings: StoreSettings) -> Refused | None:
+    """Why this message can never be stored, None when it can."""
+    if not message.body:
+        return illegal("The body is empty.")
+    if len(message.body) > settings.max_message_size:
+        return illegal(
+            f"The body has {len(message.body)} bytes, maxMessageSize is "
+            f"{settings.max_message_size}; send less at once, or compress."
+        )
+    topic = message.topic
+    if len(topic) > codec.TOPIC_BYTES_MAX_V1 and not topic.startswith(LONG_TOPICS):
+        return illegal(
+            f"The topic has {len(topic)} bytes, at most {codec.TOPIC_BYTES_MAX_V1} are allowed; "
+            "choose a shorter name."
+        )
+    unfit = codec.refusal(len(topic), len(message.properties))
+    if unfit is not None:
+        too_long = unfit.cause is Unfit.PROPERTIES_TOO_LONG
+        status = PutStatus.PROPERTIES_SIZE_EXCEEDED if too_long else PutStatus.MESSAGE_ILLEGAL
+        return Refused(status, f"{ILLEGAL}{unfit.text}.")
+    if has_hole(topic, message.properties):
+        return illegal(
+            "The topic holds a NUL, or the properties end in one or hold hundreds in a row: after "
+            "a power cut it could not be told from a torn message; put such bytes into the body."
+        )
+    return _check_room(message.size, settings)
+
+
+def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused | None:
+    """Why these messages can never be stored together, None when they can."""
+    for message in messages:
+        refused = check_message(message, settings)
+        if refused is not None:
+            return refused
+    bodies = sum(len(message.body) for message in messages)
+    if bodies > settings.max_message_size:
+        return illegal(
+            f"The batch's bodies have {bodies} bytes, maxMessageSize is "
+            f"{settings.max_message_size}; send fewer messages at once."
+        )
+    return _check_room(sum(message.size for message in messages), settings)
+
+
+def _check_room(size: int, settings: StoreSettings) -> Refused | None:
+    room = settings.mapped_file_size_commit_log - BLANK_BYTES
+    if size <= room:
+        return None
+    return illegal(
+        f"It needs {size} bytes in one file of the log, which holds {room}; raise "
+        "mappedFileSizeCommitLog of an empty store, or send less at once."
+    )
+
+
+def disk_refused(
+    error: DiskError, disk: Disk, folder: str, needed_bytes: int, root: str = ""
+) -> Refused:
+    """What a producer reads when the disk took nothing; reads go on, and so do writes later.
+
+    `root` is what the disk's root is called outside.
+    """
+    if error.failure is not DiskFailure.NO_SPACE:
+        return Refused(
+            PutStatus.SERVICE_NOT_AVAILABLE,
+            f"{UNAVAILABLE}The log cannot be written: {error}; see the broker's and the system's "
+            "logs.",
+        )
+    path = f"{root.rstrip('/')}/{folder}" if root else folder
+    try:
+        usage = disk.usage(folder)
+    except DiskError as unknown:
+        figures = f"its use is unknown: {unknown}"
+    else:
+        used = usage.total_bytes - usage.free_bytes
+        ratio = used / usage.total_bytes if usage.total_bytes else 1.0
+        figures = (
+            f"[CL: {ratio:.2f}] {used} of {usage.total_bytes} bytes are used, "
+            f"{usage.free_bytes} are free"
+        )
+    return Refused(
+        PutStatus.SERVICE_NOT_AVAILABLE,
+        f"{DISK_FULL}{figures}, and {path} needs {needed_bytes} more. Free space on its partition "
+        "or lower fileReservedTime; the broker goes on by itself.",
+    )

@@ -1,0 +1,325 @@
+"""A row of full-length files behind each other, addressed by absolute position.
+
+    first              position                reserved            past
+      |  file  |  file  |  file ....written....|....allocated....|..|
+                                               '-- at least a window ahead --'
+
+Invariants. The files reach from `first` to `past` without a gap, whenever the machine stops:
+a file is created at the back, with its length, and its name is on disk for good before the next
+one is; files go one at a time, the oldest from the front, the newest from the back, each for good
+before the next. Nothing is written at or above `reserved`, below which every byte has its space:
+a full disk is an answer of `reserve`, never a failure in the middle of a write.
+
+Space is reserved in windows by `Background`, ahead of the position written to. Where it comes too
+late, `reserve` does a smaller step in line and counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
+from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.store.layout import check_row, file_name
+from gantrymq.store.open_files import OpenFiles
+
+# Enough for seconds of the heaviest load, and small on the smallest volume.
+WINDOW_BYTES: Final = 64 << 20
+
+# In line somebody waits: a small step, yet not one for each group.
+STEP_BYTES: Final = 1 << 20
+
+# A full disk costs the file system more to say than a plain refusal; space comes back by deletion,
+# which takes longer than this.
+FULL_RETRY_SECONDS: Final = 0.25
+
+CHUNK_BYTES: Final = 1 << 20
+_ZEROS: Final = bytes(CHUNK_BYTES)
+
+
+class SyncFailedError(GantryError):
+    """A sync failed: what is on disk is unknown, nothing more may be promised, the process ends."""
+
+    def __init__(self, error: DiskError) -> None:
+        super().__init__(
+            f"{error}; what of it is on disk is unknown, so this process must end: look at the "
+            "device and the system's log before it is started again"
+        )
+        self.cause = error
+
+
+@final
+class Segments:
+    """The files of one folder. Opened by `load`, then `resume` says where writing goes on."""
+
+    __slots__ = (
+        "_background",
+        "_disk",
+        "_files",
+        "_full",
+        "_key",
+        "_removal_ticket",
+        "_retry_at",
+        "_window_bytes",
+        "_window_end",
+        "_window_ticket",
+        "file_bytes",
+        "first",
+        "folder",
+        "inline_allocations",
+        "past",
+        "reserved",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        background: Background,
+        folder: str,
+        file_bytes: int,
+        key: str,
+        *,
+        window_bytes: int = WINDOW_BYTES,
+    ) -> None:
+        self._disk = disk
+        self._background = background
+        self._files = OpenFiles(disk)
+        self._key = key
+        self._window_bytes = min(window_bytes, file_bytes)
+        self._window_ticket = 0
+        self._window_end = 0
+        self._removal_ticket = 0
+        self._retry_at = 0.0
+        self._full: DiskError | None = None
+        self.folder = folder
+        self.file_bytes = file_bytes
+        self.first = 0
+        self.past = 0
+        self.reserved = 0
+        self.inline_allocations = 0
+
+    def load(self, *, is_size_known: bool = False) -> None:
+        """Take stock of the folder; StoreRefusedError when it cannot be used as it is."""
+        self._disk.make_folder(self.folder)
+        self._sync_folder(self.folder.rpartition("/")[0])
+        row = check_row(
+            self.folder,
+            self._disk.list(self.folder),
+            self.file_bytes,
+            self._key,
+            is_size_known=is_size_known,
+        )
+        if row.short:
+            file = self._files.get(row.short)
+            file.resize(self.file_bytes)
+            self._sync(file)
+        if row.empty:
+            self._disk.remove(row.empty)
+            self._sync_folder(self.folder)
+        self.first, self.past = row.first, row.past
+        self.reserved = self.first
+
+    def resume(self, position: int) -> None:
+        """Writing goes on here; where there is no file yet, the first one will begin below."""
+        if self.first == self.past:
+            self.first = self.past = self.start_of(position)
+        if not self.first <= position <= max(self.past, self.first + self.file_bytes - 1):
+            raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
+        self.reserved = min(position, self.past)
+
+    def start_of(self, position: int) -> int:
+        """Where the file that holds this position begins."""
+        return position - position % self.file_bytes
+
+    def path_of(self, position: int) -> str:
+        return f"{self.folder}/{file_name(self.start_of(position))}"
+
+    def file_of(self, position: int) -> File:
+        """The file that holds this position, to be used before another one is asked for."""
+        if not self.first <= position < self.past:
+            raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
+        return self._files.get(self.path_of(position))
+
+    def close(self) -> None:
+        self._files.close()
+
+    # ------------------------------------------------------------------ space
+
+    def reserve(self, end: int, now: float) -> None:
+        """Every byte below `end` has its space, or DiskError with what was written intact."""
+        while self.reserved < end:
+            if self._full is not None and now < self._retry_at:
+                raise self._full
+            try:
+                size = self._next_step(STEP_BYTES)
+                file = self.file_of(self.reserved)
+                file.allocate(self.reserved - self.start_of(self.reserved), size)
+            except DiskError as error:
+                self._refused(error, now)
+                raise
+            self.reserved += size
+            self.inline_allocations += 1
+        self._full = None
+
+    def prepare(self, position: int, now: float) -> None:
+        """Have the next window reserved in the background, once `position` comes near it."""
+        near = self.reserved - position < self._window_bytes
+        if self._window_ticket or not near or now < self._retry_at:
+            return
+        try:
+            size = self._next_step(self._window_bytes)
+            file = self.file_of(self.reserved)
+            offset = self.reserved - self.start_of(self.reserved)
+            self._window_ticket = self._background.allocate(file, offset, size)
+            self._window_end = self.reserved + size
+        except DiskError as error:
+            self._refused(error, now)
+
+    def take(self, completion: Completion, now: float) -> bool:
+        """Whether the completion was ours."""
+        ticket = completion.ticket
+        if ticket == self._window_ticket:
+            self._window_ticket = 0
+            if completion.error is not None:
+                self._refused(completion.error, now)
+            elif self._window_end:
+                self.reserved = max(self.reserved, self._window_end)
+                self._full = None
+            return True
+        if ticket == self._removal_ticket:
+            self._removal_ticket = 0
+            error = completion.error
+            if error is not None and error.failure is not DiskFailure.NOT_FOUND:
+                self.first -= self.file_bytes  # still there; the next one must not go before it
+            return True
+        return False
+
+    def _next_step(self, size: int) -> int:
+        """As much of `size` as is left in the file at `reserved`, which is created if need be."""
+        if self.reserved == self.past:
+            # The name must be there for good before anything in the file counts as such.
+            self._sync(self._files.create(self.path_of(self.past), self.file_bytes))
+            self._sync_folder(self.folder)
+            self.past += self.file_bytes
+        return min(size, self.start_of(self.reserved) + self.file_bytes - self.reserved)
+
+    def _refused(self, error: DiskError, now: float) -> None:
+        self._full = error
+        self._retry_at = now + FULL_RETRY_SECONDS
+
+    # ------------------------------------------------------------------ bytes
+
+    def write(self, position: int, data: bytes) -> None:
+        """Into one file, into reserved space."""
+        start = self.start_of(position)
+        end = position + len(data)
+        assert end <= self.reserved and end <= start + self.file_bytes  # noqa: PT018 - one range
+        self.file_of(position).write(position - start, [data])
+
+    def read(self, position: int, size: int) -> bytes:
+        """At most to the end of its file; waits for the device."""
+        size = self._clip(position, size)
+        return self.file_of(position).read(position - self.start_of(position), size)
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        """The same without waiting; None when that cannot be done."""
+        size = self._clip(position, size)
+        return self.file_of(position).read_cached(position - self.start_of(position), size)
+
+    def ask_read(self, position: int, size: int) -> int:
+        """The same, with a ticket for the caller."""
+        size = self._clip(position, size)
+        file = self.file_of(position)
+        return self._background.read(file, position - self.start_of(position), size)
+
+    def ask_sync(self, position: int) -> int:
+        """A ticket for the sync of the file that holds this position."""
+        return self._background.sync(self.file_of(position))
+
+    def _clip(self, position: int, size: int) -> int:
+        return min(size, self.start_of(position) + self.file_bytes - position)
+
+    def erase(self, start: int, end: int) -> None:
+        """Zeros from `start` to `end`, on disk for good; blocks, and writes what is not zero yet.
+
+        Afterwards no record that once lay there can be taken for one that follows new ones.
+        """
+        end = min(end, self.past)
+        for position, size in self._chunks(start, end):
+            zeros = _ZEROS[:size]
+            if self.read(position, size) != zeros:
+                self._write_anywhere(position, zeros)
+        self._sync_files(start, end)
+
+    def rewrite(self, start: int, end: int) -> None:
+        """Write what is read, and sync it: on disk for good, whatever was read; blocks."""
+        for position, size in self._chunks(start, end):
+            self._write_anywhere(position, self.read(position, size))
+        self._sync_files(start, end)
+
+    def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """(position, size) of pieces that lie in one file each."""
+        while start < end:
+            size = self._clip(start, min(CHUNK_BYTES, end - start))
+            yield start, size
+            start += size
+
+    def _write_anywhere(self, position: int, data: bytes) -> None:
+        """Also where no space was reserved yet, as in a sparse file of Java's."""
+        file = self.file_of(position)
+        offset = position - self.start_of(position)
+        file.allocate(offset, len(data))
+        file.write(offset, [data])
+
+    def _sync_files(self, start: int, end: int) -> None:
+        while start < end:
+            self._sync(self.file_of(start))
+            start = self.start_of(start) + self.file_bytes
+
+    def _sync_folder(self, folder: str) -> None:
+        try:
+            self._disk.sync_folder(folder)
+        except DiskError as error:
+            raise SyncFailedError(error) from error
+
+    @staticmethod
+    def _sync(file: File) -> None:
+        try:
+            file.sync()
+        except DiskError as error:
+            raise SyncFailedError(error) from error
+
+    # ------------------------------------------------------------------ ends
+
+    def remove_first(self) -> bool:
+        """Begin to remove the oldest file; False when it is the last, or one is going already."""
+        if self._removal_ticket or self.past - self.first <= self.file_bytes:
+            return False
+        path = self.path_of(self.first)
+        self._files.forget(path)
+        self._removal_ticket = self._background.remove(path)
+        self.first += self.file_bytes
+        return True
+
+    def truncate(self, position: int) -> None:
+        """Nothing but zeros, and no whole file, lies at or above this position; blocks.
+
+        A crash may leave the last file cut short: `load` must then be told that its size is known.
+        """
+        if not self.first <= position <= self.past:
+            raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
+        kept = max(self.start_of(position + self.file_bytes - 1), self.first)
+        while self.past > kept:
+            path = self.path_of(self.past - self.file_bytes)
+            self._files.forget(path)
+            self._disk.remove(path)
+            self._sync_folder(self.folder)
+            self.past -= self.file_bytes
+        if position < self.past:
+            file = self.file_of(position)
+            file.resize(position - self.start_of(position))
+            file.resize(self.file_bytes)
+            self._sync(file)
+        self._window_end = 0  # a window under way may lie in what is gone
+        self.reserved = min(position, self.past)

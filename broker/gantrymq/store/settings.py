@@ -1,0 +1,133 @@
+"""The store's settings: Java's keys that have an effect here, with Java's defaults but for one.
+
+Sizes must be what the directory was written with, by Java or by us: `layout.py` refuses others.
+The one difference in defaults: `cleanFileForciblyEnable` is off, for unconsumed messages are not
+deleted unless someone says so. Durations are in the unit of the key, mostly ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from gantrymq.base.settings import LONG_MAX, setting
+
+_KEPT: Final = "must be what the directory was written with"
+
+
+class FlushDiskType(StrEnum):
+    """When a message counts as stored."""
+
+    ASYNC_FLUSH = "ASYNC_FLUSH"
+    """Once it is appended."""
+    SYNC_FLUSH = "SYNC_FLUSH"
+    """Once it is on disk for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """In the order of their keys."""
+
+    access_message_in_memory_max_ratio: int = setting(
+        40, "what lies further behind the log's end counts as cold", unit="%", lowest=1, highest=100
+    )
+    check_crc_on_recover: bool = setting(
+        default=True,
+        about="recovery compares the CRC of each body",
+        key="checkCRCOnRecover",
+    )
+    clean_file_forcibly_enable: bool = setting(
+        default=False,
+        about="delete the oldest files, consumed or not, when the disk is nearly full",
+    )
+    clean_resource_interval: int = setting(
+        10_000, "time between looks for files to delete", unit="ms", lowest=1
+    )
+    default_query_max_num: int = setting(
+        32, "messages a query by key answers when it does not say", lowest=1
+    )
+    delete_commit_log_files_interval: int = setting(
+        100, "pause between two deleted files of the log", unit="ms", lowest=0
+    )
+    delete_consume_queue_files_interval: int = setting(
+        100, "pause between two deleted files of queues", unit="ms", lowest=0
+    )
+    delete_file_batch_max: int = setting(10, "files of the log deleted in a row", lowest=1)
+    delete_when: str = setting(
+        "04", "hours of the day, ;-separated, at which old files are deleted"
+    )
+    disk_max_used_space_ratio: int = setting(
+        75, "use of the disk above which old files are deleted at any hour", unit="%",
+        lowest=1, highest=100,
+    )  # fmt: skip
+    disk_space_clean_forcibly_ratio: int = setting(
+        85, "use of the disk above which cleanFileForciblyEnable deletes", unit="%",
+        lowest=1, highest=100,
+    )  # fmt: skip
+    disk_space_warning_level_ratio: int = setting(
+        90, "use of the disk above which messages are refused", unit="%", lowest=1, highest=100
+    )
+    file_reserved_time: int = setting(
+        72, "age after which a file of the log may be deleted", unit="h", lowest=0
+    )
+    flush_commit_log_least_pages: int = setting(
+        4, "4 KiB pages that an asynchronous flush waits for", lowest=0
+    )
+    flush_commit_log_thorough_interval: int = setting(
+        10_000, "time after which it waits for no pages", unit="ms", lowest=1
+    )
+    flush_consume_queue_least_pages: int = setting(
+        2, "4 KiB pages that a flush of a queue waits for", lowest=0
+    )
+    flush_consume_queue_thorough_interval: int = setting(
+        60_000, "time after which it waits for no pages", unit="ms", lowest=1
+    )
+    flush_disk_type: FlushDiskType = setting(
+        FlushDiskType.ASYNC_FLUSH, "whether a message waits for the disk"
+    )
+    flush_interval_commit_log: int = setting(
+        500, "time between asynchronous flushes of the log", unit="ms", lowest=1
+    )
+    flush_interval_consume_queue: int = setting(
+        1000, "time between flushes of the queues", unit="ms", lowest=1
+    )
+    mapped_file_size_commit_log: int = setting(
+        1 << 30, f"size of a file of the log; {_KEPT}", unit="bytes", lowest=4096
+    )
+    mapped_file_size_consume_queue: int = setting(
+        6_000_000, f"size of a file of a queue, made a multiple of 20; {_KEPT}", unit="bytes",
+        lowest=20,
+    )  # fmt: skip
+    max_hash_slot_num: int = setting(
+        5_000_000, f"hash slots of an index file; {_KEPT}", lowest=1, highest=100_000_000
+    )
+    max_index_num: int = setting(
+        20_000_000, f"entries of an index file; {_KEPT}", lowest=2, highest=100_000_000
+    )
+    max_message_size: int = setting(
+        4 << 20, "the longest body, or batch of bodies", unit="bytes", lowest=1, highest=1 << 30
+    )
+    max_msgs_num_batch: int = setting(64, "messages a query by key answers at most", lowest=1)
+    max_transfer_bytes_on_message_in_disk: int = setting(
+        65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1
+    )
+    max_transfer_bytes_on_message_in_memory: int = setting(
+        262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1
+    )
+    max_transfer_count_on_message_in_disk: int = setting(
+        8, "cold messages a pull answers at most", lowest=1
+    )
+    max_transfer_count_on_message_in_memory: int = setting(
+        32, "recent messages a pull answers at most", lowest=1
+    )
+    message_index_enable: bool = setting(default=True, about="keep an index of keys")
+    message_index_safe: bool = setting(
+        default=False, about="recovery goes back until the index misses nothing"
+    )
+    store_path_commit_log: str = setting("", "the log's folder; empty: commitlog in the store's")
+    store_path_root_dir: str = setting("", "the store's folder; empty: store in the data folder")
+    sync_flush_timeout: int = setting(
+        5000, "a message that waits longer for the disk is answered FLUSH_DISK_TIMEOUT",
+        unit="ms", lowest=1, highest=LONG_MAX,
+    )  # fmt: skip
