@@ -49,6 +49,15 @@ class OpenFiles:
         file.resize(size)
         return file
 
+    def remove(self, path: str) -> None:
+        """No such file any more, whether there was one or not."""
+        self.forget(path)
+        try:
+            self.disk.remove(path)
+        except DiskError as error:
+            if error.failure is not DiskFailure.NOT_FOUND:
+                raise
+
     def forget(self, path: str) -> None:
         """Close this one, before it is removed."""
         file = self._files.pop(path, None)
