@@ -20,10 +20,26 @@ from typing import Final, Generic, Protocol, TypeVar, final
 
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
 # A body of this size is read in about 2 ms.
 LONG_BYTES: Final = 64 * 1024
+
+# These go through all topics or all brokers: half a second each where there are 500 000.
+LONG_CODES: Final = frozenset(
+    {
+        RequestCode.GET_BROKER_CLUSTER_INFO,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
+        RequestCode.GET_TOPICS_BY_CLUSTER,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
+        RequestCode.GET_UNIT_TOPIC_LIST,
+        RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
+        RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
+    }
+)
 
 # Fifty brokers of ten thousand topics bring 90 MB, when all register at once after a restart.
 BYTES_MAX: Final = 128 * 1024 * 1024
@@ -96,12 +112,12 @@ class Backlog(Generic[S]):
     def _serve_some(self, channel: S, commands: Sequence[Command], now: float) -> int:
         """Short requests, as many as a slice takes; how many those were."""
         serve = self._serve
-        long_bytes = LONG_BYTES
+        long_bytes, long_codes = LONG_BYTES, LONG_CODES
         served = 0
         while True:
             is_all = len(commands) <= STRIDE  # mostly: nothing to cut
             for command in commands if is_all else commands[served : served + STRIDE]:
-                if len(command.body) >= long_bytes:
+                if len(command.body) >= long_bytes or command.code in long_codes:
                     return served
                 serve(channel, command, now)
                 served += 1
@@ -117,7 +133,7 @@ class Backlog(Generic[S]):
         served = 0
         while commands:
             is_first = served == 0
-            if not is_first and len(commands[0].body) >= LONG_BYTES:
+            if not is_first and _is_long(commands[0]):
                 break
             if served % STRIDE == 0 and self._is_over(channel, ends_at):
                 break
@@ -126,7 +142,7 @@ class Backlog(Generic[S]):
             self._weight -= weight
             self._serve(channel, command, now)
             served += 1
-            if len(command.body) >= LONG_BYTES:
+            if _is_long(command):
                 break
         if channel.is_closing:
             self._weight -= line.weight
@@ -158,6 +174,10 @@ class Backlog(Generic[S]):
             detail = f"its requests that wait take {self._lines[greediest].weight} bytes"
             self.drop(greediest)
             greediest.close(Reason.MEMORY_BUDGET, detail)
+
+
+def _is_long(command: Command) -> bool:
+    return len(command.body) >= LONG_BYTES or command.code in LONG_CODES
 
 
 def _weight(command: Command) -> int:

@@ -20,7 +20,7 @@ from gantrymq.wire.command import Command
 SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
 # Serving this one takes the time of a whole slice.
-SLOW = Command(206)
+SLOW = Command(100)
 
 
 @dataclass(eq=False)
@@ -126,6 +126,15 @@ def test_one_long_one_is_served_in_a_turn() -> None:
     bench.backlog.serve_next()
 
     assert bench.served == [(sender, LONG)]
+
+
+def test_what_goes_through_all_topics_is_long_whatever_its_size() -> None:
+    bench, askers = Bench(), [Sender(), Sender()]
+    for asker in askers:
+        bench.take(asker, Command(206))
+    assert bench.served == []
+    bench.backlog.serve_next()
+    assert len(bench.served) == 1
 
 
 def test_a_connection_that_closes_is_served_no_more() -> None:
