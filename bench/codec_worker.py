@@ -10,13 +10,14 @@ import sys
 import time
 from pathlib import Path
 
-from gantrymq.app.speedups import implementation
+from gantrymq.app.speedups import implementations
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
 
 
 def main() -> None:
-    print(implementation(), flush=True)
+    codec = {word for name, word in implementations().items() if name.startswith("gantrymq.wire.")}
+    print("/".join(sorted(codec)), flush=True)
     for line in sys.stdin:
         order, path, *rest = line.split()
         data = Path(path).read_bytes()
