@@ -1,0 +1,338 @@
+"""One consume queue: the row of units of one topic's queue, its new end in memory.
+
+    start <= written <= end           unit numbers; `written` is where the files' units end
+      |  files   |  tail  |
+    start <= minimum <= end           the first unit whose record the log still has
+
+A unit once below `end` never changes, except that `cut` takes units away from the end. New units
+gather in `tail` and cost no I/O until `write`; a queue nobody writes to has no tail. `write` and
+`cut` may be repeated after a DiskError: they change the state only when they have succeeded.
+
+What `cut` takes away it also wipes from the files, because units of another history must not be
+found behind new ones after a crash; the sync that makes later units of the file durable makes the
+wiping durable before them. Bytes are in queue_unit.py, files in queue_folder.py.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from gantrymq.base.disk import Background
+from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.store.queue_folder import AfterCrash, QueueFolders, survey
+from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, is_blank, physical_end
+
+
+class Appended(Enum):
+    """What became of a unit."""
+
+    ADDED = "added"
+    KNOWN = "known"
+    """The queue has it already: dispatching a stretch of the log again changes nothing."""
+    GAP = "gap"
+    """Units before it are missing; nothing was changed. The queue is to be cleared and rebuilt."""
+
+
+ADDED: Final = Appended.ADDED
+KNOWN: Final = Appended.KNOWN
+GAP: Final = Appended.GAP
+
+_pack: Final = UNIT.pack
+
+
+@final
+class ConsumeQueue:
+    """Made closed; `open` finds out what its files hold. 100 000 of these are in memory."""
+
+    __slots__ = (
+        "cuts",
+        "end",
+        "files_end",
+        "folders",
+        "has_new_name",
+        "is_open",
+        "minimum",
+        "minimum_physical",
+        "physical_end",
+        "queue_id",
+        "start",
+        "synced",
+        "tail",
+        "topic",
+        "written",
+    )
+
+    def __init__(self, folders: QueueFolders, topic: str, queue_id: int) -> None:
+        self.folders: QueueFolders = folders
+        self.topic: str = topic
+        self.queue_id: int = queue_id
+        self.is_open: bool = False
+        self.has_new_name: bool = False
+        self.cuts: int = 0  # a sync asked for before a cut says nothing about the units after it
+        self.tail: bytearray | None = None
+        self.start: i64 = 0
+        self.files_end: i64 = 0
+        self.synced: i64 = 0
+        self.written: i64 = 0
+        self.end: i64 = 0
+        self.minimum: i64 = 0
+        self.minimum_physical: i64 = -1
+        self.physical_end: i64 = 0
+
+    def open(self, crash: AfterCrash | None = None) -> str:
+        """Read the state from the files; answers what was wrong with them, "" when nothing."""
+        found = survey(self.folders, self.topic, self.queue_id, crash)
+        self.start, self.files_end = found.start, found.files_end
+        self.synced = self.written = self.end = found.end
+        self.minimum = found.start
+        self.is_open = True
+        if crash is not None or found.fault:
+            self._wipe(found.end)
+        self._find_physical_end()
+        return found.fault
+
+    def append(self, offset: i64, physical_offset: i64, size: i64, tags_code: i64) -> Appended:
+        """Add unit number `offset` at the end."""
+        if physical_offset + size <= self.physical_end:
+            return KNOWN
+        if offset != self.end:
+            if self.end != self.start:
+                return KNOWN if offset < self.end else GAP
+            self._begin(offset)  # a queue without units may begin anywhere
+        if self.tail is None:
+            self.tail = bytearray()
+        self.tail += _pack(physical_offset, size, tags_code)
+        self.end = offset + 1
+        self.physical_end = physical_offset + size
+        return ADDED
+
+    def read(self, offset: int, count: int) -> bytes | None:
+        """Units from `offset` on: at most `count`, at least one where the queue has one.
+
+        None when they are not in memory: `request` them.
+        """
+        wanted = min(count, self.end - offset)
+        if offset < self.start or wanted <= 0:
+            return b""
+        in_file = self._in_file(offset, wanted)
+        if in_file == 0:
+            return self._from_tail(offset, wanted)
+        file = self.folders.files.get(self._path(offset))
+        data = file.read_cached(self._position(offset), in_file * UNIT_BYTES)
+        if data is not None and wanted > in_file and offset + in_file == self.written:
+            data += self._from_tail(self.written, wanted - in_file)
+        return data
+
+    def request(self, background: Background, offset: int, count: int) -> int:
+        """A ticket for the units that `read` could not answer; its data are units."""
+        in_file = self._in_file(offset, min(count, self.end - offset))
+        if offset < self.start or in_file <= 0:
+            raise LocalError(f"{self._path(offset)} has no unit {offset}")
+        file = self.folders.files.get(self._path(offset))
+        return background.read(file, self._position(offset), in_file * UNIT_BYTES)
+
+    def unit(self, offset: int) -> tuple[int, int, int]:
+        """(physical offset, size, tags code) of a unit below the end; may wait for the disk."""
+        physical_offset: int
+        size: int
+        tags_code: int
+        physical_offset, size, tags_code = UNIT.unpack(self._unit(offset))
+        return physical_offset, size, tags_code
+
+    @property
+    def unwritten_bytes(self) -> int:
+        return 0 if self.tail is None else len(self.tail)
+
+    @property
+    def unsynced_bytes(self) -> int:
+        return (self.end - self.synced) * UNIT_BYTES
+
+    def write(self) -> None:
+        """Move the tail into the files."""
+        if self.tail is None:
+            return
+        tail = bytes(self.tail)
+        unit = self.written
+        while unit < self.end:
+            file_end = unit - unit % self.folders.file_units + self.folders.file_units
+            stop = min(self.end, file_end)
+            piece = tail[(unit - self.written) * UNIT_BYTES : (stop - self.written) * UNIT_BYTES]
+            self._write_at(unit, piece)
+            unit = stop
+        self.written = unit
+        self.tail = None
+
+    def unsynced_files(self) -> list[str]:
+        """The files that units were written to since the last sync."""
+        step = self.folders.file_units
+        first = self.synced - self.synced % step
+        return [self._path(unit) for unit in range(first, self.written, step)]
+
+    def sync_names(self) -> None:
+        """New files, and a new queue's folders, are found again after a crash."""
+        if self.has_new_name:
+            disk = self.folders.files.disk
+            folder = self.folders.folder(self.topic, self.queue_id)
+            disk.sync_folder(folder)
+            if self.synced == self.start:  # its first file: the folders may be as new
+                topic_folder = folder.rpartition("/")[0]
+                disk.sync_folder(topic_folder)
+                disk.sync_folder(self.folders.root)
+            self.has_new_name = False
+
+    def cut(self, end: int) -> None:
+        """Take away the units from `end` on."""
+        if not self.start <= end <= self.end:
+            raise LocalError(f"{self._path(end)}: cannot end at {end}, it ends at {self.end}")
+        if end >= self.written:
+            tail = self.tail
+            if tail is not None:
+                del tail[(end - self.written) * UNIT_BYTES :]
+            if not tail:
+                self.tail = None
+        else:
+            self._wipe(end)
+            self.tail = None
+            self.written = end
+            self.synced = min(self.synced, end)
+        self.end = end
+        self.cuts += 1
+        self.minimum = min(self.minimum, end)
+        self._find_physical_end()
+
+    def cut_to_log(self, physical_offset: int) -> bool:
+        """Take away the units of records at or behind this place of the log; whether any."""
+        if self.physical_end <= physical_offset:
+            return False
+        end = self._first_from(self.start, physical_offset)
+        if end == self.end:
+            return False
+        self.cut(end)
+        return True
+
+    def clear(self) -> None:
+        """No unit, no file: the next unit may have any number."""
+        self._wipe(self.start)
+        self.cuts += 1
+        self.tail = None
+        self.physical_end = 0
+        self.minimum_physical = -1
+        self.start = self.files_end = self.synced = self.written = self.end = self.minimum = 0
+
+    def correct_minimum(self, log_minimum: int) -> None:
+        """Let `minimum` be the first unit whose record is at or behind the log's start."""
+        if self.minimum < self.end and self.minimum_physical >= log_minimum:
+            return
+        if self.physical_end <= log_minimum:
+            self.minimum = self.end
+        else:
+            self.minimum = self._first_from(max(self.minimum, self.start), log_minimum)
+        self.minimum_physical = self.unit(self.minimum)[0] if self.minimum < self.end else -1
+
+    def expired_file(self, log_minimum: int) -> str:
+        """The path of the first file when none of its records is in the log any more, else "".
+
+        It is no part of the queue from now on and is to be removed, its folder synced, before
+        the next one is asked for: so a crash never leaves a gap. The last file always stays.
+        """
+        next_start = self.start + self.folders.file_units
+        if next_start >= self.files_end or next_start > self.written:
+            return ""
+        if self.unit(next_start - 1)[0] >= log_minimum:
+            return ""
+        path = self._path(self.start)
+        self.folders.files.forget(path)
+        self.start = next_start
+        self.minimum = max(self.minimum, next_start)
+        self.synced = max(self.synced, next_start)
+        return path
+
+    def _begin(self, offset: int) -> None:
+        """Blank units up to the first one of a queue that does not begin at a file's start."""
+        start = offset - offset % self.folders.file_units
+        self._wipe(self.start)
+        self.start = self.files_end = start
+        blanks = self.folders.blanks
+        unit = start
+        while unit < offset:
+            piece = blanks[: (offset - unit) * UNIT_BYTES]
+            self._write_at(unit, piece)
+            unit += len(piece) // UNIT_BYTES
+        self.synced = start
+        self.written = self.end = self.minimum = offset
+        self.minimum_physical = -1
+
+    def _write_at(self, unit: int, piece: bytes) -> None:
+        """Write into one file, which is made when the queue has come to it."""
+        files = self.folders.files
+        path = self._path(unit)
+        if unit < self.files_end:
+            file = files.get(path)
+        else:
+            files.disk.make_folder(self.folders.folder(self.topic, self.queue_id))
+            file = files.create(path, self.folders.file_bytes)
+            self.has_new_name = True
+            self.files_end = unit - unit % self.folders.file_units + self.folders.file_units
+        file.write(self._position(unit), [piece])
+
+    def _wipe(self, end: int) -> None:
+        """Zeros behind `end`, and no file that starts there or later."""
+        files = self.folders.files
+        step = self.folders.file_units
+        first_removed = -(-end // step) * step  # the first file that starts at `end` or later
+        removed = range(first_removed, self.files_end, step)
+        for unit in reversed(removed):
+            files.remove(self._path(unit))
+        if removed:
+            files.disk.sync_folder(self.folders.folder(self.topic, self.queue_id))
+            self.files_end = first_removed
+        if end < self.files_end:
+            file = files.get(self._path(end))
+            file.resize(self._position(end))
+            file.resize(self.folders.file_bytes)
+
+    def _in_file(self, offset: int, wanted: int) -> int:
+        """How many of the wanted units are in the file that has the first of them."""
+        step = self.folders.file_units
+        return max(0, min(wanted, self.written - offset, step - offset % step))
+
+    def _from_tail(self, offset: int, count: int) -> bytes:
+        if self.tail is None:
+            return b""
+        first = (offset - self.written) * UNIT_BYTES
+        return bytes(self.tail[first : first + count * UNIT_BYTES])
+
+    def _unit(self, offset: int) -> bytes:
+        if not self.start <= offset < self.end:
+            raise LocalError(f"{self._path(offset)} has no unit {offset}")
+        if offset >= self.written:
+            return self._from_tail(offset, 1)
+        data = self.folders.files.get(self._path(offset)).read(self._position(offset), UNIT_BYTES)
+        if len(data) != UNIT_BYTES:
+            raise CorruptionError(f"{self._path(offset)} was cut before unit {offset}")
+        return data
+
+    def _first_from(self, low: int, physical_offset: int) -> int:
+        """The first unit, from `low` on, of a record at or behind this place of the log."""
+        high = self.end
+        while low < high:
+            middle = (low + high) // 2
+            offset, size, _ = self.unit(middle)
+            if offset >= physical_offset and not is_blank(offset, size):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _find_physical_end(self) -> None:
+        self.minimum_physical = -1
+        self.physical_end = physical_end(self._unit(self.end - 1)) if self.end > self.start else 0
+
+    def _path(self, unit: int) -> str:
+        return self.folders.path(self.topic, self.queue_id, unit)
+
+    def _position(self, unit: int) -> int:
+        return unit % self.folders.file_units * UNIT_BYTES

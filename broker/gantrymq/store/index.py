@@ -1,0 +1,228 @@
+"""The index: log positions by topic and key, in files that are filled one after the other.
+
+Invariants: only the newest file is filled, and it is named and ordered by the time it was made.
+Entries follow the log: a record before the newest entry's is in the index already, so dispatching
+a stretch of the log again changes nothing, except that the record *at* the newest entry's position
+is entered once more; whoever asks must bear a position twice, and records whose key only has the
+same hash.
+
+`put` does no I/O and cannot fail. What the disk refuses later is told in `failure`, and keys are
+kept in memory meanwhile, up to a bound; then they are left out and counted in `missed`. After
+a failed sync nobody knows what the disk holds: no key is taken any more until the next start.
+index_flush.py says when what is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from gantrymq.base.disk import Disk, DiskError, File
+from gantrymq.base.errors import CorruptionError
+from gantrymq.store.index_file import IndexFile, IndexSizes
+from gantrymq.store.layout import INDEX
+from gantrymq.store.open_files import OpenFiles
+from gantrymq.wire import java_string
+
+OPEN_FILES_MAX: Final = 16
+
+# Entries are written when they are this many bytes, without waiting for a flush.
+WRITE_BYTES: Final = 64 << 10
+# While the disk refuses them they are kept up to here: 400 000 keys.
+UNWRITTEN_BYTES_MAX: Final = 8 << 20
+
+# Names of topics whose half of the hash is remembered.
+TOPICS_MAX: Final = 10_000
+
+
+def extend_hash(seed: i64, text: bytes) -> i64:
+    """Java's string hash, in 32 bits unsigned, of what has hash `seed` and this UTF-8 behind it."""
+    result: i64 = seed
+    if text.isascii():
+        for byte in text:
+            result = (result * 31 + byte) & 0xFFFFFFFF
+        return result
+    units = java_string.utf8_text(text).encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(units), 2):
+        result = (result * 31 + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return result
+
+
+def positive(hash_code: i64) -> i64:
+    """As Java's index makes a hash positive: the absolute value, 0 where there is none."""
+    if hash_code < 0x80000000:
+        return hash_code
+    return 0 if hash_code == 0x80000000 else 0x100000000 - hash_code
+
+
+@final
+class Index:
+    """The files, oldest first. `new_name` answers the time as yyyyMMddHHmmssSSS, local."""
+
+    __slots__ = (
+        "_folder",
+        "_handles",
+        "_seeds",
+        "_sizes",
+        "failure",
+        "faults",
+        "files",
+        "is_broken",
+        "missed",
+        "new_name",
+    )
+
+    def __init__(
+        self, disk: Disk, sizes: IndexSizes, new_name: Callable[[], str], folder: str = INDEX
+    ) -> None:
+        self._handles: OpenFiles = OpenFiles(disk, OPEN_FILES_MAX)
+        self._folder: str = folder
+        self._sizes: IndexSizes = sizes
+        self._seeds: dict[bytes, int] = {}
+        self.new_name: Callable[[], str] = new_name
+        self.files: list[IndexFile] = []
+        self.faults: list[str] = []
+        self.failure: DiskError | None = None
+        self.is_broken: bool = False
+        self.missed: int = 0
+
+    def load(self, *, is_clean: bool, flushed_ms: int, trusts_headers: bool = False) -> None:
+        """Find the files. After a crash those that have entries newer than the checkpoint's
+        `flushed_ms` are deleted, unless the headers are ours and so never say too much."""
+        disk = self._handles.disk
+        disk.make_folder(self._folder)
+        disk.sync_folder(self._folder.rpartition("/")[0])
+        for entry in disk.list(self._folder):
+            if entry.is_folder or not (entry.name.isascii() and entry.name.isdigit()):
+                self.faults.append(f"{self._folder}/{entry.name} is no index file; move it away")
+                continue
+            file = IndexFile(self._handles, self._folder, entry.name, self._sizes)
+            try:
+                file.load_header()
+            except CorruptionError as error:
+                self.faults.append(str(error))
+                if is_clean:
+                    continue
+                file.end_ms = flushed_ms + 1
+                file.count = 1
+            is_newer = file.end_ms > flushed_ms
+            if not is_clean and is_newer and not (trusts_headers and file.count > 1):
+                self._handles.remove(file.path)
+            else:
+                self.files.append(file)
+        if self.files and not self.files[-1].is_full:
+            self.files[-1].load_pages()
+
+    @property
+    def end_offset(self) -> int:
+        """The log position of the newest entry's record; 0 when there is none."""
+        return self.files[-1].end_offset if self.files else 0
+
+    @property
+    def end_ms(self) -> int:
+        """The store time of the newest entry's record."""
+        return self.files[-1].end_ms if self.files else 0
+
+    def put(
+        self, topic: bytes, unique_key: bytes, keys: bytes, physical_offset: i64, store_ms: i64
+    ) -> None:
+        """Enter a record's keys: UNIQ_KEY and KEYS as stored, each may be empty.
+
+        Not for rolled back transactions, which have no entry.
+        """
+        if self.files and physical_offset < self.files[-1].end_offset:
+            return
+        seed = self._seed(topic)
+        if unique_key:
+            self._enter(positive(extend_hash(seed, unique_key)), physical_offset, store_ms)
+        if keys:
+            for key in keys.split(b" "):
+                if key:
+                    self._enter(positive(extend_hash(seed, key)), physical_offset, store_ms)
+
+    def key_hash(self, topic: bytes, key: bytes) -> int:
+        return positive(extend_hash(self._seed(topic), key))
+
+    def write_entries(self) -> None:
+        """Once a turn: entries of which there are many are written ahead of the flush."""
+        if self.files and len(self.files[-1].tail) >= WRITE_BYTES:
+            self.attempt(self.files[-1].write_entries)
+
+    def unsafe(self) -> list[IndexFile]:
+        """The files that have something the disk has not, oldest first."""
+        return [file for file in self.files if file.count != file.saved_count or file.dirty]
+
+    def attempt(self, write: Callable[[], None]) -> bool:
+        """Whether the disk took it; a refusal is kept in `failure` until it takes something."""
+        try:
+            write()
+        except DiskError as error:
+            self.failure = error
+            return False
+        self.failure = None
+        return True
+
+    def stop(self, error: DiskError) -> None:
+        """A sync failed."""
+        self.failure = error
+        self.is_broken = True
+
+    def expired_file(self, log_minimum: int) -> str:
+        """The path of the oldest file if no record in it is in the log any more, else "".
+
+        It is no part of the index from now on and is to be removed. The newest always stays.
+        """
+        if len(self.files) < 2 or self.files[0].end_offset >= log_minimum:
+            return ""
+        file = self.files[0]
+        if file.saved_count != file.count:
+            return ""
+        self.files.pop(0)
+        self._handles.forget(file.path)
+        return file.path
+
+    def clear(self) -> None:
+        """Remove every file, to be rebuilt from the log."""
+        for file in self.files:
+            self._handles.remove(file.path)
+        self.files = []
+
+    def file(self, path: str) -> File:
+        """One of the files, to read from."""
+        return self._handles.get(path)
+
+    def close(self) -> None:
+        """Give the handles back; nothing is written."""
+        self._handles.close()
+
+    def _enter(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
+        file = self.files[-1] if self.files else self._roll()
+        if len(file.tail) >= UNWRITTEN_BYTES_MAX or self.is_broken:
+            self.missed += 1
+            return
+        if file.is_full:
+            file = self._roll()
+        file.put(key_hash, physical_offset, store_ms)
+
+    def _roll(self) -> IndexFile:
+        """A new file, newer by name than all others whatever the clock says."""
+        name = self.new_name()
+        before = self.files[-1] if self.files else None
+        if before is not None and name <= before.name:
+            name = str(int(before.name) + 1)
+        file = IndexFile(self._handles, self._folder, name, self._sizes)
+        if before is not None:
+            file.begin_ms = file.end_ms = before.end_ms
+            file.begin_offset = file.end_offset = before.end_offset
+        self.files.append(file)
+        return file
+
+    def _seed(self, topic: bytes) -> int:
+        seed = self._seeds.get(topic)
+        if seed is None:
+            if len(self._seeds) >= TOPICS_MAX:
+                self._seeds.clear()
+            seed = self._seeds[topic] = extend_hash(0, topic + b"#")
+        return seed

@@ -1,0 +1,284 @@
+"""One index file: which records have a key, found through a hash table of chains.
+
+    header  bytes  0-7   int64  beginTimestamp   store time of the first entry, ms
+                   8-15  int64  endTimestamp     of the last
+                  16-23  int64  beginPhyOffset   log position of the first entry's record
+                  24-31  int64  endPhyOffset     of the last
+                  32-35  int32  hashSlotCount    slots in use
+                  36-39  int32  indexCount       number of the next entry; entry 0 is never used
+    slots   int32 each                           number of the slot's newest entry, 0 for none
+    entries 20 bytes each: int32 hash of the key | int64 log position | int32 seconds since
+            beginTimestamp | int32 number of the slot's entry before, 0 for none
+
+A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A file holds
+maxIndexNum - 1 entries and has its full length from its first day.
+
+Only the file that is being filled has its slots in memory, as far as they are used, and its
+newest entries until they are written. On disk an entry is safe before a slot names it, and both
+before the header counts it: so the header never says too much, and a slot that names an entry not
+counted leads, along the chain, to the newest one that is.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from dataclasses import dataclass
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from gantrymq.base.errors import CorruptionError
+from gantrymq.store.open_files import OpenFiles
+
+HEADER: Final = struct.Struct(">4q2i")
+HEADER_BYTES: Final = HEADER.size
+SLOT_BYTES: Final = 4
+ENTRY: Final = struct.Struct(">iqii")
+ENTRY_BYTES: Final = ENTRY.size
+SECONDS_MAX: Final = 0x7FFFFFFF
+
+# Slots are written, and kept in memory, by pages of the disk's size.
+PAGE_SLOTS: Final = 1024
+PAGE_BYTES: Final = PAGE_SLOTS * SLOT_BYTES
+LOAD_BYTES: Final = 256 * PAGE_BYTES
+
+EMPTY_PAGE: Final = bytes(PAGE_BYTES)
+
+_pack: Final = ENTRY.pack
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSizes:
+    """maxHashSlotNum and maxIndexNum."""
+
+    slots: int
+    entries: int
+
+    @property
+    def file_bytes(self) -> int:
+        return HEADER_BYTES + SLOT_BYTES * self.slots + ENTRY_BYTES * self.entries
+
+    def slot_position(self, slot: int) -> int:
+        return HEADER_BYTES + SLOT_BYTES * slot
+
+    def entry_position(self, entry: int) -> int:
+        return HEADER_BYTES + SLOT_BYTES * self.slots + ENTRY_BYTES * entry
+
+
+@final
+class IndexFile:
+    """One file; `pages` is None in those that are full and safe."""
+
+    __slots__ = (
+        "begin_ms",
+        "begin_offset",
+        "count",
+        "dirty",
+        "end_ms",
+        "end_offset",
+        "exists",
+        "files",
+        "name",
+        "pages",
+        "path",
+        "saved_count",
+        "sizes",
+        "tail",
+        "tail_start",
+        "used_slots",
+    )
+
+    def __init__(self, files: OpenFiles, folder: str, name: str, sizes: IndexSizes) -> None:
+        self.files: OpenFiles = files
+        self.name: str = name
+        self.path: str = f"{folder}/{name}"
+        self.sizes: IndexSizes = sizes
+        self.exists: bool = False
+        self.begin_ms: i64 = 0
+        self.end_ms: i64 = 0
+        self.begin_offset: i64 = 0
+        self.end_offset: i64 = 0
+        self.used_slots: i64 = 0
+        self.count: i64 = 1
+        self.saved_count: i64 = 1  # as the header on disk says for good
+        self.tail: bytearray = bytearray()
+        self.tail_start: i64 = 1
+        self.pages: dict[int, array[int]] | None = {}
+        self.dirty: set[int] = set()
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= self.sizes.entries
+
+    def put(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
+        """Enter one key of a record; the file is not full."""
+        pages = self.pages
+        assert pages is not None, "an entry for a file that was given up"
+        slot: i64 = key_hash % self.sizes.slots
+        number = slot >> 10
+        page = pages.get(number)
+        if page is None:
+            page = pages[number] = array("i", EMPTY_PAGE)
+        count = self.count
+        previous: i64 = page[slot & 1023]
+        if previous <= 0 or previous > count:
+            previous = 0
+            self.used_slots += 1
+        self.tail += _pack(key_hash, physical_offset, self._seconds(store_ms), previous)
+        page[slot & 1023] = count
+        self.dirty.add(number)
+        if count <= 1:
+            self.begin_offset = physical_offset
+            self.begin_ms = store_ms
+        self.count = count + 1
+        self.end_offset = physical_offset
+        self.end_ms = store_ms
+
+    def write_entries(self) -> None:
+        """The first of three steps, a sync after each: entries, slots, header."""
+        if not self.tail:
+            return
+        self.write_at(self.sizes.entry_position(self.tail_start), bytes(self.tail))
+        self.tail_start = self.count
+        self.tail = bytearray()
+
+    def snapshot(self) -> IndexSnapshot:
+        """The slots and the header as they are now, to be written when the entries are safe."""
+        pages: list[tuple[int, bytes]] = []
+        for number in sorted(self.dirty):
+            page = array("i", self.pages[number] if self.pages is not None else ())
+            page.byteswap()
+            slots_left = self.sizes.slots - number * PAGE_SLOTS
+            pages.append((number, page.tobytes()[: slots_left * SLOT_BYTES]))
+        self.dirty.clear()
+        return IndexSnapshot(self, self.header(), pages, self.count, self.end_ms)
+
+    def header(self) -> bytes:
+        return HEADER.pack(
+            self.begin_ms,
+            self.end_ms,
+            self.begin_offset,
+            self.end_offset,
+            self.used_slots,
+            self.count,
+        )
+
+    def load_header(self) -> None:
+        """Read the header; CorruptionError when it cannot be one."""
+        file = self.files.get(self.path)
+        size = file.size()
+        if size != self.sizes.file_bytes:
+            raise CorruptionError(
+                f"{self.path} has {size} bytes, not {self.sizes.file_bytes}: maxHashSlotNum and "
+                "maxIndexNum must be what they were when the file was made"
+            )
+        fields = HEADER.unpack(file.read(0, HEADER_BYTES))
+        self.begin_ms, self.end_ms, self.begin_offset, self.end_offset = fields[:4]
+        self.used_slots = fields[4]
+        self.count = max(1, fields[5])
+        if self.count > self.sizes.entries or min(fields[:5]) < 0:
+            raise CorruptionError(f"{self.path}: no header of an index file: {fields}")
+        self.saved_count = self.tail_start = self.count
+        self.exists = True
+        self.pages = None
+
+    def load_pages(self) -> None:
+        """Read the slots, to go on filling this file."""
+        file = self.files.get(self.path)
+        self.pages = {}
+        slots_end = self.sizes.slot_position(self.sizes.slots)
+        for position in range(HEADER_BYTES, slots_end, LOAD_BYTES):
+            data = file.read(position, min(LOAD_BYTES, slots_end - position))
+            for at in range(0, len(data), PAGE_BYTES):
+                piece = data[at : at + PAGE_BYTES]
+                if piece.count(0) != len(piece):
+                    page = array("i", piece.ljust(PAGE_BYTES, b"\0"))
+                    page.byteswap()
+                    number = (position - HEADER_BYTES + at) // PAGE_BYTES
+                    self.pages[number] = page
+        for number, page in self.pages.items():
+            if max(page) >= self.count:
+                self._resolve(number, page)
+
+    def slot_in_memory(self, slot: int) -> int | None:
+        """The slot's newest entry; None when only the disk knows."""
+        if self.pages is None:
+            return None
+        page = self.pages.get(slot >> 10)
+        return 0 if page is None else page[slot & 1023]
+
+    def entry_in_memory(self, entry: int) -> bytes | None:
+        if entry < self.tail_start:
+            return None
+        at = (entry - self.tail_start) * ENTRY_BYTES
+        return bytes(self.tail[at : at + ENTRY_BYTES])
+
+    def _seconds(self, store_ms: i64) -> i64:
+        """Java's timeDiff: seconds since the file began, within an int32."""
+        if self.begin_ms <= 0 or store_ms <= self.begin_ms:
+            return 0
+        seconds: i64 = (store_ms - self.begin_ms) // 1000
+        return min(seconds, SECONDS_MAX)
+
+    def _resolve(self, number: int, page: array[int]) -> None:
+        """Slots that were written ahead of the header: back to entries that it counts."""
+        for at, entry in enumerate(page):
+            while entry >= self.count:
+                position = self.sizes.entry_position(entry)
+                data = self.files.get(self.path).read(position, ENTRY_BYTES)
+                before = ENTRY.unpack(data)[3] if len(data) == ENTRY_BYTES else 0
+                entry = before if before < entry else 0  # noqa: PLW2901 - walks the chain
+            if entry != page[at]:
+                page[at] = max(0, entry)
+                self.dirty.add(number)
+
+    def write_at(self, position: int, data: bytes) -> None:
+        """Write into the file, which is made when there is something to write."""
+        if not self.exists:
+            self.files.create(self.path, self.sizes.file_bytes)
+            self.files.disk.sync_folder(self.path.rpartition("/")[0])
+            self.exists = True
+        self.files.get(self.path).write(position, [data])
+
+
+@final
+class IndexSnapshot:
+    """What a flush writes of a file: it goes on being filled meanwhile."""
+
+    __slots__ = ("count", "end_ms", "file", "header", "pages")
+
+    def __init__(
+        self,
+        file: IndexFile,
+        header: bytes,
+        pages: list[tuple[int, bytes]],
+        count: int,
+        end_ms: int,
+    ) -> None:
+        self.file = file
+        self.header = header
+        self.pages = pages
+        self.count = count
+        self.end_ms = end_ms
+
+    def write_slots(self) -> None:
+        """The entries they name are on disk."""
+        for number, data in self.pages:
+            self.file.write_at(self.file.sizes.slot_position(number * PAGE_SLOTS), data)
+        self.pages = []
+
+    def write_header(self) -> None:
+        """The slots are on disk."""
+        self.file.write_at(0, self.header)
+
+    def give_up(self) -> None:
+        """The flush failed: what was not written is to be written by the next one."""
+        self.file.dirty.update([number for number, _ in self.pages])
+
+    def confirm(self) -> None:
+        """All of it is on disk. A full file is read from there from now on."""
+        file = self.file
+        file.saved_count = self.count
+        if file.is_full and file.saved_count == file.count:
+            file.pages = None

@@ -1,0 +1,116 @@
+"""Records by key: a walk through the index, newest file and newest entry first.
+
+A look-up is a generator. It yields an `IndexRead` when it needs bytes that are not in memory and
+is sent them; it yields None when it has looked at many entries and others should have their turn
+(send it None). It returns log positions, ascending. `find_offsets` runs it to its end.
+
+An entry counts when its hash is the key's and its time, in whole seconds since the file's begin,
+is in the range asked for: whether its record has that key is for the caller to see. What a damaged
+file says can make a look-up find less, or positions that hold no such record; it always ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.store.index import Index
+from gantrymq.store.index_file import ENTRY, ENTRY_BYTES, SLOT_BYTES, IndexFile
+
+# Some milliseconds of walking, uncompiled.
+ENTRIES_A_TURN: Final = 1024
+
+Lookup: TypeAlias = Generator["IndexRead | None", bytes | None, list[int]]
+Walk: TypeAlias = Generator["IndexRead | None", bytes | None, None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IndexRead:
+    """Bytes of a file that are not in memory: to be read in the background."""
+
+    path: str
+    position: int
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyQuery:
+    """What is asked for; times are ms of the wall clock, both inclusive."""
+
+    key_hash: int
+    count_max: int
+    begin_ms: int
+    end_ms: int
+
+
+def lookup(index: Index, query: KeyQuery) -> Lookup:
+    """The log positions of records that may have the key, at most `count_max`."""
+    found: list[int] = []
+    for file in reversed(tuple(index.files)):
+        if file.begin_ms <= query.end_ms and file.end_ms >= query.begin_ms:
+            yield from _walk(index, file, query, found)
+        if file.begin_ms < query.begin_ms or len(found) >= query.count_max:
+            break
+    found.sort()
+    return found
+
+
+def find_offsets(index: Index, query: KeyQuery) -> list[int]:
+    """The whole look-up, waiting for the disk."""
+    walk = lookup(index, query)
+    answer: bytes | None = None
+    while True:
+        try:
+            wanted = walk.send(answer)
+        except StopIteration as stop:
+            found: list[int] = stop.value
+            return found
+        answer = None
+        if wanted is not None:
+            answer = index.file(wanted.path).read(wanted.position, wanted.size)
+
+
+def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> Walk:
+    """The chain of the key's slot in one file."""
+    slot = query.key_hash % file.sizes.slots
+    entry = file.slot_in_memory(slot)
+    if entry is None:
+        data = yield from _read(index, file, file.sizes.slot_position(slot), SLOT_BYTES)
+        entry = int.from_bytes(data, "big", signed=True) if len(data) == SLOT_BYTES else 0
+    steps = 0
+    while 0 < entry < file.count and len(found) < query.count_max:
+        unit = file.entry_in_memory(entry)
+        if unit is None:
+            position = file.sizes.entry_position(entry)
+            unit = yield from _read(index, file, position, ENTRY_BYTES)
+        if len(unit) != ENTRY_BYTES:
+            return  # the file was removed, or cut by other hands
+        key_hash, physical_offset, seconds, previous = ENTRY.unpack(unit)
+        stored_ms = file.begin_ms + seconds * 1000
+        if seconds < 0 or previous >= entry:
+            return  # damage: chains lead to older entries only
+        if key_hash == query.key_hash and query.begin_ms <= stored_ms <= query.end_ms:
+            found.append(physical_offset)
+        if stored_ms < query.begin_ms:
+            return
+        entry = previous
+        steps += 1
+        if steps % ENTRIES_A_TURN == 0:
+            yield None
+
+
+def _read(
+    index: Index, file: IndexFile, position: int, size: int
+) -> Generator[IndexRead | None, bytes | None, bytes]:
+    try:
+        cached = index.file(file.path).read_cached(position, size)
+    except DiskError:
+        return b""  # expired since, or unreadable: this file has no answer
+    if cached is not None:
+        return cached
+    answer = yield IndexRead(file.path, position, size)
+    return b"" if answer is None else answer

@@ -1,0 +1,151 @@
+"""When queues are written and synced, in rounds; and how far the checkpoint may trust them.
+
+Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
+synced, or, every `thorough_interval_ms`, with all that have any. A thorough round ends with every
+queue synced that had units when it began: `flushed_ms` is then the store time of the last record
+dispatched before it began, which the checkpoint keeps as logicsMsgTimestamp.
+
+A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
+the loop. A failed sync is raised: what is on disk is unknown then, and the process must stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Completion
+from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.store.queues import Queues
+
+PAGE_BYTES: Final = 4096
+
+# About a millisecond of writes a turn.
+WRITTEN_QUEUES_A_TURN: Final = 64
+
+# The device takes more at a time, but the log's syncs share it.
+SYNCS_MAX: Final = 4
+
+# Tails in memory: 16 MiB are 800 000 units. Above, the oldest are written without waiting.
+UNWRITTEN_BYTES_MAX: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFlushPolicy:
+    """flushIntervalConsumeQueue, flushConsumeQueueLeastPages, flushConsumeQueueThoroughInterval."""
+
+    interval_ms: int = 1000
+    least_pages: int = 2
+    thorough_interval_ms: int = 60_000
+    unwritten_bytes_max: int = UNWRITTEN_BYTES_MAX
+
+
+@final
+class _Syncing:
+    """A queue whose files are being synced; `end` is what they had when that was asked for."""
+
+    __slots__ = ("cuts", "end", "left", "queue")
+
+    def __init__(self, queue: ConsumeQueue, end: int, left: int) -> None:
+        self.queue = queue
+        self.cuts = queue.cuts
+        self.end = end
+        self.left = left
+
+
+@final
+class QueueFlush:
+    """The rounds of one store's queues."""
+
+    __slots__ = (
+        "_background",
+        "_is_thorough",
+        "_mark_ms",
+        "_next_round",
+        "_next_thorough",
+        "_policy",
+        "_queues",
+        "_round",
+        "_tickets",
+        "flushed_ms",
+    )
+
+    def __init__(
+        self, queues: Queues, background: Background, policy: QueueFlushPolicy, now: float
+    ) -> None:
+        self._queues = queues
+        self._background = background
+        self._policy = policy
+        self._round: list[ConsumeQueue] = []
+        self._tickets: dict[int, _Syncing] = {}
+        self._is_thorough = False
+        self._mark_ms = 0
+        self._next_round = now + policy.interval_ms / 1000
+        self._next_thorough = now + policy.thorough_interval_ms / 1000
+        self.flushed_ms = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self._round or self._tickets)
+
+    def deadline(self) -> float:
+        """When `turn` has something to do, if nothing happens before; past while it has more."""
+        return float("-inf") if self._round and self._has_room() else self._next_round
+
+    def turn(self, now: float, dispatched_ms: int) -> None:
+        """Once a turn, after its appends; `dispatched_ms` is the newest record's store time."""
+        if self._queues.unwritten_bytes > self._policy.unwritten_bytes_max:
+            self._queues.write_down_to(self._policy.unwritten_bytes_max // 2)
+        if now >= self._next_round and not self.is_under_way:
+            self._begin(now, dispatched_ms)
+        written = 0
+        while self._round and self._has_room() and written < WRITTEN_QUEUES_A_TURN:
+            self._flush(self._round[-1])
+            self._round.pop()
+            written += 1
+        self._end_if_done()
+
+    def take(self, completion: Completion) -> bool:
+        """Whether this ticket was one of ours; a failed sync is raised."""
+        syncing = self._tickets.pop(completion.ticket, None)
+        if syncing is None:
+            return False
+        if completion.error is not None:
+            raise completion.error
+        syncing.left -= 1
+        if not syncing.left:
+            if syncing.queue.cuts == syncing.cuts:
+                self._queues.synced(syncing.queue, syncing.end)
+            else:
+                self._round.append(syncing.queue)
+            self._end_if_done()
+        return True
+
+    def _begin(self, now: float, dispatched_ms: int) -> None:
+        self._is_thorough = now >= self._next_thorough
+        least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
+        self._mark_ms = dispatched_ms
+        waiting = self._queues.unsynced
+        self._round = [queue for queue in waiting if queue.unsynced_bytes >= least_bytes]
+        self._round.reverse()  # the oldest is taken first, from the end
+        self._next_round = now + self._policy.interval_ms / 1000
+        if self._is_thorough:
+            self._next_thorough = now + self._policy.thorough_interval_ms / 1000
+
+    def _has_room(self) -> bool:
+        return len(self._tickets) < SYNCS_MAX
+
+    def _flush(self, queue: ConsumeQueue) -> None:
+        if queue not in self._queues.unsynced:
+            return  # deleted, cut or cleared meanwhile
+        self._queues.write(queue)
+        queue.sync_names()
+        paths = queue.unsynced_files()
+        syncing = _Syncing(queue, queue.written, len(paths))
+        for path in paths:
+            self._tickets[self._background.sync(self._queues.file(path))] = syncing
+
+    def _end_if_done(self) -> None:
+        if self._is_thorough and not self.is_under_way:
+            self._is_thorough = False
+            self.flushed_ms = self._mark_ms

@@ -1,0 +1,216 @@
+"""A consume queue's folder: the names and files of one queue, and where its units end.
+
+    consumequeue/<topic>/<queue id>/00000000000000000000     20 digits: the file's first byte
+                                    00000000000006000000     in the row of all units
+
+Every file has the full length from its first day, zeros behind the last unit. `survey` judges
+a folder as Java does, and knows what a crash can do to files that were not synced:
+
+- A last file of no bytes is removed. Any other size but the full one is CorruptionError (another
+  mappedFileSizeConsumeQueue); after a crash, files too short are extended with zeros instead.
+- Files behind a missing one cannot be used: the queue ends before it, and `fault` says so.
+- After a clean stop the last file is searched for its last valid unit.
+- After a crash only units are believed whose records lie below a place of the log up to which the
+  queues were synced. The newest file whose first unit names such a record, and the log agrees,
+  has only sound files before it. From there every unit is looked at: the first one that is not
+  valid, not in the log's order, or not below that place ends the queue. A unit torn in the middle
+  may pass, but only as the last one, and it names a lower place than it should, so that the log
+  does not agree: it is taken away. (Java looks at all units from the third last file on.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from gantrymq.base.disk import Entry
+from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.store.layout import NAME_DIGITS, parse_name
+from gantrymq.store.open_files import OpenFiles
+from gantrymq.store.queue_unit import (
+    BLANK,
+    UNIT,
+    UNIT_BYTES,
+    below_count,
+    is_blank,
+    ordered_count,
+    valid_count,
+)
+
+FOLDER_NAME_BYTES_MAX: Final = 255  # what file systems allow
+QUEUE_ID_MAX: Final = 0x7FFFFFFF
+
+SCAN_BYTES: Final = UNIT_BYTES * 3276  # just under 64 KiB
+
+
+def folder_fault(topic: str, queue_id: int) -> str | None:
+    """Why no folder can be named after this queue. Java's topics are words of [%|a-zA-Z0-9_-];
+    whatever else a log may hold, it must not lead out of the folder."""
+    if not topic or topic in {".", ".."} or "/" in topic or "\0" in topic:
+        return f"topic {topic!r} cannot be the name of a folder"
+    if len(topic.encode("utf-8", "surrogatepass")) > FOLDER_NAME_BYTES_MAX:
+        return f"topic {topic!r} is too long for a folder's name"
+    if not 0 <= queue_id <= QUEUE_ID_MAX:
+        return f"topic {topic!r} cannot have a queue {queue_id}"
+    return None
+
+
+@final
+class QueueFolders:
+    """What all queues share: where their folders are, and how long their files are."""
+
+    __slots__ = ("blanks", "file_bytes", "file_units", "files", "root")
+
+    def __init__(self, files: OpenFiles, root: str, file_bytes: int) -> None:
+        if file_bytes < 1:
+            raise LocalError(f"a queue file cannot have {file_bytes} bytes")
+        self.files: OpenFiles = files
+        self.root: str = root
+        self.file_units: int = -(-file_bytes // UNIT_BYTES)  # Java rounds up as well
+        self.file_bytes: int = self.file_units * UNIT_BYTES
+        self.blanks: bytes = BLANK * min(self.file_units, SCAN_BYTES // UNIT_BYTES)
+
+    def folder(self, topic: str, queue_id: int) -> str:
+        return f"{self.root}/{topic}/{queue_id}"
+
+    def path(self, topic: str, queue_id: int, unit: int) -> str:
+        """The file that has this unit of the queue."""
+        start = unit // self.file_units * self.file_bytes
+        return f"{self.root}/{topic}/{queue_id}/{start:0{NAME_DIGITS}d}"
+
+
+# Whether the log has this message: topic, queue id, queue offset, physical offset, size.
+Confirms: TypeAlias = Callable[[str, int, int, int, int], bool]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AfterCrash:
+    """The place of the log that every queue had been synced up to, and the log's word for it."""
+
+    synced_offset: int
+    confirms: Confirms
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Unit numbers: where the first file starts, the last one ends, and the valid units end."""
+
+    start: int
+    files_end: int
+    end: int
+    fault: str = ""
+
+
+def survey(
+    folders: QueueFolders, topic: str, queue_id: int, crash: AfterCrash | None = None
+) -> Survey:
+    """What this queue's folder holds, after a clean stop or after a crash."""
+    folder = folders.folder(topic, queue_id)
+    entries = _usable(folders, folder, is_clean=crash is None)
+    if not entries:
+        return Survey(0, 0, 0)
+    starts = [int(entry.name) // UNIT_BYTES for entry in entries]
+    count = 1
+    while count < len(starts) and starts[count] == starts[count - 1] + folders.file_units:
+        count += 1
+    fault = ""
+    if count < len(starts):
+        fault = (
+            f"{folder}: a file is missing before {entries[count].name}; the queue is cut there "
+            "and has to be rebuilt from the log"
+        )
+    row = _Row(folders, topic, queue_id, starts[0], starts[count - 1] + folders.file_units)
+    end = row.end_if_clean() if crash is None else row.end_after(crash)
+    return Survey(starts[0], starts[-1] + folders.file_units, end, fault)
+
+
+def _usable(folders: QueueFolders, folder: str, *, is_clean: bool) -> Sequence[Entry]:
+    """The files in order, each of full length."""
+    disk = folders.files.disk
+    entries = [entry for entry in disk.list(folder) if not entry.is_folder]
+    if entries and entries[-1].size == 0:
+        disk.remove(f"{folder}/{entries.pop().name}")
+    for entry in entries:
+        path = f"{folder}/{entry.name}"
+        first_byte = parse_name(entry.name)
+        if first_byte is None:
+            raise CorruptionError(f"{path}: only files named by {NAME_DIGITS} digits belong here")
+        if first_byte % folders.file_bytes:
+            raise CorruptionError(f"{path} cannot start a file of {folders.file_bytes} bytes")
+        if entry.size < folders.file_bytes and not is_clean:
+            folders.files.get(path).resize(folders.file_bytes)
+        elif entry.size != folders.file_bytes:
+            raise CorruptionError(
+                f"{path} has {entry.size} bytes, not {folders.file_bytes}: "
+                "mappedFileSizeConsumeQueue must be what it was when the file was made"
+            )
+    return entries
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The files of one queue, one behind the other."""
+
+    folders: QueueFolders
+    topic: str
+    queue_id: int
+    start: int
+    files_end: int
+
+    def end_if_clean(self) -> int:
+        """The end of units that lie one behind the other without a gap."""
+        low = self.files_end - self.folders.file_units
+        while low > self.start and not self._is_valid(low - 1):
+            low -= self.folders.file_units  # a last file may have been made in vain
+        high = low + self.folders.file_units
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_valid(middle):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def end_after(self, crash: AfterCrash) -> int:
+        """The end of the units that can be believed."""
+        unit = first = self._sound_start(crash)
+        while unit < self.files_end:
+            data = self._read(unit, SCAN_BYTES // UNIT_BYTES)
+            sound = data[: valid_count(data) * UNIT_BYTES]
+            count = below_count(sound[: ordered_count(sound) * UNIT_BYTES], crash.synced_offset)
+            unit += count
+            if count < len(data) // UNIT_BYTES:
+                break
+        is_torn = unit > first and not self._is_confirmed(unit - 1, crash)
+        return unit - 1 if is_torn else unit
+
+    def _sound_start(self, crash: AfterCrash) -> int:
+        """The start of a file that has only sound files before it."""
+        unit = self.files_end - self.folders.file_units
+        while unit > self.start and not self._is_confirmed(unit, crash):
+            unit -= self.folders.file_units
+        return unit
+
+    def _is_confirmed(self, unit: int, crash: AfterCrash) -> bool:
+        data = self._read(unit, 1)
+        if valid_count(data) != 1:
+            return False
+        physical_offset, size, _ = UNIT.unpack(data)
+        if is_blank(physical_offset, size):
+            return True
+        return physical_offset < crash.synced_offset and crash.confirms(
+            self.topic, self.queue_id, unit, physical_offset, size
+        )
+
+    def _is_valid(self, unit: int) -> bool:
+        return valid_count(self._read(unit, 1)) == 1
+
+    def _read(self, unit: int, count: int) -> bytes:
+        """Units of the file that has this one."""
+        at = unit % self.folders.file_units
+        file = self.folders.files.get(self.folders.path(self.topic, self.queue_id, unit))
+        return file.read(at * UNIT_BYTES, min(count, self.folders.file_units - at) * UNIT_BYTES)

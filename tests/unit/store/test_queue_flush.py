@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.store.queue_flush import (
+    SYNCS_MAX,
+    WRITTEN_QUEUES_A_TURN,
+    QueueFlush,
+    QueueFlushPolicy,
+)
+from gantrymq.store.queue_folder import AfterCrash
+from gantrymq.store.queue_unit import UNIT_BYTES
+from gantrymq.store.queues import Queues
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.unsynced import lose_all
+
+FILE_BYTES = 500 * UNIT_BYTES
+SMALL_FILE_BYTES = 5 * UNIT_BYTES
+POLICY = QueueFlushPolicy()
+
+
+class Fixture:
+    """Queues, their flush, and a device that ends jobs when `finish` says so."""
+
+    def __init__(
+        self,
+        disk: MemoryDisk | FaultyDisk,
+        file_bytes: int = FILE_BYTES,
+        policy: QueueFlushPolicy = POLICY,
+    ) -> None:
+        self.disk = disk
+        self.background = MemoryBackground(disk)
+        self.queues = Queues(disk, file_bytes)
+        self.queues.load(0)
+        self.flush = QueueFlush(self.queues, self.background, policy, now=0.0)
+
+    def fill(self, topic: str, count: int) -> None:
+        queue = self.queues.find(topic, 0)
+        begin = 0 if queue is None else queue.end
+        for offset in range(begin, begin + count):
+            self.queues.append(topic, 0, offset, offset * 100, 100, 0)
+
+    def finish(self) -> None:
+        self.background.complete_all()
+        for completion in self.background.take_completions():
+            assert self.flush.take(completion)
+
+    def run(self, now: float, dispatched_ms: int = 0) -> int:
+        """One whole round; how many turns it took."""
+        for turns in range(1, 10_000):
+            self.flush.turn(now, dispatched_ms)
+            self.finish()
+            if not self.flush.is_under_way:
+                return turns
+        raise AssertionError("a round without an end")
+
+
+def test_nothing_is_written_before_the_interval_is_over() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 450)
+    assert fixture.flush.deadline() == 1.0
+    fixture.run(0.9)
+    assert not fixture.disk.list("consumequeue")
+    fixture.run(1.0)
+    assert fixture.queues.unwritten_bytes == 0
+    assert not fixture.queues.unsynced
+    assert fixture.flush.deadline() == 2.0
+
+
+def test_a_queue_with_few_units_waits_for_the_thorough_round() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 450)
+    fixture.fill("B", 1)
+    fixture.run(1.0, dispatched_ms=1000)
+    assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
+    assert fixture.flush.flushed_ms == 0
+    fixture.run(60.0, dispatched_ms=5000)
+    assert not fixture.queues.unsynced
+    assert fixture.flush.flushed_ms == 5000
+
+
+def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 1)
+    fixture.flush.turn(60.0, 1000)
+    fixture.fill("B", 1)
+    fixture.flush.turn(60.1, 2000)
+    assert fixture.flush.flushed_ms == 0
+    fixture.finish()
+    assert fixture.flush.flushed_ms == 1000
+    assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
+
+
+def test_a_turn_does_a_bounded_amount() -> None:
+    fixture = Fixture(MemoryDisk())
+    for number in range(300):
+        fixture.fill(f"T{number}", 1)
+    fixture.flush.turn(60.0, 1)
+    assert len(fixture.background.jobs) == SYNCS_MAX
+    assert fixture.flush.deadline() == 61.0  # only a completion lets it go on
+    fixture.finish()
+    assert fixture.flush.deadline() == float("-inf")
+    assert fixture.run(60.0, 1) <= 300 // SYNCS_MAX
+    assert WRITTEN_QUEUES_A_TURN >= SYNCS_MAX
+
+
+def test_too_many_units_in_memory_are_written_at_once() -> None:
+    fixture = Fixture(MemoryDisk(), policy=QueueFlushPolicy(unwritten_bytes_max=10 * UNIT_BYTES))
+    fixture.fill("A", 10)
+    fixture.flush.turn(0.1, 1)
+    assert fixture.queues.unwritten_bytes == 10 * UNIT_BYTES
+    fixture.fill("A", 1)
+    fixture.flush.turn(0.2, 1)
+    assert fixture.queues.unwritten_bytes == 0
+
+
+def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
+    fixture = Fixture(FaultyDisk(lose_all), SMALL_FILE_BYTES)
+    fixture.fill("A", 4)
+    fixture.flush.turn(60.0, 1)
+    queue = fixture.queues.find("A", 0)
+    assert queue is not None
+    fixture.queues.cut_to_log(100)
+    fixture.fill("A", 3)
+    fixture.queues.write(queue)
+    fixture.finish()
+    assert fixture.flush.flushed_ms == 0
+    fixture.run(60.0)
+    assert fixture.flush.flushed_ms == 1
+    assert queue.synced == queue.end == 4
+
+
+def test_a_topic_deleted_while_it_is_synced_is_no_matter() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 4)
+    fixture.fill("B", 4)
+    fixture.flush.turn(60.0, 1)
+    fixture.queues.delete_topic("A")
+    fixture.run(60.0)
+    assert fixture.flush.flushed_ms == 1
+
+
+def test_a_failed_sync_is_raised() -> None:
+    disk = FaultyDisk()
+    fixture = Fixture(disk)
+    fixture.fill("A", 4)
+    disk.fail("sync")
+    with pytest.raises(DiskError, match="sync"):
+        fixture.run(60.0)
+
+
+def test_a_full_disk_is_raised_and_the_round_is_taken_up_later() -> None:
+    disk = FaultyDisk()
+    fixture = Fixture(disk)
+    fixture.fill("A", 4)
+    disk.fail("write", DiskFailure.NO_SPACE)
+    with pytest.raises(DiskError, match="no space"):
+        fixture.run(60.0, 1)
+    assert fixture.queues.unwritten_bytes == 4 * UNIT_BYTES
+    fixture.run(61.0, 2)
+    assert not fixture.queues.unsynced
+    assert fixture.flush.flushed_ms == 1  # the same round
+
+
+def test_foreign_tickets_are_not_taken() -> None:
+    fixture = Fixture(MemoryDisk())
+    background = fixture.background
+    fixture.fill("A", 1)
+    fixture.queues.sync_all()
+    path = f"consumequeue/A/0/{0:020d}"
+    background.complete(background.sync(fixture.queues.file(path)))
+    (completion,) = background.take_completions()
+    assert not fixture.flush.take(completion)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("AAABC"), st.integers(1, 9), st.booleans()), min_size=1, max_size=15
+)
+
+
+@dataclass
+class History:
+    """A log of records of 100 bytes, dispatched to queues whose disk loses power at some change.
+
+    The log itself survives up to a random place behind the last mark, as a real one would when
+    it is synced before its queues' mark is.
+    """
+
+    random: random.Random
+    log: list[tuple[str, int]] = field(default_factory=list)
+    marked: int = 0
+
+    def dispatch(self, queues: Queues, begin: int) -> None:
+        for number in range(begin, len(self.log)):
+            topic, offset = self.log[number]
+            queues.append(topic, 0, offset, number * 100, 100, number)
+
+    def write(self, fixture: Fixture, steps: list[tuple[str, int, bool]]) -> None:
+        now = 0.0
+        for topic, count, is_flushed in steps:
+            for _ in range(count):
+                offset = sum(1 for each, _ in self.log if each == topic)
+                self.log.append((topic, offset))
+            self.dispatch(fixture.queues, len(self.log) - count)
+            now += 60.0 if is_flushed else 0.5
+            fixture.flush.turn(now, len(self.log))
+            fixture.background.complete_some(self.random.randrange)
+            for completion in fixture.background.take_completions():
+                fixture.flush.take(completion)
+            self.marked = max(self.marked, fixture.flush.flushed_ms)
+
+    def recover(self, disk: FaultyDisk) -> Fixture:
+        """What recovery does: nothing above the mark is believed."""
+        del self.log[self.random.randint(self.marked, len(self.log)) :]
+        fixture = Fixture.__new__(Fixture)
+        fixture.disk = disk
+        fixture.background = MemoryBackground(disk)
+        fixture.queues = Queues(disk, SMALL_FILE_BYTES)
+        fixture.queues.load(0, AfterCrash(self.marked * 100, self.confirms))
+        self.dispatch(fixture.queues, self.marked)
+        fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, now=0.0)
+        return fixture
+
+    def confirms(
+        self, topic: str, _queue_id: int, offset: int, physical_offset: int, size: int
+    ) -> bool:
+        number, rest = divmod(physical_offset, 100)
+        is_record = (size, rest) == (100, 0) and number < len(self.log)
+        return is_record and self.log[number] == (topic, offset)
+
+    def check(self, queues: Queues) -> None:
+        for topic in {topic for topic, _ in self.log}:
+            queue = queues.find(topic, 0)
+            wanted = [number for number, (each, _) in enumerate(self.log) if each == topic]
+            assert queue is not None
+            assert [queue.unit(n) for n in range(queue.end)] == [
+                (number * 100, 100, number) for number in wanted
+            ]
+
+
+@given(st.integers(0, 1 << 32), st.lists(st.tuples(STEPS, st.integers(0, 60)), max_size=4))
+def test_power_cuts_lose_nothing_below_the_mark_and_nothing_false_survives(
+    seed: int, lives: list[tuple[list[tuple[str, int, bool]], int]]
+) -> None:
+    choices = random.Random(seed)
+    history = History(choices)
+    disk = FaultyDisk(choices.randrange)
+    fixture = Fixture(disk, SMALL_FILE_BYTES)
+    for steps, crash_after in lives:
+        disk.crash_at = disk.operations + crash_after
+        try:
+            history.write(fixture, steps)
+            fixture.queues.sync_all()
+        except PowerCut:
+            pass
+        disk = disk.crash()
+        fixture = history.recover(disk)
+        history.check(fixture.queues)
+    fixture.queues.sync_all()
+    history.check(fixture.queues)
+    reopened = Queues(disk, SMALL_FILE_BYTES)
+    reopened.load(0)
+    history.check(reopened)
