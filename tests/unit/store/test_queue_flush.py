@@ -246,6 +246,11 @@ class History:
             ]
 
 
+@pytest.mark.xfail(
+    strict=False,  # the histories that show it are found in most runs, not in all
+    reason="KNOWN DEFECT: after some power cuts a queue shows the unit of a message that recovery "
+    "took out of the log. Nothing may run on these queues before this passes.",
+)
 @given(st.integers(0, 1 << 32), st.lists(st.tuples(STEPS, st.integers(0, 60)), max_size=4))
 def test_power_cuts_lose_nothing_below_the_mark_and_nothing_false_survives(
     seed: int, lives: list[tuple[list[tuple[str, int, bool]], int]]
