@@ -9,8 +9,8 @@ gather in `tail` and cost no I/O until `write`; a queue nobody writes to has no 
 `cut` may be repeated after a DiskError: they change the state only when they have succeeded.
 
 What `cut` takes away it also wipes from the files, because units of another history must not be
-found behind new ones after a crash; the sync that makes later units of the file durable makes the
-wiping durable before them. Bytes are in queue_unit.py, files in queue_folder.py.
+found behind new ones after a crash. The wiping needs a sync like new units do, so that `synced`
+falls back to the start of the wiped file. Bytes are in queue_unit.py, files in queue_folder.py.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class ConsumeQueue:
         self.synced = self.written = self.end = found.end
         self.minimum = found.start
         self.is_open = True
+        # After a crash nobody knows what lies behind the end.
         if crash is not None or found.fault:
             self._wipe(found.end)
         self._find_physical_end()
@@ -197,7 +198,6 @@ class ConsumeQueue:
             self._wipe(end)
             self.tail = None
             self.written = end
-            self.synced = min(self.synced, end)
         self.end = end
         self.cuts += 1
         self.minimum = min(self.minimum, end)
@@ -293,6 +293,7 @@ class ConsumeQueue:
             file = files.get(self._path(end))
             file.resize(self._position(end))
             file.resize(self.folders.file_bytes)
+        self.synced = min(self.synced, end - end % step)
 
     def _in_file(self, offset: int, wanted: int) -> int:
         """How many of the wanted units are in the file that has the first of them."""

@@ -90,10 +90,13 @@ class Index:
 
     def load(self, *, is_clean: bool, flushed_ms: int, trusts_headers: bool = False) -> None:
         """Find the files. After a crash those that have entries newer than the checkpoint's
-        `flushed_ms` are deleted, unless the headers are ours and so never say too much."""
+        `flushed_ms` are deleted, as Java does; with `trusts_headers`, when the last writer kept
+        our order of writes, only those whose header was torn. What is missing behind `end_offset`
+        comes back when the log is dispatched from there."""
         disk = self._handles.disk
         disk.make_folder(self._folder)
         disk.sync_folder(self._folder.rpartition("/")[0])
+        is_behind_loss = False
         for entry in disk.list(self._folder):
             if entry.is_folder or not (entry.name.isascii() and entry.name.isdigit()):
                 self.faults.append(f"{self._folder}/{entry.name} is no index file; move it away")
@@ -103,15 +106,17 @@ class Index:
                 file.load_header()
             except CorruptionError as error:
                 self.faults.append(str(error))
-                if is_clean:
-                    continue
-                file.end_ms = flushed_ms + 1
-                file.count = 1
-            is_newer = file.end_ms > flushed_ms
-            if not is_clean and is_newer and not (trusts_headers and file.count > 1):
-                self._handles.remove(file.path)
+                is_kept = False
             else:
+                is_kept = is_clean or (
+                    file.is_whole() if trusts_headers else file.end_ms <= flushed_ms
+                )
+            if is_kept and (is_clean or not is_behind_loss):
                 self.files.append(file)
+            elif not is_clean:
+                self._handles.remove(file.path)
+            # A file is begun when the one before is full: else that one's newer header was lost.
+            is_behind_loss = is_behind_loss or not is_kept or not file.is_full
         if self.files and not self.files[-1].is_full:
             self.files[-1].load_pages()
 

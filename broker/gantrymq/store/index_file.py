@@ -183,6 +183,21 @@ class IndexFile:
         self.exists = True
         self.pages = None
 
+    def is_whole(self) -> bool:
+        """Whether the header was not torn: it says of the first and last entry what they say."""
+        file = self.files.get(self.path)
+        first = file.read(self.sizes.entry_position(1), ENTRY_BYTES)
+        last = file.read(self.sizes.entry_position(self.count - 1), ENTRY_BYTES)
+        if self.count < 2 or len(last) != ENTRY_BYTES:
+            return False
+        begin_offset: int = ENTRY.unpack(first)[1]
+        end_offset: int
+        seconds: int
+        _, end_offset, seconds, _ = ENTRY.unpack(last)
+        # Java counts the first entry's seconds from the end of the file before.
+        is_time_right = self.count == 2 or seconds == self._seconds(self.end_ms)
+        return is_time_right and (begin_offset, end_offset) == (self.begin_offset, self.end_offset)
+
     def load_pages(self) -> None:
         """Read the slots, to go on filling this file."""
         file = self.files.get(self.path)

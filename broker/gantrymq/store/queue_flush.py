@@ -3,7 +3,8 @@
 Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
 synced, or, every `thorough_interval_ms`, with all that have any. A thorough round ends with every
 queue synced that had units when it began: `flushed_ms` is then the store time of the last record
-dispatched before it began, which the checkpoint keeps as logicsMsgTimestamp.
+dispatched before it began, which the checkpoint keeps as logicsMsgTimestamp. After a crash it
+stays where it is until every queue was opened, for what lies behind their ends must be wiped first.
 
 A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
 the loop. A failed sync is raised: what is on disk is unknown then, and the process must stop.
@@ -124,7 +125,7 @@ class QueueFlush:
     def _begin(self, now: float, dispatched_ms: int) -> None:
         self._is_thorough = now >= self._next_thorough
         least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
-        self._mark_ms = dispatched_ms
+        self._mark_ms = dispatched_ms if self._queues.is_settled else self.flushed_ms
         waiting = self._queues.unsynced
         self._round = [queue for queue in waiting if queue.unsynced_bytes >= least_bytes]
         self._round.reverse()  # the oldest is taken first, from the end

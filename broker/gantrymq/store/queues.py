@@ -85,6 +85,11 @@ class Queues:
             self._open(queue)
         return len(self._unopened)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no queue is left that a crash may have damaged and nobody opened yet."""
+        return self._crash is None or not self._unopened
+
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
         queues = self._table.get(topic)
         queue = None if queues is None else queues.get(queue_id)
@@ -126,6 +131,8 @@ class Queues:
 
     def sync_all(self) -> None:
         """Write and sync everything, waiting for the disk: for a stop."""
+        if not self.is_settled:
+            self.open_some(len(self._unopened))
         for queue in list(self.unsynced):
             self.write(queue)
             for path in queue.unsynced_files():
@@ -136,8 +143,7 @@ class Queues:
     def synced(self, queue: ConsumeQueue, end: int) -> None:
         """The queue's files were synced when they had its units up to `end`."""
         queue.synced = max(queue.synced, min(end, queue.written))
-        if queue.synced == queue.end:
-            self.unsynced.pop(queue, None)
+        self._note(queue)
 
     def cut_to_log(self, physical_offset: int) -> None:
         """The log ends here now: no queue keeps a unit of what was behind.
@@ -226,6 +232,7 @@ class Queues:
         self._unopened.pop(queue, None)
         if fault:
             self.faults[queue] = fault
+        self._note(queue)
         if self._cut_to >= 0:
             self._cut(queue, self._cut_to)
         queue.correct_minimum(self._log_minimum)
@@ -234,7 +241,14 @@ class Queues:
         size = queue.unwritten_bytes
         queue.cut_to_log(physical_offset)
         self.unwritten_bytes -= size - queue.unwritten_bytes
-        self.synced(queue, queue.synced)
+        self._note(queue)
+
+    def _note(self, queue: ConsumeQueue) -> None:
+        """Keep `unsynced` true after a sync or a cut."""
+        if queue.synced < queue.end:
+            self.unsynced.setdefault(queue)
+        else:
+            self.unsynced.pop(queue, None)
 
 
 def _queue_id(name: str) -> int | None:
