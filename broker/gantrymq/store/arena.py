@@ -41,6 +41,7 @@ class Arena:
         "_run_start",
         "_runs",
         "end",
+        "last_record",
         "start",
         "store_timestamp_ms",
     )
@@ -53,6 +54,7 @@ class Arena:
         self._runs: list[Run] = []
         self.start = start
         self.end = start
+        self.last_record = start
         self.store_timestamp_ms = store_timestamp_ms
 
     def add(self, message: Record) -> None:
@@ -79,6 +81,7 @@ class Arena:
         message.store_timestamp_ms = self.store_timestamp_ms
         data = encode(message)
         self._pieces.append(data)
+        self.last_record = self.end
         self.end += len(data)
 
     def _next_file(self, size: int) -> None:

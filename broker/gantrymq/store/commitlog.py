@@ -19,6 +19,7 @@ from gantrymq.base.disk import Background, Completion, Disk, DiskError
 from gantrymq.base.errors import LocalError
 from gantrymq.store.arena import Arena
 from gantrymq.store.layout import COMMIT_LOG
+from gantrymq.store.marks import LogMark
 from gantrymq.store.put import Refused, disk_refused
 from gantrymq.store.segments import WINDOW_BYTES, Segments
 from gantrymq.store.settings import StoreSettings
@@ -37,6 +38,7 @@ class CommitLog:
         "_tail",
         "_untidy_end",
         "end",
+        "last_record",
         "segments",
         "store_timestamp_ms",
     )
@@ -64,6 +66,7 @@ class CommitLog:
             window_bytes=window_bytes,
         )
         self.end = 0
+        self.last_record = 0
         self.store_timestamp_ms = 0
 
     def load(self, *, is_size_known: bool = False) -> None:
@@ -71,14 +74,18 @@ class CommitLog:
         self.segments.load(is_size_known=is_size_known)
         self.end = self.segments.first
 
-    def resume(self, end: int, store_timestamp_ms: int) -> None:
-        """The log ends here, behind a record of that timestamp (0: there is none).
+    def resume(self, mark: LogMark) -> None:
+        """The log ends here.
 
         The caller has made sure, by `segments.truncate`, that only zeros lie above.
         """
-        self.segments.resume(end)
-        self.end = end
-        self.store_timestamp_ms = store_timestamp_ms
+        self.segments.resume(mark.position)
+        self._end_at(mark)
+
+    @property
+    def mark(self) -> LogMark:
+        """Where the log ends, and its last record."""
+        return LogMark(self.end, self.last_record, self.store_timestamp_ms)
 
     @property
     def start(self) -> int:
@@ -115,6 +122,7 @@ class CommitLog:
         for run in runs:
             self._tail.add(run.position, run.data)
         self.end = arena.end
+        self.last_record = arena.last_record
         self.store_timestamp_ms = arena.store_timestamp_ms
         self.prepare(now)
         return None
@@ -133,11 +141,12 @@ class CommitLog:
         """Whether the completion was one of the log's own tickets."""
         return self.segments.take(completion, now)
 
-    def truncate(self, end: int, store_timestamp_ms: int) -> None:
-        """Cut everything from `end` on, where a record begins, for good; blocks.
+    def truncate(self, mark: LogMark) -> None:
+        """Cut everything behind a record, for good; blocks.
 
-        The flush mark has been settled at `end` or below before.
+        The log's mark on disk has been settled here or below before.
         """
+        end = mark.position
         if not self.start <= end <= self.end:
             raise LocalError(
                 f"cannot cut at {end}: the log reaches from {self.start} to {self.end}"
@@ -145,8 +154,7 @@ class CommitLog:
         self.segments.truncate(end)
         self._tail.clear()
         self._untidy_end = 0
-        self.end = end
-        self.store_timestamp_ms = store_timestamp_ms
+        self._end_at(mark)
 
     def remove_first(self) -> bool:
         """Begin to remove the oldest file; False when it is needed, or one is going already."""
@@ -171,6 +179,11 @@ class CommitLog:
     def ask_read(self, position: int, size: int) -> int:
         """The same by a ticket, which the caller keeps an eye on."""
         return self.segments.ask_read(position, self._clip(position, size))
+
+    def _end_at(self, mark: LogMark) -> None:
+        self.end = mark.position
+        self.last_record = mark.record_start
+        self.store_timestamp_ms = mark.store_timestamp_ms
 
     def _clip(self, position: int, size: int) -> int:
         if not self.holds(position) or size <= 0:

@@ -24,7 +24,6 @@ from typing import Final, NoReturn, final
 
 from gantrymq.base.disk import Completion, DiskError
 from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.flush_mark import FlushMark
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
@@ -89,7 +88,7 @@ class Flusher:
         self._released: list[Released] = []
         self._tickets: set[int] = set()
         self._waiting: deque[_Waiter] = deque()
-        self.flushed = FlushMark(log.end, log.store_timestamp_ms)
+        self.flushed = log.mark
         self._target = self.flushed
 
     @property
@@ -120,7 +119,7 @@ class Flusher:
         position = self.flushed.position
         if self._tickets or position >= log.end:
             return
-        self._target = FlushMark(log.end, log.store_timestamp_ms)
+        self._target = log.mark
         self._due = now + self._interval
         self._thorough_due = now + self._thorough
         try:
@@ -161,7 +160,7 @@ class Flusher:
         """The log was cut: what it holds now is on disk, and nobody waits any more."""
         self._refuse_broken()
         assert not self._tickets and not self._waiting  # noqa: PT018 - a quiet log
-        self.flushed = self._target = FlushMark(self._log.end, self._log.store_timestamp_ms)
+        self.flushed = self._target = self._log.mark
 
     def _is_due(self, now: float) -> bool:
         if self._is_sync and self._waiting:

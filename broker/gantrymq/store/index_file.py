@@ -152,7 +152,7 @@ class IndexFile:
             slots_left = self.sizes.slots - number * PAGE_SLOTS
             pages.append((number, page.tobytes()[: slots_left * SLOT_BYTES]))
         self.dirty.clear()
-        return IndexSnapshot(self, self.header(), pages, self.count, self.end_ms)
+        return IndexSnapshot(self, self.header(), pages, self.count, self.end_offset)
 
     def header(self) -> bytes:
         return HEADER.pack(
@@ -261,7 +261,7 @@ class IndexFile:
 class IndexSnapshot:
     """What a flush writes of a file: it goes on being filled meanwhile."""
 
-    __slots__ = ("count", "end_ms", "file", "header", "pages")
+    __slots__ = ("count", "end_offset", "file", "header", "pages")
 
     def __init__(
         self,
@@ -269,13 +269,13 @@ class IndexSnapshot:
         header: bytes,
         pages: list[tuple[int, bytes]],
         count: int,
-        end_ms: int,
+        end_offset: int,
     ) -> None:
         self.file = file
         self.header = header
         self.pages = pages
         self.count = count
-        self.end_ms = end_ms
+        self.end_offset = end_offset
 
     def write_slots(self) -> None:
         """The entries they name are on disk."""

@@ -2,8 +2,10 @@
 
     1 the entries        2 the slots that name them        3 the header that counts them
 
-`flushed_ms`, the store time of the newest entry a flush made safe, is what the checkpoint keeps as
-indexMsgTimestamp. Keys entered while a flush is under way belong to the next one.
+The third waits until the log is on disk up to the last record counted: a header never names a
+record that a crash can take away. `flushed` is up to where the index had the log's keys when the
+flush began; the checkpoint keeps its store time as indexMsgTimestamp. Keys entered while a flush is
+under way belong to the next one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Final, final
 from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSnapshot
+from gantrymq.store.marks import LogMark
 
 # A busy index has entries in every page of its slots: a flush writes up to 20 MB.
 FLUSH_INTERVAL_MS: Final = 60_000
@@ -22,16 +25,27 @@ FLUSH_INTERVAL_MS: Final = 60_000
 class IndexFlush:
     """The flushes of one index."""
 
-    __slots__ = ("_background", "_index", "_next", "_snapshots", "_step", "_tickets", "flushed_ms")
+    __slots__ = (
+        "_background",
+        "_index",
+        "_mark",
+        "_next",
+        "_snapshots",
+        "_step",
+        "_tickets",
+        "flushed",
+    )
 
-    def __init__(self, index: Index, background: Background, now: float) -> None:
+    def __init__(self, index: Index, background: Background, now: float, flushed: LogMark) -> None:
+        """`flushed`: the index has on disk the keys of what lies below."""
         self._index = index
         self._background = background
         self._next = now + FLUSH_INTERVAL_MS / 1000
         self._snapshots: list[IndexSnapshot] = []
         self._step = 0
         self._tickets: set[int] = set()
-        self.flushed_ms = 0
+        self._mark = flushed
+        self.flushed = flushed
 
     @property
     def is_under_way(self) -> bool:
@@ -40,13 +54,20 @@ class IndexFlush:
     def deadline(self) -> float:
         return self._next
 
-    def turn(self, now: float) -> None:
-        """Once a turn, after its entries."""
+    def turn(self, now: float, dispatched: LogMark, log_flushed: int) -> None:
+        """Once a turn, after its entries: up to where they reach, and the log is on disk."""
         self._index.write_entries()
-        if now >= self._next and not self.is_under_way:
+        if self._snapshots:
+            is_next = not self._tickets and self._go_on(log_flushed)
+        elif now >= self._next:
             self._next = now + FLUSH_INTERVAL_MS / 1000
-            self._begin()
-            self._sync()
+            is_next = self._begin(dispatched)
+        else:
+            return
+        if is_next:
+            for snapshot in self._snapshots:
+                file = self._index.file(snapshot.file.path)
+                self._tickets.add(self._background.sync(file))
 
     def take(self, completion: Completion) -> bool:
         """Whether this ticket was one of ours."""
@@ -56,52 +77,53 @@ class IndexFlush:
         if completion.error is not None:
             self._index.stop(completion.error)
             self._snapshots = []
-        elif not self._tickets:
-            self._go_on()
-            self._sync()
         return True
 
-    def flush(self) -> None:
-        """The whole of a flush, waiting for the disk: for a stop, when none is under way."""
-        self._begin()
-        while self._snapshots:
+    def flush(self, dispatched: LogMark) -> None:
+        """The whole of a flush, waiting for the disk: for a stop, with the log flushed before."""
+        is_next = self._begin(dispatched)
+        while is_next:
             try:
                 for snapshot in self._snapshots:
                     self._index.file(snapshot.file.path).sync()
             except DiskError as error:
                 self._index.stop(error)
                 self._snapshots = []
-            else:
-                self._go_on()
+                return
+            is_next = self._go_on(dispatched.position)
 
-    def _begin(self) -> None:
-        """Write the entries; nothing is under way when the disk refuses."""
-        files = [] if self._index.is_broken else self._index.unsafe()
-        if all(self._index.attempt(file.write_entries) for file in files):
-            self._snapshots = [file.snapshot() for file in files]
-            self._step = 1
+    def _begin(self, dispatched: LogMark) -> bool:
+        """Write the entries; whether they are to be synced now."""
+        index = self._index
+        files = index.unsafe()
+        if index.is_broken or not all(index.attempt(file.write_entries) for file in files):
+            return False
+        self._mark = dispatched
+        self._snapshots = [file.snapshot() for file in files]
+        self._step = 1
+        if not files:
+            self.flushed = dispatched
+        return bool(files)
 
-    def _go_on(self) -> None:
-        """What the step before wrote is on disk: the next step, or the end."""
+    def _go_on(self, log_flushed: int) -> bool:
+        """What the step before wrote is on disk: the next one; whether it is to be synced now."""
+        if self._step == 2 and self._snapshots[-1].end_offset >= log_flushed:
+            return False
         self._step += 1
-        for snapshot in self._snapshots:
-            if self._step > 3:
-                snapshot.confirm()
-                self.flushed_ms = max(self.flushed_ms, snapshot.end_ms)
-            else:
-                write = snapshot.write_slots if self._step == 2 else snapshot.write_header
-                if not self._index.attempt(write):
-                    self._give_up()
-                    return
         if self._step > 3:
+            for snapshot in self._snapshots:
+                snapshot.confirm()
             self._snapshots = []
+            self.flushed = self._mark
+            return False
+        for snapshot in self._snapshots:
+            write = snapshot.write_slots if self._step == 2 else snapshot.write_header
+            if not self._index.attempt(write):
+                self._give_up()
+                return False
+        return True
 
     def _give_up(self) -> None:
         for snapshot in self._snapshots:
             snapshot.give_up()
         self._snapshots = []
-
-    def _sync(self) -> None:
-        for snapshot in self._snapshots:
-            file = self._index.file(snapshot.file.path)
-            self._tickets.add(self._background.sync(file))

@@ -2,8 +2,8 @@
 
 Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
 synced, or, every `thorough_interval_ms`, with all that have any. A thorough round ends with every
-queue synced that had units when it began: `flushed_ms` is then the store time of the last record
-dispatched before it began, which the checkpoint keeps as logicsMsgTimestamp. After a crash it
+queue synced that had units when it began: `flushed` is then up to where the log had been dispatched
+before it began, and the checkpoint keeps its store time as logicsMsgTimestamp. After a crash it
 stays where it is until every queue was opened, for what lies behind their ends must be wiped first.
 
 A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
@@ -17,6 +17,7 @@ from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion
 from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.store.marks import LogMark
 from gantrymq.store.queues import Queues
 
 PAGE_BYTES: Final = 4096
@@ -61,29 +62,35 @@ class QueueFlush:
     __slots__ = (
         "_background",
         "_is_thorough",
-        "_mark_ms",
+        "_mark",
         "_next_round",
         "_next_thorough",
         "_policy",
         "_queues",
         "_round",
         "_tickets",
-        "flushed_ms",
+        "flushed",
     )
 
     def __init__(
-        self, queues: Queues, background: Background, policy: QueueFlushPolicy, now: float
+        self,
+        queues: Queues,
+        background: Background,
+        policy: QueueFlushPolicy,
+        now: float,
+        flushed: LogMark,
     ) -> None:
+        """`flushed`: every queue has on disk what lies below."""
         self._queues = queues
         self._background = background
         self._policy = policy
         self._round: list[ConsumeQueue] = []
         self._tickets: dict[int, _Syncing] = {}
         self._is_thorough = False
-        self._mark_ms = 0
+        self._mark = flushed
         self._next_round = now + policy.interval_ms / 1000
         self._next_thorough = now + policy.thorough_interval_ms / 1000
-        self.flushed_ms = 0
+        self.flushed = flushed
 
     @property
     def is_under_way(self) -> bool:
@@ -93,12 +100,12 @@ class QueueFlush:
         """When `turn` has something to do, if nothing happens before; past while it has more."""
         return float("-inf") if self._round and self._has_room() else self._next_round
 
-    def turn(self, now: float, dispatched_ms: int) -> None:
-        """Once a turn, after its appends; `dispatched_ms` is the newest record's store time."""
+    def turn(self, now: float, dispatched: LogMark) -> None:
+        """Once a turn, after its appends; `dispatched` tells up to where the queues have units."""
         if self._queues.unwritten_bytes > self._policy.unwritten_bytes_max:
             self._queues.write_down_to(self._policy.unwritten_bytes_max // 2)
         if now >= self._next_round and not self.is_under_way:
-            self._begin(now, dispatched_ms)
+            self._begin(now, dispatched)
         written = 0
         while self._round and self._has_room() and written < WRITTEN_QUEUES_A_TURN:
             self._flush(self._round[-1])
@@ -122,10 +129,10 @@ class QueueFlush:
             self._end_if_done()
         return True
 
-    def _begin(self, now: float, dispatched_ms: int) -> None:
+    def _begin(self, now: float, dispatched: LogMark) -> None:
         self._is_thorough = now >= self._next_thorough
         least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
-        self._mark_ms = dispatched_ms if self._queues.is_settled else self.flushed_ms
+        self._mark = dispatched if self._queues.is_settled else self.flushed
         waiting = self._queues.unsynced
         self._round = [queue for queue in waiting if queue.unsynced_bytes >= least_bytes]
         self._round.reverse()  # the oldest is taken first, from the end
@@ -149,4 +156,4 @@ class QueueFlush:
     def _end_if_done(self) -> None:
         if self._is_thorough and not self.is_under_way:
             self._is_thorough = False
-            self.flushed_ms = self._mark_ms
+            self.flushed = self._mark

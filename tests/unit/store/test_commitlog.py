@@ -11,6 +11,7 @@ import pytest
 from gantrymq.base.disk import DiskFailure
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.marks import LogMark
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.segments import FULL_RETRY_SECONDS, SyncFailedError
 from gantrymq.store.settings import StoreSettings
@@ -34,7 +35,7 @@ class Opened:
         self.background = MemoryBackground(self.disk)
         self.log = CommitLog(self.disk, self.background, SETTINGS, tail_bytes=tail_bytes)
         self.log.load()
-        self.log.resume(0, 0)
+        self.log.resume(LogMark())
 
     def append(self, *sizes: int, now_ms: int = 1, now: float = 0.0) -> Refused | None:
         arena = self.log.start_group(now_ms)
@@ -92,7 +93,7 @@ def test_a_log_that_java_wrote_is_opened_and_goes_on(store: str) -> None:
     last = steps[-2].record
     assert last is not None
     segments.truncate(steps[-1].position)
-    log.resume(steps[-1].position, last.store_timestamp_ms)
+    log.resume(LogMark(steps[-1].position, last.physical_offset, last.store_timestamp_ms))
     arena = log.start_group(0)
     arena.add(last)
     assert log.write(arena, 0.0) is None
@@ -224,13 +225,13 @@ def test_what_is_neither_cached_nor_recent_comes_by_a_ticket(tail_bytes: int) ->
 def test_a_cut_log_goes_on_from_the_cut() -> None:
     opened = Opened(tail_bytes=1 << 20)
     opened.append(3000, 3000, 3000)
-    opened.log.truncate(3000, 5)
+    opened.log.truncate(LogMark(3000, 2900, 5))
     assert (opened.log.end, opened.log.store_timestamp_ms) == (3000, 5)
     assert len(opened.bodies()) == 1
     assert opened.append(500) is None
     assert len(opened.log.read(3000, 500) or b"") == 500
     with pytest.raises(LocalError):
-        opened.log.truncate(opened.log.end + 1, 5)
+        opened.log.truncate(LogMark(opened.log.end + 1, 0, 5))
 
 
 def test_the_oldest_file_goes_when_it_is_not_written_to() -> None:

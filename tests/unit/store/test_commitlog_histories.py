@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.flush import Flusher
-from gantrymq.store.flush_mark import FlushMark, FlushMarkFile
+from gantrymq.store.marks import LogMark, Marks, MarksFile
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.walk import Found, walk
@@ -49,9 +49,9 @@ class History:
         self.background = MemoryBackground(self.disk)
         self.log = CommitLog(self.disk, self.background, SETTINGS, tail_bytes=3000)
         self.log.load()
-        self.log.resume(0, 0)
+        self.log.resume(LogMark())
         self.flusher = Flusher(self.log, SETTINGS, now=0.0)
-        self.mark = FlushMarkFile(self.disk, self.background, FILE_BYTES)
+        self.marks = MarksFile(self.disk, self.background, FILE_BYTES)
         self.disk.faults = faults
         for now, (kind, sizes) in enumerate(steps):
             getattr(self, kind)(sizes, float(now))
@@ -89,20 +89,21 @@ class History:
     def take(self, now: float) -> None:
         for completion in self.background.take_completions():
             if self.flusher.take(completion):
-                self.mark.advance(self.flusher.flushed, now)  # a failure does no harm
-            elif not self.mark.take(completion):
+                self.marks.advance(Marks(self.flusher.flushed), now)  # a failure does no harm
+            elif not self.marks.take(completion):
                 assert self.log.take(completion, now)
         for each in self.flusher.take_released():
             if each.in_time:
                 self.released = each.waiter
 
 
-def recovered(disk: FaultyDisk) -> tuple[list[Record], FlushMark | None]:
+def recovered(disk: FaultyDisk) -> tuple[list[Record], LogMark | None]:
     """What a walk from the first file finds, and the mark."""
     background = MemoryBackground(disk)
     log = CommitLog(disk, background, SETTINGS)
     log.load()
-    mark = FlushMarkFile(disk, background, FILE_BYTES).mark
+    marks = MarksFile(disk, background, FILE_BYTES).marks
+    mark = None if marks is None else marks.log
     flushed = mark.position if mark else 0
     records: list[Record] = []
     segments = log.segments
@@ -133,7 +134,7 @@ def test_flushed_messages_survive_any_crash(
     check(history, found, mark)
 
 
-def check(history: History, found: list[Record], mark: FlushMark | None) -> None:
+def check(history: History, found: list[Record], mark: LogMark | None) -> None:
     accepted = history.accepted
     # Dense, equal, in order, and nothing that was acknowledged as flushed is missing.
     kept = found[: len(accepted)]

@@ -12,6 +12,7 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.index_lookup import KeyQuery, find_offsets
+from gantrymq.store.marks import LogMark
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.unsynced import lose_all
@@ -28,18 +29,32 @@ class Fixture:
         names = map(str, count(20261121012644065))
         self.index = Index(disk, SIZES, names.__next__)
         self.index.load(is_clean=is_clean, flushed_ms=flushed_ms, trusts_headers=True)
-        self.flush = IndexFlush(self.index, self.background, now=0.0)
+        self.flush = IndexFlush(self.index, self.background, 0.0, LogMark())
         self.number = self.index.end_offset // 100 + 1
+        self.now = 0.0
 
     def put(self, records: int) -> None:
         for _ in range(records):
             self.index.put(b"T", b"", b"k", self.number * 100, self.number * 1000)
             self.number += 1
 
+    @property
+    def dispatched(self) -> LogMark:
+        return LogMark(self.number * 100, 0, (self.number - 1) * 1000)
+
+    @property
+    def flushed_ms(self) -> int:
+        return self.flush.flushed.store_timestamp_ms
+
+    def turn(self, now: float, log_flushed: int = 1 << 60) -> None:
+        self.now = now
+        self.flush.turn(now, self.dispatched, log_flushed)
+
     def finish(self) -> None:
         self.background.complete_all()
         for completion in self.background.take_completions():
             assert self.flush.take(completion)
+        self.turn(self.now)
 
     def offsets(self) -> list[int]:
         key_hash = self.index.key_hash(b"T", b"k")
@@ -53,45 +68,61 @@ def records(end: int) -> list[int]:
 def test_a_flush_waits_for_its_time_and_for_three_syncs() -> None:
     fixture = Fixture(FaultyDisk(lose_all))
     fixture.put(5)
-    fixture.flush.turn(59.0)
+    fixture.turn(59.0)
     assert not fixture.flush.is_under_way
     assert fixture.flush.deadline() == 60.0
-    fixture.flush.turn(60.0)
+    fixture.turn(60.0)
     for _ in range(3):
-        assert fixture.flush.flushed_ms == 0
+        assert fixture.flushed_ms == 0
         fixture.finish()
     assert not fixture.flush.is_under_way
-    assert fixture.flush.flushed_ms == 5000
+    assert fixture.flushed_ms == 5000
     assert Fixture(fixture.disk.crash(), is_clean=False).offsets() == records(5)
 
 
 def test_what_comes_during_a_flush_belongs_to_the_next() -> None:
     fixture = Fixture(FaultyDisk(lose_all))
     fixture.put(5)
-    fixture.flush.turn(60.0)
+    fixture.turn(60.0)
     fixture.put(20)
     fixture.finish()
     fixture.put(5)
     fixture.finish()
     fixture.finish()
-    assert fixture.flush.flushed_ms == 5000
+    assert fixture.flushed_ms == 5000
     assert fixture.offsets() == records(30)
-    fixture.flush.turn(120.0)
+    fixture.turn(120.0)
     for _ in range(3):
         fixture.finish()
-    assert fixture.flush.flushed_ms == 30_000
+    assert fixture.flushed_ms == 30_000
     assert Fixture(fixture.disk.crash(), is_clean=False).offsets() == records(30)
+
+
+def test_a_header_counts_only_records_that_the_log_has_on_disk() -> None:
+    fixture = Fixture(FaultyDisk(lose_all))
+    fixture.put(5)
+    fixture.turn(60.0)
+    fixture.finish()
+    fixture.background.complete_all()
+    for completion in fixture.background.take_completions():
+        fixture.flush.take(completion)
+    fixture.turn(61.0, log_flushed=500)
+    assert not fixture.background.jobs
+    assert fixture.flushed_ms == 0
+    fixture.turn(62.0, log_flushed=501)
+    fixture.finish()
+    assert fixture.flushed_ms == 5000
 
 
 def test_with_nothing_new_nothing_is_written() -> None:
     fixture = Fixture(FaultyDisk())
-    fixture.flush.turn(60.0)
+    fixture.turn(60.0)
     assert not fixture.flush.is_under_way
     fixture.put(1)
-    fixture.flush.flush()
+    fixture.flush.flush(fixture.dispatched)
     operations = fixture.disk.operations
-    fixture.flush.turn(120.0)
-    fixture.flush.flush()
+    fixture.turn(120.0)
+    fixture.flush.flush(fixture.dispatched)
     assert fixture.disk.operations == operations
 
 
@@ -101,14 +132,14 @@ def test_a_full_disk_is_told_and_the_flush_is_repeated() -> None:
     fixture.put(5)
     for operation in ("create", "write"):
         disk.fail(operation, DiskFailure.NO_SPACE)
-        fixture.flush.turn(fixture.flush.deadline())
+        fixture.turn(fixture.flush.deadline())
         assert fixture.index.failure is not None
         assert not fixture.flush.is_under_way
-    fixture.flush.turn(fixture.flush.deadline())
+    fixture.turn(fixture.flush.deadline())
     disk.fail("write", DiskFailure.NO_SPACE)  # of the slots
     fixture.finish()
     assert not fixture.flush.is_under_way
-    fixture.flush.flush()
+    fixture.flush.flush(fixture.dispatched)
     assert fixture.index.failure is None
     assert Fixture(disk).offsets() == records(5)
 
@@ -117,16 +148,16 @@ def test_after_a_failed_sync_no_key_is_taken_and_nothing_is_promised() -> None:
     disk = FaultyDisk()
     fixture = Fixture(disk)
     fixture.put(5)
-    fixture.flush.turn(60.0)
+    fixture.turn(60.0)
     disk.fail("sync")
     fixture.finish()
     assert fixture.index.is_broken
     assert fixture.index.failure is not None
     fixture.put(1)
     assert fixture.index.missed == 1
-    fixture.flush.turn(120.0)
-    fixture.flush.flush()
-    assert fixture.flush.flushed_ms == 0
+    fixture.turn(120.0)
+    fixture.flush.flush(fixture.dispatched)
+    assert fixture.flushed_ms == 0
 
 
 def test_a_failed_sync_at_the_stop_is_told() -> None:
@@ -134,15 +165,15 @@ def test_a_failed_sync_at_the_stop_is_told() -> None:
     fixture = Fixture(disk)
     fixture.put(5)
     disk.fail("sync")
-    fixture.flush.flush()
+    fixture.flush.flush(fixture.dispatched)
     assert fixture.index.is_broken
-    assert fixture.flush.flushed_ms == 0
+    assert fixture.flushed_ms == 0
 
 
 def test_foreign_tickets_are_not_taken() -> None:
     fixture = Fixture(FaultyDisk())
     fixture.put(1)
-    fixture.flush.flush()
+    fixture.flush.flush(fixture.dispatched)
     background = fixture.background
     background.complete(background.sync(fixture.index.file(fixture.index.files[0].path)))
     (completion,) = background.take_completions()
@@ -154,10 +185,11 @@ def write_until_cut(fixture: Fixture, steps: list[int], choices: random.Random) 
     for step in steps:
         fixture.put(step)
         now += choices.choice([1.0, 60.0])
-        fixture.flush.turn(now)
+        fixture.turn(now)
         fixture.background.complete_some(choices.randrange)
         for completion in fixture.background.take_completions():
             fixture.flush.take(completion)
+        fixture.turn(now)
 
 
 LIVES = st.lists(
@@ -177,7 +209,7 @@ def test_power_cuts_that_tear_no_sector_lose_no_key_below_the_mark(
         disk.crash_at = disk.operations + crash_after
         with contextlib.suppress(PowerCut):
             write_until_cut(fixture, steps, choices)
-        flushed = max(flushed, fixture.flush.flushed_ms // 1000)
+        flushed = max(flushed, fixture.flushed_ms // 1000)
         disk = disk.crash()
         fixture = Fixture(disk, is_clean=False)
         found = fixture.offsets()

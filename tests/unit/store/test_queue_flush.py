@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_flush import (
     SYNCS_MAX,
     WRITTEN_QUEUES_A_TURN,
@@ -40,7 +41,7 @@ class Fixture:
         self.background = MemoryBackground(disk)
         self.queues = Queues(disk, file_bytes)
         self.queues.load(0)
-        self.flush = QueueFlush(self.queues, self.background, policy, now=0.0)
+        self.flush = QueueFlush(self.queues, self.background, policy, 0.0, LogMark())
 
     def fill(self, topic: str, count: int) -> None:
         queue = self.queues.find(topic, 0)
@@ -53,10 +54,10 @@ class Fixture:
         for completion in self.background.take_completions():
             assert self.flush.take(completion)
 
-    def run(self, now: float, dispatched_ms: int = 0) -> int:
+    def run(self, now: float, dispatched: int = 0) -> int:
         """One whole round; how many turns it took."""
         for turns in range(1, 10_000):
-            self.flush.turn(now, dispatched_ms)
+            self.flush.turn(now, LogMark(dispatched))
             self.finish()
             if not self.flush.is_under_way:
                 return turns
@@ -79,23 +80,23 @@ def test_a_queue_with_few_units_waits_for_the_thorough_round() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 450)
     fixture.fill("B", 1)
-    fixture.run(1.0, dispatched_ms=1000)
+    fixture.run(1.0, dispatched=1000)
     assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
-    assert fixture.flush.flushed_ms == 0
-    fixture.run(60.0, dispatched_ms=5000)
+    assert fixture.flush.flushed.position == 0
+    fixture.run(60.0, dispatched=5000)
     assert not fixture.queues.unsynced
-    assert fixture.flush.flushed_ms == 5000
+    assert fixture.flush.flushed.position == 5000
 
 
 def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 1)
-    fixture.flush.turn(60.0, 1000)
+    fixture.flush.turn(60.0, LogMark(1000))
     fixture.fill("B", 1)
-    fixture.flush.turn(60.1, 2000)
-    assert fixture.flush.flushed_ms == 0
+    fixture.flush.turn(60.1, LogMark(2000))
+    assert fixture.flush.flushed.position == 0
     fixture.finish()
-    assert fixture.flush.flushed_ms == 1000
+    assert fixture.flush.flushed.position == 1000
     assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
 
 
@@ -103,7 +104,7 @@ def test_a_turn_does_a_bounded_amount() -> None:
     fixture = Fixture(MemoryDisk())
     for number in range(300):
         fixture.fill(f"T{number}", 1)
-    fixture.flush.turn(60.0, 1)
+    fixture.flush.turn(60.0, LogMark(1))
     assert len(fixture.background.jobs) == SYNCS_MAX
     assert fixture.flush.deadline() == 61.0  # only a completion lets it go on
     fixture.finish()
@@ -115,26 +116,26 @@ def test_a_turn_does_a_bounded_amount() -> None:
 def test_too_many_units_in_memory_are_written_at_once() -> None:
     fixture = Fixture(MemoryDisk(), policy=QueueFlushPolicy(unwritten_bytes_max=10 * UNIT_BYTES))
     fixture.fill("A", 10)
-    fixture.flush.turn(0.1, 1)
+    fixture.flush.turn(0.1, LogMark(1))
     assert fixture.queues.unwritten_bytes == 10 * UNIT_BYTES
     fixture.fill("A", 1)
-    fixture.flush.turn(0.2, 1)
+    fixture.flush.turn(0.2, LogMark(1))
     assert fixture.queues.unwritten_bytes == 0
 
 
 def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
     fixture = Fixture(FaultyDisk(lose_all), SMALL_FILE_BYTES)
     fixture.fill("A", 4)
-    fixture.flush.turn(60.0, 1)
+    fixture.flush.turn(60.0, LogMark(1))
     queue = fixture.queues.find("A", 0)
     assert queue is not None
     fixture.queues.cut_to_log(100)
     fixture.fill("A", 3)
     fixture.queues.write(queue)
     fixture.finish()
-    assert fixture.flush.flushed_ms == 0
+    assert fixture.flush.flushed.position == 0
     fixture.run(60.0)
-    assert fixture.flush.flushed_ms == 1
+    assert fixture.flush.flushed.position == 1
     assert queue.synced == queue.end == 4
 
 
@@ -142,10 +143,10 @@ def test_a_topic_deleted_while_it_is_synced_is_no_matter() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 4)
     fixture.fill("B", 4)
-    fixture.flush.turn(60.0, 1)
+    fixture.flush.turn(60.0, LogMark(1))
     fixture.queues.delete_topic("A")
     fixture.run(60.0)
-    assert fixture.flush.flushed_ms == 1
+    assert fixture.flush.flushed.position == 1
 
 
 def test_a_failed_sync_is_raised() -> None:
@@ -167,7 +168,7 @@ def test_a_full_disk_is_raised_and_the_round_is_taken_up_later() -> None:
     assert fixture.queues.unwritten_bytes == 4 * UNIT_BYTES
     fixture.run(61.0, 2)
     assert not fixture.queues.unsynced
-    assert fixture.flush.flushed_ms == 1  # the same round
+    assert fixture.flush.flushed.position == 1  # the same round
 
 
 def test_foreign_tickets_are_not_taken() -> None:
@@ -188,14 +189,14 @@ def test_after_a_crash_the_mark_waits_until_every_queue_was_opened() -> None:
     fixture.queues.sync_all()
     queues = Queues(disk, FILE_BYTES)
     queues.load(0, AfterCrash(300, lambda *_: True))
-    flush = QueueFlush(queues, fixture.background, POLICY, now=0.0)
-    flush.turn(60.0, 7)
-    assert flush.flushed_ms == 0
+    flush = QueueFlush(queues, fixture.background, POLICY, 0.0, LogMark())
+    flush.turn(60.0, LogMark(7))
+    assert flush.flushed.position == 0
     assert queues.open_some(1) == 0
-    flush.turn(120.0, 8)
+    flush.turn(120.0, LogMark(8))
     fixture.background.complete_all()
     assert [flush.take(each) for each in fixture.background.take_completions()] == [True]
-    assert flush.flushed_ms == 8
+    assert flush.flushed.position == 8
 
 
 STEPS = st.lists(
@@ -229,11 +230,11 @@ class History:
             self.dispatch(fixture.queues, len(self.log) - count)
             now += 60.0 if is_flushed else 0.5
             fixture.queues.open_some(self.random.randrange(3))
-            fixture.flush.turn(now, len(self.log))
+            fixture.flush.turn(now, LogMark(len(self.log)))
             fixture.background.complete_some(self.random.randrange)
             for completion in fixture.background.take_completions():
                 fixture.flush.take(completion)
-            self.marked = max(self.marked, fixture.flush.flushed_ms)
+            self.marked = max(self.marked, fixture.flush.flushed.position)
 
     def recover(self, disk: FaultyDisk) -> Fixture:
         """What recovery does: nothing above the mark is believed."""
@@ -244,7 +245,7 @@ class History:
         fixture.queues = Queues(disk, SMALL_FILE_BYTES)
         fixture.queues.load(0, AfterCrash(self.marked * 100, self.confirms))
         self.dispatch(fixture.queues, self.marked)
-        fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, now=0.0)
+        fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, 0.0, LogMark())
         return fixture
 
     def confirms(

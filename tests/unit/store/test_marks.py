@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.store.flush_mark import (
+from gantrymq.store.marks import (
     INTERVAL_BYTES,
     INTERVAL_SECONDS,
+    SLOT_BYTES,
     WRITES_PER_SYNC,
-    FlushMark,
-    FlushMarkFile,
+    LogMark,
+    Marks,
+    MarksFile,
     Slot,
     decode_slot,
     encode_slot,
@@ -21,67 +23,74 @@ from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
-EXAMPLE = "47464d31 7d8b056c 0000000000000001 0000000000000077 0000018bcfe5687b 0000000040000000"
+EXAMPLE = """
+    47464d31 deb5ed6d 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
+    0000000000000077 0000000000000000 0000000000000004 0000000040000000
+"""
 SIZE = 1 << 30
 
 
-def opened(disk: FaultyDisk) -> FlushMarkFile:
-    return FlushMarkFile(disk, MemoryBackground(disk), SIZE)
+def marks(position: int, stamp: int = 0) -> Marks:
+    return Marks(LogMark(position, 0, stamp))
+
+
+def opened(disk: FaultyDisk) -> MarksFile:
+    return MarksFile(disk, MemoryBackground(disk), SIZE)
 
 
 def test_the_documented_example() -> None:
     data = bytes.fromhex(EXAMPLE)
-    slot = Slot(1, FlushMark(0x77, 1700000000123), SIZE)
+    slot = Slot(1, Marks(LogMark(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE)
     assert decode_slot(data) == slot
     assert encode_slot(slot) == data
 
 
-@given(INT64, INT64, INT64, INT64)
-def test_slots_come_back(sequence: int, position: int, stamp: int, size: int) -> None:
-    slot = Slot(sequence, FlushMark(position, stamp), size)
+@given(st.lists(INT64, min_size=8, max_size=8))
+def test_slots_come_back(numbers: list[int]) -> None:
+    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:7]), numbers[7])
     assert decode_slot(encode_slot(slot)) == slot
 
 
 def test_no_damaged_or_short_slot_is_believed() -> None:
-    data = encode_slot(Slot(7, FlushMark(1 << 40, 1700000000123), SIZE))
+    data = encode_slot(Slot(7, marks(1 << 40, 1700000000123), SIZE))
     for at in range(len(data)):
         assert decode_slot(data[:at]) is None
         for bit in range(8):
             damaged = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
             assert decode_slot(damaged) is None
-    assert decode_slot(bytes(40)) is None
+    assert decode_slot(bytes(SLOT_BYTES)) is None
 
 
 def test_a_new_store_has_no_mark() -> None:
-    assert opened(FaultyDisk()).mark is None
+    assert opened(FaultyDisk()).marks is None
 
 
 def test_it_is_written_now_and_then() -> None:
     disk = FaultyDisk()
     file = opened(disk)
-    file.advance(FlushMark(100, 1), now=10.0)
-    file.advance(FlushMark(200, 2), now=10.0 + INTERVAL_SECONDS / 2)
-    assert opened(disk).mark == FlushMark(100, 1)
-    file.advance(FlushMark(300, 3), now=10.0 + INTERVAL_SECONDS)
-    assert opened(disk).mark == FlushMark(300, 3)
-    file.advance(FlushMark(300 + INTERVAL_BYTES, 4), now=10.0 + INTERVAL_SECONDS)
-    assert opened(disk).mark == FlushMark(300 + INTERVAL_BYTES, 4)
+    file.advance(marks(100, 1), now=10.0)
+    file.advance(marks(200, 2), now=10.0 + INTERVAL_SECONDS / 2)
+    assert opened(disk).marks == marks(100, 1)
+    file.advance(marks(300, 3), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).marks == marks(300, 3)
+    file.advance(marks(300 + INTERVAL_BYTES, 4), now=10.0 + INTERVAL_SECONDS)
+    assert opened(disk).marks == marks(300 + INTERVAL_BYTES, 4)
 
 
 def test_it_never_goes_down_by_itself() -> None:
     disk = FaultyDisk()
     file = opened(disk)
-    file.advance(FlushMark(100, 1), now=10.0)
-    file.advance(FlushMark(50, 1), now=99.0)
-    assert opened(disk).mark == FlushMark(100, 1)
+    file.advance(marks(100, 1), now=10.0)
+    file.advance(marks(50, 1), now=99.0)
+    assert opened(disk).marks == marks(100, 1)
 
 
 def test_a_tenth_of_the_marks_are_synced_in_the_background() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
-    file = FlushMarkFile(disk, background, SIZE)
+    file = MarksFile(disk, background, SIZE)
     for number in range(1, 2 * WRITES_PER_SYNC + 1):
-        file.advance(FlushMark(number, number), now=number * INTERVAL_SECONDS)
+        file.advance(marks(number, number), now=number * INTERVAL_SECONDS)
     assert len(background.jobs) == 1  # never two at once
     background.complete_all()
     (completion,) = background.take_completions()
@@ -90,10 +99,12 @@ def test_a_tenth_of_the_marks_are_synced_in_the_background() -> None:
 
 
 @given(
-    marks=st.lists(st.integers(1, 1000), min_size=1, max_size=8),
+    positions=st.lists(st.integers(1, 1000), min_size=1, max_size=8),
     choices=st.lists(st.integers(0, 50), min_size=1, max_size=30),
 )
-def test_a_power_cut_leaves_an_earlier_mark_or_none(marks: list[int], choices: list[int]) -> None:
+def test_a_power_cut_leaves_an_earlier_mark_or_none(
+    positions: list[int], choices: list[int]
+) -> None:
     position = 0
 
     def choose(count: int) -> int:
@@ -103,10 +114,10 @@ def test_a_power_cut_leaves_an_earlier_mark_or_none(marks: list[int], choices: l
 
     disk = FaultyDisk(choose)
     file = opened(disk)
-    for now, mark in enumerate(sorted(marks)):
-        file.advance(FlushMark(mark, 0), now * INTERVAL_SECONDS)
-    found = opened(disk.crash()).mark
-    assert found is None or found.position in marks
+    for now, position_now in enumerate(sorted(positions)):
+        file.advance(marks(position_now), now * INTERVAL_SECONDS)
+    found = opened(disk.crash()).marks
+    assert found is None or found.log.position in positions
 
 
 @given(choices=st.lists(st.integers(0, 50), min_size=1, max_size=30))
@@ -120,9 +131,9 @@ def test_a_mark_that_was_settled_cannot_rise_again(choices: list[int]) -> None:
 
     disk = FaultyDisk(choose)
     file = opened(disk)
-    file.advance(FlushMark(500, 5), now=0.0)
-    file.settle(FlushMark(100, 1))
-    assert opened(disk.crash()).mark == FlushMark(100, 1)
+    file.advance(marks(500, 5), now=0.0)
+    file.settle(marks(100, 1))
+    assert opened(disk.crash()).marks == marks(100, 1)
 
 
 def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
@@ -130,25 +141,25 @@ def test_a_mark_that_cannot_be_settled_ends_the_process() -> None:
     file = opened(disk)
     disk.fail("sync")
     with pytest.raises(SyncFailedError):
-        file.settle(FlushMark(1, 1))
+        file.settle(marks(1, 1))
 
 
 def test_a_mark_that_cannot_be_written_leaves_the_one_that_stands() -> None:
     disk = FaultyDisk(lambda count: count // 2)
     file = opened(disk)
-    file.advance(FlushMark(100, 1), now=0.0)
+    file.advance(marks(100, 1), now=0.0)
     for now in (10.0, 20.0):
         disk.fail("write")
-        assert file.advance(FlushMark(200, 2), now) is not None
-        assert opened(disk).mark == FlushMark(100, 1)
-    assert file.advance(FlushMark(200, 2), 30.0) is None
-    assert opened(disk).mark == FlushMark(200, 2)
+        assert file.advance(marks(200, 2), now) is not None
+        assert opened(disk).marks == marks(100, 1)
+    assert file.advance(marks(200, 2), 30.0) is None
+    assert opened(disk).marks == marks(200, 2)
 
 
 def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> None:
     disk = FaultyDisk()
     file = opened(disk)
     assert not file.is_size_known
-    file.settle(FlushMark(0, 0))
+    file.settle(marks(0, 0))
     assert opened(disk).is_size_known
-    assert not FlushMarkFile(disk, MemoryBackground(disk), SIZE * 2).is_size_known
+    assert not MarksFile(disk, MemoryBackground(disk), SIZE * 2).is_size_known

@@ -1,24 +1,28 @@
-"""The flush mark: up to where the log is known to be on disk, as recovery is told after a crash.
+"""The marks: up to where log, queues and index are known to be on disk, for the next start.
 
 After kill -9 or a failed sync the memory of the system may show log bytes that are not on disk,
-and it may call them clean. Recovery therefore trusts only what lies below the mark; what it keeps
-above is written again and synced first.
+and it may call them clean. Recovery therefore trusts only what lies below the log's mark; what it
+keeps above is written again and synced first. Below the other two nothing needs to be dispatched
+again.
 
-    gantry/flushed     two slots, at 0 and at 4096
-    slot               "GFM1" | crc32 of the rest, 4 | sequence 8 | position 8 | store timestamp 8
-                       | size of the log's files 8
-    example            47464d31 7d8b056c 0000000000000001 0000000000000077 0000018bcfe5687b
+    gantry/marks       two slots, at 0 and at 4096
+    slot               "GFM1" | crc32 of the rest, 4 | and 8 bytes each: sequence | log's mark
+                       | start and store timestamp of the record that ends there
+                       | queues' mark | index's mark | number of queues | size of the log's files
+    example            47464d31 deb5ed6d 0000000000000001 0000000000000077 0000000000000000
+                       0000018bcfe5687b 0000000000000077 0000000000000000 0000000000000004
                        0000000040000000
 
 Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
 read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
-the other slot, and an older mark only makes recovery write more again: the highest sequence with a
-right CRC counts. Only a mark that goes down, because the log is about to be cut, must be on disk
-before the cut: `settle` syncs it. The store timestamp is that of the record that ends at the mark:
-where the log has no such record, someone else wrote it since, and the mark is void.
+the other slot, and an older mark only makes recovery do more again: the highest sequence with a
+right CRC counts. Only a mark that goes down, because something is about to be cut, must be on disk
+before the cut: `settle` syncs it. Where the log has no such record as the mark speaks of, someone
+else wrote the log since, and the marks are void.
 
-How often: when the mark has moved and a second or 16 MiB have passed, synced in the background
-every tenth time: what is written again after a power cut stays within what a few seconds wrote.
+How often: when one has moved and a second or 16 MiB have passed, synced in the
+background every tenth time: what is written again after a power cut stays within what a few
+seconds wrote.
 """
 
 from __future__ import annotations
@@ -32,9 +36,11 @@ from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFail
 from gantrymq.store.layout import OWN
 from gantrymq.store.segments import SyncFailedError
 
-PATH: Final = f"{OWN}/flushed"
+PATH: Final = f"{OWN}/marks"
 MAGIC: Final = b"GFM1"
-SLOT_BYTES: Final = 40
+_BODY: Final = struct.Struct(">8q")
+_CRC: Final = struct.Struct(">I")
+SLOT_BYTES: Final = len(MAGIC) + _CRC.size + _BODY.size
 SLOT_POSITIONS: Final = (0, 4096)
 FILE_BYTES: Final = 4096 + SLOT_BYTES
 
@@ -42,17 +48,27 @@ INTERVAL_SECONDS: Final = 1.0
 INTERVAL_BYTES: Final = 16 << 20
 WRITES_PER_SYNC: Final = 10
 
-_BODY: Final = struct.Struct(">qqqq")
-_CRC: Final = struct.Struct(">I")
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogMark:
+    """Below `position` is the log, whose last record begins at `record_start`; all 0: no record."""
+
+    position: int = 0
+    record_start: int = 0
+    store_timestamp_ms: int = 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class FlushMark:
-    """Below `position`, where the record of that store timestamp ends, all is on disk."""
+class Marks:
+    """What is on disk: the log below `log`; the queues' units, and the index's keys, of all
+    records below `queues` and `index`, which are not above; and how many queues there are."""
 
-    position: int
-    store_timestamp_ms: int
+    log: LogMark
+    queues: int = 0
+    index: int = 0
+    queue_count: int = 0
 
 
 @final
@@ -61,13 +77,22 @@ class Slot:
     """What a slot of the file says."""
 
     sequence: int
-    mark: FlushMark
+    marks: Marks
     file_bytes: int
 
 
 def encode_slot(slot: Slot) -> bytes:
-    mark = slot.mark
-    body = _BODY.pack(slot.sequence, mark.position, mark.store_timestamp_ms, slot.file_bytes)
+    marks, log = slot.marks, slot.marks.log
+    body = _BODY.pack(
+        slot.sequence,
+        log.position,
+        log.record_start,
+        log.store_timestamp_ms,
+        marks.queues,
+        marks.index,
+        marks.queue_count,
+        slot.file_bytes,
+    )
     return MAGIC + _CRC.pack(zlib.crc32(body)) + body
 
 
@@ -76,13 +101,14 @@ def decode_slot(data: bytes) -> Slot | None:
     body = data[8:]
     if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
-    sequence, position, store_timestamp_ms, file_bytes = _BODY.unpack(body)
-    return Slot(sequence, FlushMark(position, store_timestamp_ms), file_bytes)
+    sequence, position, start, stamp, queues, index, count, file_bytes = _BODY.unpack(body)
+    marks = Marks(LogMark(position, start, stamp), queues, index, count)
+    return Slot(sequence, marks, file_bytes)
 
 
 @final
-class FlushMarkFile:
-    """The file of the mark: read when it is opened, written as the log is flushed."""
+class MarksFile:
+    """The file of the marks: read when it is opened, written as the store is flushed."""
 
     __slots__ = (
         "_background",
@@ -93,7 +119,7 @@ class FlushMarkFile:
         "_sync_ticket",
         "_writes",
         "is_size_known",
-        "mark",
+        "marks",
     )
 
     def __init__(self, disk: Disk, background: Background, file_bytes: int) -> None:
@@ -105,27 +131,27 @@ class FlushMarkFile:
         self._sync_ticket = 0
         self._writes = 0
         self._sequence = 0
-        self.mark: FlushMark | None = None
+        self.marks: Marks | None = None
         self.is_size_known = False
         for at in SLOT_POSITIONS:
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
             if slot is not None and slot.sequence > self._sequence:
-                self._sequence, self.mark = slot.sequence, slot.mark
+                self._sequence, self.marks = slot.sequence, slot.marks
                 self.is_size_known = slot.file_bytes == file_bytes
 
-    def advance(self, mark: FlushMark, now: float) -> DiskError | None:
+    def advance(self, marks: Marks, now: float) -> DiskError | None:
         """Everything below is on disk; it is written down now and then.
 
-        A failure is for the log of the process alone: the mark that stands is still true.
+        A failure is for the log of the process alone: the marks that stand are still true.
         """
-        written = self.mark.position if self.mark else 0
-        if mark.position <= written:
+        written = self.marks.log.position if self.marks else 0
+        if marks == self.marks or marks.log.position < written:
             return None
-        if now < self._next_write and mark.position - written < INTERVAL_BYTES:
+        if now < self._next_write and marks.log.position - written < INTERVAL_BYTES:
             return None
         self._next_write = now + INTERVAL_SECONDS
         try:
-            self._write(mark)
+            self._write(marks)
             self._writes += 1
             if self._writes % WRITES_PER_SYNC == 0 and not self._sync_ticket:
                 self._sync_ticket = self._background.sync(self._file)
@@ -133,9 +159,9 @@ class FlushMarkFile:
             return error
         return None
 
-    def settle(self, mark: FlushMark) -> None:
-        """This is the mark, for good: before the log is cut, after recovery, at a clean stop."""
-        self._write(mark)
+    def settle(self, marks: Marks) -> None:
+        """These are the marks, for good: before a cut, after recovery, at a clean stop."""
+        self._write(marks)
         try:
             self._file.sync()
         except DiskError as error:
@@ -151,12 +177,12 @@ class FlushMarkFile:
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, mark: FlushMark) -> None:
+    def _write(self, marks: Marks) -> None:
         sequence = self._sequence + 1  # the same again after a failure: the other slot is good
-        data = encode_slot(Slot(sequence, mark, self._file_bytes))
+        data = encode_slot(Slot(sequence, marks, self._file_bytes))
         self._file.write(SLOT_POSITIONS[sequence % 2], [data])
         self._sequence = sequence
-        self.mark = mark
+        self.marks = marks
 
 
 def _open(disk: Disk) -> File:
