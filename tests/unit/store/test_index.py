@@ -11,6 +11,7 @@ from gantrymq.store.index import Index, extend_hash, positive
 from gantrymq.store.index_file import HEADER, IndexSizes
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.index_lookup import KeyQuery, find_offsets
+from gantrymq.store.marks import LogMark
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -31,7 +32,7 @@ def loaded(disk: MemoryDisk | FaultyDisk, *, is_clean: bool = True, flushed_ms: 
 
 
 def stop(index: Index, disk: MemoryDisk | FaultyDisk) -> None:
-    IndexFlush(index, MemoryBackground(disk), 0.0).flush()
+    IndexFlush(index, MemoryBackground(disk), 0.0, LogMark()).flush(LogMark(1 << 60))
 
 
 def offsets(index: Index, key: bytes, begin_ms: int = 0, end_ms: int = 1 << 60) -> list[int]:

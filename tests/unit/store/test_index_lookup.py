@@ -10,6 +10,7 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_file import ENTRY, IndexSizes
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.index_lookup import ENTRIES_A_TURN, IndexRead, KeyQuery, find_offsets, lookup
+from gantrymq.store.marks import LogMark
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 
@@ -23,7 +24,7 @@ def stored_index(disk: MemoryDisk, records: int = 25, sizes: IndexSizes = SIZES)
     index.load(is_clean=True, flushed_ms=0)
     for number in range(records):
         index.put(b"T", b"", b"k", number * 100, 1_000_000 + number * 1000)
-    IndexFlush(index, MemoryBackground(disk), 0.0).flush()
+    IndexFlush(index, MemoryBackground(disk), 0.0, LogMark()).flush(LogMark(1 << 60))
     index = Index(disk, sizes, map(str, count(20301121012644065)).__next__)
     index.load(is_clean=True, flushed_ms=0)
     return index
