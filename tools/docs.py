@@ -12,6 +12,7 @@ from typing import Final
 from gantrymq.base.settings import SettingField, setting_fields
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
 from gantrymq.wire.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
@@ -47,15 +48,26 @@ def _header(header: type[Header] | None) -> str:
 
 def name_server_settings_page() -> str:
     """Every key of namesrv.properties."""
+    about = "Keys of a properties file; as a variable `listenPort` is `GANTRY_LISTEN_PORT`."
+    return _settings_page("the name server", about, NameServerSettings)
+
+
+def store_settings_page() -> str:
+    """Every key of broker.conf that the store knows."""
+    about = "Keys of `broker.conf`, in the properties format."
+    return _settings_page("the store", about, StoreSettings)
+
+
+def _settings_page(of: str, about: str, settings: type) -> str:
     lines = [
-        "# Settings of the name server",
+        f"# Settings of {of}",
         _MADE,
-        "Keys of a properties file. As a variable `listenPort` is `GANTRY_LISTEN_PORT`, and so on.",
+        about,
         "",
         "| key | default | unit | allowed | meaning |",
         "|---|---|---|---|---|",
     ]
-    lines += [_setting(each) for each in setting_fields(NameServerSettings)]
+    lines += [_setting(each) for each in setting_fields(settings)]
     return "\n".join(lines) + "\n"
 
 
@@ -68,6 +80,7 @@ def _setting(each: SettingField) -> str:
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "codes.md": codes_page,
     "namesrv-settings.md": name_server_settings_page,
+    "store-settings.md": store_settings_page,
 }
 
 

@@ -7,8 +7,8 @@ a batch goes there as one. Only the blank's 8 bytes are written of what is left 
 
 Invariant: each record carries its own position and one store timestamp for all of them, which is
 never lower than one handed out before. The layout is a pure function of the log's end, the
-segments' size and the messages: a compiled kernel that turns frames into records does the same
-with its own loop, and hands the log the same runs.
+segments' size and the messages. kernel.py, which turns frames into records, asks for `room` and
+writes them by itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64
 
 from gantrymq.base.errors import LocalError
 from gantrymq.wire.message.record import BLANK_BYTES, Record, encode, encode_blank
@@ -37,39 +40,50 @@ class Arena:
     __slots__ = (
         "_file_bytes",
         "_file_end",
-        "_pieces",
         "_run_start",
         "_runs",
         "end",
         "last_record",
         "start",
         "store_timestamp_ms",
+        "writer",
     )
 
     def __init__(self, start: int, file_bytes: int, store_timestamp_ms: int) -> None:
-        self._file_bytes = file_bytes
-        self._file_end = start - start % file_bytes + file_bytes
-        self._pieces: list[bytes] = []
-        self._run_start = start
+        self._file_bytes: i64 = file_bytes
+        self._file_end: i64 = start - start % file_bytes + file_bytes
+        self._run_start: i64 = start
         self._runs: list[Run] = []
-        self.start = start
-        self.end = start
-        self.last_record = start
-        self.store_timestamp_ms = store_timestamp_ms
+        self.start: i64 = start
+        self.end: i64 = start
+        self.last_record: i64 = start
+        self.store_timestamp_ms: i64 = store_timestamp_ms
+        self.writer: BytesWriter = BytesWriter()
 
     def add(self, message: Record) -> None:
         """Place one message: its position and timestamp are set, and it must not change again."""
-        if self.end + message.size + BLANK_BYTES > self._file_end:
-            self._next_file(message.size)
+        self.room(message.size)
         self._put(message)
 
     def add_batch(self, messages: Sequence[Record]) -> None:
         """Place messages that stay in one file."""
-        size = sum([message.size for message in messages])
-        if self.end + size + BLANK_BYTES > self._file_end:
-            self._next_file(size)
+        self.room(sum([message.size for message in messages]))
         for message in messages:
             self._put(message)
+
+    def room(self, size: i64) -> i64:
+        """The position where so many bytes go, all into one file.
+
+        Who asks writes records of this size into `writer`, and says so of each by `took`.
+        """
+        if self.end + size + BLANK_BYTES > self._file_end:
+            self._next_file(size)
+        return self.end
+
+    def took(self, size: i64) -> None:
+        """A record was written."""
+        self.last_record = self.end
+        self.end += size
 
     def runs(self) -> Sequence[Run]:
         """What is to be written, in this order."""
@@ -77,24 +91,23 @@ class Arena:
         return self._runs
 
     def _put(self, message: Record) -> None:
-        message.physical_offset = self.end
-        message.store_timestamp_ms = self.store_timestamp_ms
+        message.physical_offset = int(self.end)
+        message.store_timestamp_ms = int(self.store_timestamp_ms)
         data = encode(message)
-        self._pieces.append(data)
-        self.last_record = self.end
-        self.end += len(data)
+        self.writer.write(data)
+        self.took(len(data))
 
-    def _next_file(self, size: int) -> None:
+    def _next_file(self, size: i64) -> None:
         if size + BLANK_BYTES > self._file_bytes:
             raise LocalError(f"{size} bytes never fit into a file of {self._file_bytes}")
-        self._pieces.append(encode_blank(self._file_end - self.end))
+        self.writer.write(encode_blank(int(self._file_end - self.end)))
         self._close_run()
         self._run_start = self.end = self._file_end
         self._file_end += self._file_bytes
 
     def _close_run(self) -> None:
-        if self._pieces:
-            data = b"".join(self._pieces)
-            self._runs.append(Run(self._run_start, data))
+        if len(self.writer) > 0:
+            data = self.writer.getvalue()
+            self._runs.append(Run(int(self._run_start), data))
             self._run_start += len(data)
-            self._pieces = []
+            self.writer = BytesWriter()

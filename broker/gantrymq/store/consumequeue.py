@@ -8,9 +8,14 @@ A unit once below `end` never changes, except that `cut` takes units away from t
 gather in `tail` and cost no I/O until `write`; a queue nobody writes to has no tail. `write` and
 `cut` may be repeated after a DiskError: they change the state only when they have succeeded.
 
-What `cut` takes away it also wipes from the files, because units of another history must not be
-found behind new ones after a crash. The wiping needs a sync like new units do, so that `synced`
-falls back to the start of the wiped file. Bytes are in queue_unit.py, files in queue_folder.py.
+The log is on disk before its units are: `write` leaves in the tail what lies behind the log's
+flushed part. So whatever a crash leaves behind the end of a queue, whole or torn, is a part of
+what the log will write there again, and nothing has to be wiped nor synced for it. That does not
+hold for what another program wrote, and not for what `cut` takes away: this is wiped from the
+files, for units of another history must not be found behind new ones after a crash. Wiping needs
+a sync like new units do, so that `synced` falls back to the start of the wiped file.
+
+Bytes are in queue_unit.py, files in queue_folder.py.
 """
 
 from __future__ import annotations
@@ -23,7 +28,8 @@ from mypy_extensions import i64
 from gantrymq.base.disk import Background
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.queue_folder import AfterCrash, QueueFolders, survey
-from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, is_blank, physical_end
+from gantrymq.store.queue_snapshot import QueueState
+from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, below_count, is_blank, physical_end
 
 
 class Appended(Enum):
@@ -48,13 +54,13 @@ class ConsumeQueue:
     """Made closed; `open` finds out what its files hold. 100 000 of these are in memory."""
 
     __slots__ = (
+        "_minimum",
         "cuts",
         "end",
         "files_end",
         "folders",
         "has_new_name",
         "is_open",
-        "minimum",
         "minimum_physical",
         "physical_end",
         "queue_id",
@@ -78,7 +84,7 @@ class ConsumeQueue:
         self.synced: i64 = 0
         self.written: i64 = 0
         self.end: i64 = 0
-        self.minimum: i64 = 0
+        self._minimum: i64 = 0
         self.minimum_physical: i64 = -1
         self.physical_end: i64 = 0
 
@@ -87,13 +93,43 @@ class ConsumeQueue:
         found = survey(self.folders, self.topic, self.queue_id, crash)
         self.start, self.files_end = found.start, found.files_end
         self.synced = self.written = self.end = found.end
-        self.minimum = found.start
+        self._minimum = found.start
+        self.physical_end = physical_end(found.last) if found.last else 0
         self.is_open = True
-        # After a crash nobody knows what lies behind the end.
-        if crash is not None or found.fault:
+        # The names may have been found in memory only, when the process alone had ended.
+        self.has_new_name = crash is not None and found.files_end > found.start
+        if found.fault or (crash is not None and not crash.is_ours):
             self._wipe(found.end)
-        self._find_physical_end()
         return found.fault
+
+    def restore(self, state: QueueState) -> None:
+        """Take the state from where a clean stop wrote it, instead of opening."""
+        self.start, self.files_end = state.start, state.files_end
+        self.synced = self.written = self.end = state.end
+        self.physical_end = state.physical_end
+        self._minimum, self.minimum_physical = state.minimum, state.minimum_physical
+        self.is_open = True
+
+    def state(self) -> QueueState:
+        """What `restore` takes; nothing is in the tail."""
+        return QueueState(
+            self.queue_id,
+            self.start,
+            self.files_end,
+            self.end,
+            self.physical_end,
+            self._minimum,
+            self.minimum_physical,
+        )
+
+    @property
+    def minimum(self) -> int:
+        """The first unit whose record the log still has.
+
+        It is looked for when the log's start has passed it since; that may wait for the disk.
+        """
+        self.correct_minimum(self.folders.log_minimum)
+        return self._minimum
 
     def append(self, offset: i64, physical_offset: i64, size: i64, tags_code: i64) -> Appended:
         """Add unit number `offset` at the end."""
@@ -152,19 +188,23 @@ class ConsumeQueue:
         return (self.end - self.synced) * UNIT_BYTES
 
     def write(self) -> None:
-        """Move the tail into the files."""
+        """Move the tail, as far as its records are on disk, into the files."""
         if self.tail is None:
             return
         tail = bytes(self.tail)
+        stop = self.end
+        if self.physical_end > self.folders.log_flushed:
+            stop = self.written + below_count(tail, self.folders.log_flushed)
         unit = self.written
-        while unit < self.end:
+        while unit < stop:
             file_end = unit - unit % self.folders.file_units + self.folders.file_units
-            stop = min(self.end, file_end)
-            piece = tail[(unit - self.written) * UNIT_BYTES : (stop - self.written) * UNIT_BYTES]
+            past = min(stop, file_end)
+            piece = tail[(unit - self.written) * UNIT_BYTES : (past - self.written) * UNIT_BYTES]
             self._write_at(unit, piece)
-            unit = stop
+            unit = past
+        rest = tail[(unit - self.written) * UNIT_BYTES :]
         self.written = unit
-        self.tail = None
+        self.tail = bytearray(rest) if rest else None
 
     def unsynced_files(self) -> list[str]:
         """The files that units were written to since the last sync."""
@@ -188,30 +228,22 @@ class ConsumeQueue:
         """Take away the units from `end` on."""
         if not self.start <= end <= self.end:
             raise LocalError(f"{self._path(end)}: cannot end at {end}, it ends at {self.end}")
-        if end >= self.written:
-            tail = self.tail
-            if tail is not None:
-                del tail[(end - self.written) * UNIT_BYTES :]
-            if not tail:
-                self.tail = None
-        else:
-            self._wipe(end)
-            self.tail = None
-            self.written = end
+        if end < self.files_end:
+            self._wipe(end)  # behind `written` too a crash may have left what is false from now on
+        if self.tail is not None:
+            self.tail = self.tail[: max(0, end - self.written) * UNIT_BYTES] or None
+        self.written = min(self.written, end)
         self.end = end
         self.cuts += 1
-        self.minimum = min(self.minimum, end)
-        self._find_physical_end()
+        self._minimum = min(self._minimum, end)
+        self.minimum_physical = -1
+        self.physical_end = physical_end(self._unit(end - 1)) if end > self.start else 0
 
-    def cut_to_log(self, physical_offset: int) -> bool:
-        """Take away the units of records at or behind this place of the log; whether any."""
+    def end_in_log(self, physical_offset: int) -> int:
+        """Where the queue would end if the log ended here: to cut it there."""
         if self.physical_end <= physical_offset:
-            return False
-        end = self._first_from(self.start, physical_offset)
-        if end == self.end:
-            return False
-        self.cut(end)
-        return True
+            return self.end
+        return self._first_from(self.start, physical_offset)
 
     def clear(self) -> None:
         """No unit, no file: the next unit may have any number."""
@@ -220,17 +252,17 @@ class ConsumeQueue:
         self.tail = None
         self.physical_end = 0
         self.minimum_physical = -1
-        self.start = self.files_end = self.synced = self.written = self.end = self.minimum = 0
+        self.start = self.files_end = self.synced = self.written = self.end = self._minimum = 0
 
     def correct_minimum(self, log_minimum: int) -> None:
         """Let `minimum` be the first unit whose record is at or behind the log's start."""
-        if self.minimum < self.end and self.minimum_physical >= log_minimum:
+        if self._minimum < self.end and self.minimum_physical >= log_minimum:
             return
         if self.physical_end <= log_minimum:
-            self.minimum = self.end
+            self._minimum = self.end
         else:
-            self.minimum = self._first_from(max(self.minimum, self.start), log_minimum)
-        self.minimum_physical = self.unit(self.minimum)[0] if self.minimum < self.end else -1
+            self._minimum = self._first_from(max(self._minimum, self.start), log_minimum)
+        self.minimum_physical = self.unit(self._minimum)[0] if self._minimum < self.end else -1
 
     def expired_file(self, log_minimum: int) -> str:
         """The path of the first file when none of its records is in the log any more, else "".
@@ -241,12 +273,12 @@ class ConsumeQueue:
         next_start = self.start + self.folders.file_units
         if next_start >= self.files_end or next_start > self.written:
             return ""
-        if self.unit(next_start - 1)[0] >= log_minimum:
+        self.correct_minimum(log_minimum)
+        if self._minimum < next_start:
             return ""
         path = self._path(self.start)
         self.folders.files.forget(path)
         self.start = next_start
-        self.minimum = max(self.minimum, next_start)
         self.synced = max(self.synced, next_start)
         return path
 
@@ -262,7 +294,7 @@ class ConsumeQueue:
             self._write_at(unit, piece)
             unit += len(piece) // UNIT_BYTES
         self.synced = start
-        self.written = self.end = self.minimum = offset
+        self.written = self.end = self._minimum = offset
         self.minimum_physical = -1
 
     def _write_at(self, unit: int, piece: bytes) -> None:
@@ -319,18 +351,15 @@ class ConsumeQueue:
     def _first_from(self, low: int, physical_offset: int) -> int:
         """The first unit, from `low` on, of a record at or behind this place of the log."""
         high = self.end
+        middle = low  # it often is the first one
         while low < high:
-            middle = (low + high) // 2
             offset, size, _ = self.unit(middle)
             if offset >= physical_offset and not is_blank(offset, size):
                 high = middle
             else:
                 low = middle + 1
+            middle = (low + high) // 2
         return low
-
-    def _find_physical_end(self) -> None:
-        self.minimum_physical = -1
-        self.physical_end = physical_end(self._unit(self.end - 1)) if self.end > self.start else 0
 
     def _path(self, unit: int) -> str:
         return self.folders.path(self.topic, self.queue_id, unit)

@@ -72,6 +72,9 @@ class Index:
         "is_broken",
         "missed",
         "new_name",
+        "unwritten_bytes_max",
+        "was_cut",
+        "write_bytes",
     )
 
     def __init__(
@@ -81,12 +84,16 @@ class Index:
         self._folder: str = folder
         self._sizes: IndexSizes = sizes
         self._seeds: dict[bytes, int] = {}
+        self.write_bytes: int = WRITE_BYTES
+        self.unwritten_bytes_max: int = UNWRITTEN_BYTES_MAX
         self.new_name: Callable[[], str] = new_name
         self.files: list[IndexFile] = []
         self.faults: list[str] = []
         self.failure: DiskError | None = None
         self.is_broken: bool = False
         self.missed: int = 0
+        self.was_cut: bool = False
+        """Files were given up; their keys have to be entered again."""
 
     def load(self, *, is_clean: bool, flushed_ms: int, trusts_headers: bool = False) -> None:
         """Find the files. After a crash those that have entries newer than the checkpoint's
@@ -97,6 +104,7 @@ class Index:
         disk.make_folder(self._folder)
         disk.sync_folder(self._folder.rpartition("/")[0])
         is_behind_loss = False
+        lost: list[IndexFile] = []
         for entry in disk.list(self._folder):
             if entry.is_folder or not (entry.name.isascii() and entry.name.isdigit()):
                 self.faults.append(f"{self._folder}/{entry.name} is no index file; move it away")
@@ -114,9 +122,11 @@ class Index:
             if is_kept and (is_clean or not is_behind_loss):
                 self.files.append(file)
             elif not is_clean:
-                self._handles.remove(file.path)
+                lost.append(file)
             # A file is begun when the one before is full: else that one's newer header was lost.
             is_behind_loss = is_behind_loss or not is_kept or not file.is_full
+        self._remove(lost)
+        self.was_cut = bool(lost)
         if self.files and not self.files[-1].is_full:
             self.files[-1].load_pages()
 
@@ -124,6 +134,18 @@ class Index:
     def end_offset(self) -> int:
         """The log position of the newest entry's record; 0 when there is none."""
         return self.files[-1].end_offset if self.files else 0
+
+    @property
+    def full_ms(self) -> int:
+        """The store time of the newest record in a file that is full and safe."""
+        return max(
+            [file.end_ms for file in self.files if file.is_full and file.pages is None], default=0
+        )
+
+    @property
+    def next_offset(self) -> int:
+        """Keys of records from here on are not in the index."""
+        return self.end_offset + 1 if self.files else 0
 
     @property
     def end_ms(self) -> int:
@@ -152,7 +174,7 @@ class Index:
 
     def write_entries(self) -> None:
         """Once a turn: entries of which there are many are written ahead of the flush."""
-        if self.files and len(self.files[-1].tail) >= WRITE_BYTES:
+        if self.files and len(self.files[-1].tail) >= self.write_bytes:
             self.attempt(self.files[-1].write_entries)
 
     def unsafe(self) -> list[IndexFile]:
@@ -188,10 +210,16 @@ class Index:
         self._handles.forget(file.path)
         return file.path
 
+    def cut(self, log_end: int) -> bool:
+        """The log ends here: no file stays that names a record behind; whether there was one."""
+        newer = [file for file in self.files if file.count > 1 and file.end_offset >= log_end]
+        self._remove(newer)
+        self.files = [file for file in self.files if file not in newer]
+        return bool(newer)
+
     def clear(self) -> None:
         """Remove every file, to be rebuilt from the log."""
-        for file in self.files:
-            self._handles.remove(file.path)
+        self._remove(self.files)
         self.files = []
 
     def file(self, path: str) -> File:
@@ -202,9 +230,15 @@ class Index:
         """Give the handles back; nothing is written."""
         self._handles.close()
 
+    def _remove(self, files: list[IndexFile]) -> None:
+        """The newest first, each for good: after a crash none is left without those before it."""
+        for file in reversed(files):
+            self._handles.remove(file.path)
+            self._handles.disk.sync_folder(self._folder)
+
     def _enter(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
         file = self.files[-1] if self.files else self._roll()
-        if len(file.tail) >= UNWRITTEN_BYTES_MAX or self.is_broken:
+        if len(file.tail) >= self.unwritten_bytes_max or self.is_broken:
             self.missed += 1
             return
         if file.is_full:

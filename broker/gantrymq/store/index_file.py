@@ -215,6 +215,10 @@ class IndexFile:
         for number, page in self.pages.items():
             if max(page) >= self.count:
                 self._resolve(number, page)
+        if self.dirty:
+            # For good, before the entries that the disk's slots lead through are written over.
+            self.snapshot().write_slots()
+            file.sync()
 
     def slot_in_memory(self, slot: int) -> int | None:
         """The slot's newest entry; None when only the disk knows."""
@@ -252,6 +256,9 @@ class IndexFile:
         """Write into the file, which is made when there is something to write."""
         if not self.exists:
             self.files.create(self.path, self.sizes.file_bytes)
+            # To Java a file without a time is older than all others, and its searches end there.
+            times = HEADER.pack(self.begin_ms, self.end_ms, 0, 0, 0, 1)
+            self.files.get(self.path).write(0, [times])
             self.files.disk.sync_folder(self.path.rpartition("/")[0])
             self.exists = True
         self.files.get(self.path).write(position, [data])

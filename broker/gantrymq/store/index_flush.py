@@ -81,6 +81,8 @@ class IndexFlush:
 
     def flush(self, dispatched: LogMark) -> None:
         """The whole of a flush, waiting for the disk: for a stop, with the log flushed before."""
+        self._give_up()
+        self._tickets.clear()
         is_next = self._begin(dispatched)
         while is_next:
             try:

@@ -1,8 +1,4 @@
-"""Records by key: a walk through the index, newest file and newest entry first.
-
-A look-up is a generator. It yields an `IndexRead` when it needs bytes that are not in memory and
-is sent them; it yields None when it has looked at many entries and others should have their turn
-(send it None). It returns log positions, ascending. `find_offsets` runs it to its end.
+"""Positions by key: a walk through the index, newest file and newest entry first.
 
 An entry counts when its hash is the key's and its time, in whole seconds since the file's begin,
 is in the range asked for: whether its record has that key is for the caller to see. What a damaged
@@ -11,29 +7,17 @@ file says can make a look-up find less, or positions that hold no such record; i
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from functools import partial
+from typing import Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import ENTRY, ENTRY_BYTES, SLOT_BYTES, IndexFile
+from gantrymq.store.readings import Reading, Wanted, fetch, run
 
 # Some milliseconds of walking, uncompiled.
 ENTRIES_A_TURN: Final = 1024
-
-Lookup: TypeAlias = Generator["IndexRead | None", bytes | None, list[int]]
-Walk: TypeAlias = Generator["IndexRead | None", bytes | None, None]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class IndexRead:
-    """Bytes of a file that are not in memory: to be read in the background."""
-
-    path: str
-    position: int
-    size: int
 
 
 @final
@@ -47,8 +31,8 @@ class KeyQuery:
     end_ms: int
 
 
-def lookup(index: Index, query: KeyQuery) -> Lookup:
-    """The log positions of records that may have the key, at most `count_max`."""
+def lookup(index: Index, query: KeyQuery) -> Reading[list[int]]:
+    """The log positions of records that may have the key, at most `count_max`, ascending."""
     found: list[int] = []
     for file in reversed(tuple(index.files)):
         if file.begin_ms <= query.end_ms and file.end_ms >= query.begin_ms:
@@ -61,20 +45,10 @@ def lookup(index: Index, query: KeyQuery) -> Lookup:
 
 def find_offsets(index: Index, query: KeyQuery) -> list[int]:
     """The whole look-up, waiting for the disk."""
-    walk = lookup(index, query)
-    answer: bytes | None = None
-    while True:
-        try:
-            wanted = walk.send(answer)
-        except StopIteration as stop:
-            found: list[int] = stop.value
-            return found
-        answer = None
-        if wanted is not None:
-            answer = index.file(wanted.path).read(wanted.position, wanted.size)
+    return run(lookup(index, query))
 
 
-def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> Walk:
+def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> Reading[None]:
     """The chain of the key's slot in one file."""
     slot = query.key_hash % file.sizes.slots
     entry = file.slot_in_memory(slot)
@@ -103,14 +77,11 @@ def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> W
             yield None
 
 
-def _read(
-    index: Index, file: IndexFile, position: int, size: int
-) -> Generator[IndexRead | None, bytes | None, bytes]:
+def _read(index: Index, file: IndexFile, position: int, size: int) -> Reading[bytes]:
     try:
-        cached = index.file(file.path).read_cached(position, size)
+        data = index.file(file.path).read_cached(position, size)
+        if data is None:
+            data = yield from fetch(Wanted(partial(index.file, file.path), position, size))
     except DiskError:
         return b""  # expired since, or unreadable: this file has no answer
-    if cached is not None:
-        return cached
-    answer = yield IndexRead(file.path, position, size)
-    return b"" if answer is None else answer
+    return data

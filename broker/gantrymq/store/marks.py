@@ -8,10 +8,11 @@ again.
     gantry/marks       two slots, at 0 and at 4096
     slot               "GFM1" | crc32 of the rest, 4 | and 8 bytes each: sequence | log's mark
                        | start and store timestamp of the record that ends there
-                       | queues' mark | index's mark | number of queues | size of the log's files
-    example            47464d31 deb5ed6d 0000000000000001 0000000000000077 0000000000000000
+                       | queues' mark | index's mark | number of queues, of index files
+                       | size of the log's files
+    example            47464d31 9b0e01e7 0000000000000001 0000000000000077 0000000000000000
                        0000018bcfe5687b 0000000000000077 0000000000000000 0000000000000004
-                       0000000040000000
+                       0000000000000000 0000000040000000
 
 Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
 read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
@@ -38,7 +39,7 @@ from gantrymq.store.segments import SyncFailedError
 
 PATH: Final = f"{OWN}/marks"
 MAGIC: Final = b"GFM1"
-_BODY: Final = struct.Struct(">8q")
+_BODY: Final = struct.Struct(">9q")
 _CRC: Final = struct.Struct(">I")
 SLOT_BYTES: Final = len(MAGIC) + _CRC.size + _BODY.size
 SLOT_POSITIONS: Final = (0, 4096)
@@ -63,12 +64,14 @@ class LogMark:
 @dataclass(frozen=True, slots=True)
 class Marks:
     """What is on disk: the log below `log`; the queues' units, and the index's keys, of all
-    records below `queues` and `index`, which are not above; and how many queues there are."""
+    records below `queues` and `index`, which are not above; and how
+    many queues and index files there are."""
 
     log: LogMark
     queues: int = 0
     index: int = 0
     queue_count: int = 0
+    index_files: int = 0
 
 
 @final
@@ -91,6 +94,7 @@ def encode_slot(slot: Slot) -> bytes:
         marks.queues,
         marks.index,
         marks.queue_count,
+        marks.index_files,
         slot.file_bytes,
     )
     return MAGIC + _CRC.pack(zlib.crc32(body)) + body
@@ -101,9 +105,9 @@ def decode_slot(data: bytes) -> Slot | None:
     body = data[8:]
     if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
-    sequence, position, start, stamp, queues, index, count, file_bytes = _BODY.unpack(body)
-    marks = Marks(LogMark(position, start, stamp), queues, index, count)
-    return Slot(sequence, marks, file_bytes)
+    numbers = _BODY.unpack(body)
+    marks = Marks(LogMark(*numbers[1:4]), *numbers[4:8])
+    return Slot(numbers[0], marks, numbers[8])
 
 
 @final

@@ -1,10 +1,11 @@
-"""When queues are written and synced, in rounds; and how far the checkpoint may trust them.
+"""When queues are written and synced, in rounds; and up to where of the log all of them are.
 
 Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
-synced, or, every `thorough_interval_ms`, with all that have any. A thorough round ends with every
-queue synced that had units when it began: `flushed` is then up to where the log had been dispatched
-before it began, and the checkpoint keeps its store time as logicsMsgTimestamp. After a crash it
-stays where it is until every queue was opened, for what lies behind their ends must be wiped first.
+synced, or, every `thorough_interval_ms`, with all that have any. Units are written only when their
+records are on disk. A thorough round ends with every unit synced that could be written when it
+began: `flushed` is then the place of the log that was dispatched and on disk at that time, and the
+checkpoint keeps its store time as logicsMsgTimestamp. While queues may hold false units (queues.py)
+it stays where it is until all of them were opened.
 
 A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
 the loop. A failed sync is raised: what is on disk is unknown then, and the process must stop.
@@ -24,6 +25,9 @@ PAGE_BYTES: Final = 4096
 
 # About a millisecond of writes a turn.
 WRITTEN_QUEUES_A_TURN: Final = 64
+
+# Each is several names, and removing one may wait for the file system's journal.
+REMOVED_QUEUES_A_TURN: Final = 4
 
 # The device takes more at a time, but the log's syncs share it.
 SYNCS_MAX: Final = 4
@@ -63,13 +67,16 @@ class QueueFlush:
         "_background",
         "_is_thorough",
         "_mark",
+        "_mark_count",
         "_next_round",
         "_next_thorough",
         "_policy",
         "_queues",
         "_round",
         "_tickets",
+        "_wipes",
         "flushed",
+        "queue_count",
     )
 
     def __init__(
@@ -88,9 +95,13 @@ class QueueFlush:
         self._tickets: dict[int, _Syncing] = {}
         self._is_thorough = False
         self._mark = flushed
+        self._mark_count = 0
+        self._wipes = 0
         self._next_round = now + policy.interval_ms / 1000
         self._next_thorough = now + policy.thorough_interval_ms / 1000
         self.flushed = flushed
+        self.queue_count = 0
+        """How many queues there were then, and so are on disk."""
 
     @property
     def is_under_way(self) -> bool:
@@ -98,20 +109,32 @@ class QueueFlush:
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before; past while it has more."""
-        return float("-inf") if self._round and self._has_room() else self._next_round
+        has_more = (self._round and self._has_room()) or self._queues.has_deleted
+        return float("-inf") if has_more else self._next_round
 
-    def turn(self, now: float, dispatched: LogMark) -> None:
-        """Once a turn, after its appends; `dispatched` tells up to where the queues have units."""
-        if self._queues.unwritten_bytes > self._policy.unwritten_bytes_max:
+    def turn(self, now: float, on_disk: LogMark) -> None:
+        """Once a turn, after its appends; `on_disk` tells up to where the log is, and dispatched.
+
+        It never goes down but when the log is cut.
+        """
+        has_moved = on_disk.position != self._queues.log_flushed
+        self._queues.log_flushed = on_disk.position
+        if has_moved and self._queues.unwritten_bytes > self._policy.unwritten_bytes_max:
             self._queues.write_down_to(self._policy.unwritten_bytes_max // 2)
+        self._queues.remove_some(REMOVED_QUEUES_A_TURN)
         if now >= self._next_round and not self.is_under_way:
-            self._begin(now, dispatched)
+            self._begin(now, on_disk)
         written = 0
         while self._round and self._has_room() and written < WRITTEN_QUEUES_A_TURN:
             self._flush(self._round[-1])
             self._round.pop()
             written += 1
         self._end_if_done()
+
+    def cut(self, end: LogMark) -> None:
+        """The log is about to be cut here, its marks are lowered: before the queues are cut."""
+        self.flushed = min(self.flushed, end, key=_position)
+        self._mark = min(self._mark, end, key=_position)
 
     def take(self, completion: Completion) -> bool:
         """Whether this ticket was one of ours; a failed sync is raised."""
@@ -129,10 +152,13 @@ class QueueFlush:
             self._end_if_done()
         return True
 
-    def _begin(self, now: float, dispatched: LogMark) -> None:
+    def _begin(self, now: float, on_disk: LogMark) -> None:
         self._is_thorough = now >= self._next_thorough
         least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
-        self._mark = dispatched if self._queues.is_settled else self.flushed
+        self._mark = on_disk if self._queues.is_settled else self.flushed
+        self._wipes = self._queues.wipes
+        if self._is_thorough:
+            self._mark_count = self._queues.count
         waiting = self._queues.unsynced
         self._round = [queue for queue in waiting if queue.unsynced_bytes >= least_bytes]
         self._round.reverse()  # the oldest is taken first, from the end
@@ -157,3 +183,10 @@ class QueueFlush:
         if self._is_thorough and not self.is_under_way:
             self._is_thorough = False
             self.flushed = self._mark
+            if self._wipes == self._queues.wipes:
+                self._queues.settle()
+            self.queue_count = self._mark_count
+
+
+def _position(mark: LogMark) -> int:
+    return mark.position

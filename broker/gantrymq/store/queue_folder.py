@@ -12,10 +12,13 @@ a folder as Java does, and knows what a crash can do to files that were not sync
 - After a clean stop the last file is searched for its last valid unit.
 - After a crash only units are believed whose records lie below a place of the log up to which the
   queues were synced. The newest file whose first unit names such a record, and the log agrees,
-  has only sound files before it. From there every unit is looked at: the first one that is not
-  valid, not in the log's order, or not below that place ends the queue. A unit torn in the middle
-  may pass, but only as the last one, and it names a lower place than it should, so that the log
-  does not agree: it is taken away. (Java looks at all units from the third last file on.)
+  has only sound files before it. From there every unit is looked at, until one that is not valid,
+  not in the log's order, or not below that place. Those units are a row of true ones, and behind
+  them maybe false ones: a unit torn in the middle, or of a history that was cut. The log has no
+  such message, so it tells where the true ones end. (Java looks at all units from the third last
+  file on.) Of messages that the log has no more it can tell nothing: their units are believed.
+
+A queue of few units in one file costs one listing and the reading of one page.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from gantrymq.base.disk import Entry
+from gantrymq.base.disk import Entry, File
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.store.layout import NAME_DIGITS, parse_name
+from gantrymq.store.layout import NAME_DIGITS, POSITION_MAX, parse_name
 from gantrymq.store.open_files import OpenFiles
 from gantrymq.store.queue_unit import (
     BLANK,
@@ -42,6 +45,7 @@ FOLDER_NAME_BYTES_MAX: Final = 255  # what file systems allow
 QUEUE_ID_MAX: Final = 0x7FFFFFFF
 
 SCAN_BYTES: Final = UNIT_BYTES * 3276  # just under 64 KiB
+PAGE_UNITS: Final = 4096 // UNIT_BYTES
 
 
 def folder_fault(topic: str, queue_id: int) -> str | None:
@@ -60,7 +64,15 @@ def folder_fault(topic: str, queue_id: int) -> str | None:
 class QueueFolders:
     """What all queues share: where their folders are, and how long their files are."""
 
-    __slots__ = ("blanks", "file_bytes", "file_units", "files", "root")
+    __slots__ = (
+        "blanks",
+        "file_bytes",
+        "file_units",
+        "files",
+        "log_flushed",
+        "log_minimum",
+        "root",
+    )
 
     def __init__(self, files: OpenFiles, root: str, file_bytes: int) -> None:
         if file_bytes < 1:
@@ -69,6 +81,10 @@ class QueueFolders:
         self.root: str = root
         self.file_units: int = -(-file_bytes // UNIT_BYTES)  # Java rounds up as well
         self.file_bytes: int = self.file_units * UNIT_BYTES
+        self.log_minimum: int = 0
+        """Where the log begins: one number for all queues, however many there are."""
+        self.log_flushed: int = POSITION_MAX
+        """Units of records at or behind this place of the log are not written yet."""
         self.blanks: bytes = BLANK * min(self.file_units, SCAN_BYTES // UNIT_BYTES)
 
     def folder(self, topic: str, queue_id: int) -> str:
@@ -91,6 +107,8 @@ class AfterCrash:
 
     synced_offset: int
     confirms: Confirms
+    is_ours: bool = False
+    """Whether all that was written to the queues were units of records on disk for good."""
 
 
 @final
@@ -102,6 +120,8 @@ class Survey:
     files_end: int
     end: int
     fault: str = ""
+    last: bytes = b""
+    """The unit before the end."""
 
 
 def survey(
@@ -123,8 +143,12 @@ def survey(
             "and has to be rebuilt from the log"
         )
     row = _Row(folders, topic, queue_id, starts[0], starts[count - 1] + folders.file_units)
-    end = row.end_if_clean() if crash is None else row.end_after(crash)
-    return Survey(starts[0], starts[-1] + folders.file_units, end, fault)
+    try:
+        end = row.end_if_clean() if crash is None else row.end_after(crash)
+        last = row.last_before(end)
+    finally:
+        row.close()
+    return Survey(starts[0], starts[-1] + folders.file_units, end, fault, last)
 
 
 def _usable(folders: QueueFolders, folder: str, *, is_clean: bool) -> Sequence[Entry]:
@@ -151,48 +175,81 @@ def _usable(folders: QueueFolders, folder: str, *, is_clean: bool) -> Sequence[E
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class _Row:
-    """The files of one queue, one behind the other."""
+    """The files of one queue, one behind the other, read by handles of their own: the few that
+    `OpenFiles` keeps are for queues in use."""
 
-    folders: QueueFolders
-    topic: str
-    queue_id: int
-    start: int
-    files_end: int
+    __slots__ = ("_data", "_file", "_folders", "_queue_id", "_start", "_topic", "_unit", "past")
+
+    def __init__(
+        self, folders: QueueFolders, topic: str, queue_id: int, start: int, past: int
+    ) -> None:
+        self._folders: QueueFolders = folders
+        self._topic: str = topic
+        self._queue_id: int = queue_id
+        self._start: int = start
+        self._file: File | None = None
+        self._unit: int = 0  # what was read last
+        self._data: bytes = b""
+        self.past: int = past
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def end_if_clean(self) -> int:
         """The end of units that lie one behind the other without a gap."""
-        low = self.files_end - self.folders.file_units
-        while low > self.start and not self._is_valid(low - 1):
-            low -= self.folders.file_units  # a last file may have been made in vain
-        high = low + self.folders.file_units
-        while low < high:
-            middle = (low + high) // 2
-            if self._is_valid(middle):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        step = self._folders.file_units
+        low = self.past - step
+        while low > self._start and not self._is_valid(low - 1):
+            low -= step  # a last file may have been made in vain
+        high = low + step
+        while high - low > PAGE_UNITS:
+            count = valid_count(self._read(low, PAGE_UNITS))
+            if count < PAGE_UNITS:
+                return low + count
+            low, high = self._halve(low + count, high)
+        return low + valid_count(self._read(low, high - low)) if low < high else low
+
+    def _halve(self, low: int, high: int) -> tuple[int, int]:
+        """A shorter range that has the end: all before `low` is valid."""
+        middle = (low + high) // 2
+        if self._is_valid(middle):
+            return middle + 1, high
+        return low, middle
 
     def end_after(self, crash: AfterCrash) -> int:
         """The end of the units that can be believed."""
         unit = first = self._sound_start(crash)
-        while unit < self.files_end:
-            data = self._read(unit, SCAN_BYTES // UNIT_BYTES)
+        count = PAGE_UNITS  # most queues are short
+        while unit < self.past:
+            data = self._read(unit, count)
             sound = data[: valid_count(data) * UNIT_BYTES]
-            count = below_count(sound[: ordered_count(sound) * UNIT_BYTES], crash.synced_offset)
-            unit += count
-            if count < len(data) // UNIT_BYTES:
+            below = below_count(sound[: ordered_count(sound) * UNIT_BYTES], crash.synced_offset)
+            unit += below
+            if below < len(data) // UNIT_BYTES:
                 break
-        is_torn = unit > first and not self._is_confirmed(unit - 1, crash)
-        return unit - 1 if is_torn else unit
+            count = SCAN_BYTES // UNIT_BYTES
+        return self._true_end(first, unit, crash)
+
+    def _true_end(self, first: int, end: int, crash: AfterCrash) -> int:
+        """Where in this range of units those end that the log knows; mostly at its end."""
+        if end == first or self._is_confirmed(end - 1, crash):
+            return end
+        high = end - 1
+        while first < high:
+            middle = (first + high) // 2
+            if self._is_confirmed(middle, crash):
+                first = middle + 1
+            else:
+                high = middle
+        return first
 
     def _sound_start(self, crash: AfterCrash) -> int:
         """The start of a file that has only sound files before it."""
-        unit = self.files_end - self.folders.file_units
-        while unit > self.start and not self._is_confirmed(unit, crash):
-            unit -= self.folders.file_units
+        unit = self.past - self._folders.file_units
+        while unit > self._start and not self._is_confirmed(unit, crash):
+            unit -= self._folders.file_units
         return unit
 
     def _is_confirmed(self, unit: int, crash: AfterCrash) -> bool:
@@ -200,17 +257,29 @@ class _Row:
         if valid_count(data) != 1:
             return False
         physical_offset, size, _ = UNIT.unpack(data)
-        if is_blank(physical_offset, size):
+        if physical_offset < self._folders.log_minimum or is_blank(physical_offset, size):
             return True
         return physical_offset < crash.synced_offset and crash.confirms(
-            self.topic, self.queue_id, unit, physical_offset, size
+            self._topic, self._queue_id, unit, physical_offset, size
         )
 
     def _is_valid(self, unit: int) -> bool:
         return valid_count(self._read(unit, 1)) == 1
 
+    def last_before(self, end: int) -> bytes:
+        return self._read(end - 1, 1) if end > self._start else b""
+
     def _read(self, unit: int, count: int) -> bytes:
         """Units of the file that has this one."""
-        at = unit % self.folders.file_units
-        file = self.folders.files.get(self.folders.path(self.topic, self.queue_id, unit))
-        return file.read(at * UNIT_BYTES, min(count, self.folders.file_units - at) * UNIT_BYTES)
+        at = (unit - self._unit) * UNIT_BYTES
+        if at >= 0 and at + count * UNIT_BYTES <= len(self._data):
+            return self._data[at : at + count * UNIT_BYTES]
+        folders = self._folders
+        path = folders.path(self._topic, self._queue_id, unit)
+        if self._file is None or self._file.path != path:
+            self.close()
+            self._file = folders.files.disk.open(path)
+        first = unit % folders.file_units
+        size = min(count, folders.file_units - first) * UNIT_BYTES
+        self._unit, self._data = unit, self._file.read(first * UNIT_BYTES, size)
+        return self._data

@@ -3,25 +3,34 @@
 Invariants: a queue whose units are not all synced is in `unsynced`, oldest first. A queue in the
 table has a folder on disk, or units in memory. What was decided about all queues - where the log
 begins, where it was cut, what a crash left to believe - holds for those too that are opened later:
-a start with 100 000 queues lists folders and reads no file.
+a start with 100 000 queues lists folders and reads no file. With the snapshot of a clean stop it
+opens none at all, and looks only into folders of topics that were changed since.
 
-Opening a queue lists its folder and reads a few units, which may wait for the disk: `open_some`
-does it ahead of the first use, so many a turn.
+Opening a queue lists its folder and reads a page, which may wait for the disk: `open_some` does it
+ahead of the first use, so many a turn.
+
+False units. As long as only our own stores write, and the log is never cut below what was synced,
+the files hold nothing false (consumequeue.py), and after a crash nothing is wiped. Otherwise a note
+stands (unsettled.py) until every queue was opened, wiped where need be, and synced: a crash in
+between makes the next start wipe them all once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import final
 
-from gantrymq.base.disk import Disk, File
+from gantrymq.base.disk import Disk, Entry, File
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue import ADDED, Appended, ConsumeQueue
-from gantrymq.store.layout import CONSUME_QUEUE
+from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
 from gantrymq.store.open_files import OPEN_FILES_MAX, OpenFiles
 from gantrymq.store.queue_folder import QUEUE_ID_MAX, AfterCrash, QueueFolders, folder_fault
+from gantrymq.store.queue_snapshot import UNKNOWN_MS, TopicState, discard
 from gantrymq.store.queue_unit import UNIT_BYTES
+from gantrymq.store.unsettled import UnsettledNote
 
 
 @final
@@ -31,13 +40,15 @@ class Queues:
     __slots__ = (
         "_crash",
         "_cut_to",
+        "_deleted",
         "_folders",
-        "_log_minimum",
+        "_note",
         "_table",
         "_unopened",
         "faults",
         "unsynced",
         "unwritten_bytes",
+        "wipes",
     )
 
     def __init__(
@@ -52,32 +63,61 @@ class Queues:
         self._table: dict[str, dict[int, ConsumeQueue]] = {}
         self._unopened: dict[ConsumeQueue, None] = {}
         self._crash: AfterCrash | None = None
-        self._log_minimum: int = 0
         self._cut_to: int = -1
+        self._deleted: dict[tuple[str, int], None] = {}
+        self._note: UnsettledNote = UnsettledNote(disk)
         self.unsynced: dict[ConsumeQueue, None] = {}
         self.unwritten_bytes: int = 0
+        self.wipes: int = 0
+        """Rises with everything that may have been wiped, and so needs a sync from then on."""
         self.faults: dict[ConsumeQueue, str] = {}
         """What was wrong with queues when they were opened; each has to be rebuilt."""
 
-    def load(self, log_minimum: int, crash: AfterCrash | None = None) -> None:
+    def load(
+        self,
+        log_minimum: int,
+        crash: AfterCrash | None = None,
+        snapshot: Sequence[TopicState] | None = None,
+    ) -> list[tuple[str, int]]:
         """Find the queues on disk, after a clean stop or after a crash.
 
-        After a crash the log has to be dispatched again from `crash.synced_offset` on.
+        After a crash the log has to be dispatched again from `crash.synced_offset` on, and there
+        is no snapshot; one that nobody took is void from now on. Answers the queues of the
+        snapshot, topic and id, that someone removed: they are to be rebuilt.
         """
+        assert crash is None or snapshot is None
         disk = self._folders.files.disk
-        self._crash = crash
-        self._log_minimum = log_minimum
+        discard(disk)
+        self._folders.log_minimum = log_minimum
         disk.make_folder(self._folders.root)
         disk.sync_folder(self._folders.root.rpartition("/")[0])
-        for topic in disk.list(self._folders.root):
-            for entry in disk.list(f"{self._folders.root}/{topic.name}") if topic.is_folder else ():
-                queue_id = _queue_id(entry.name)
-                if queue_id is None or not entry.is_folder:
-                    place = f"{self._folders.root}/{topic.name}/{entry.name}"
-                    raise CorruptionError(f"{place}: only folders of queues belong here; move it")
-                queue = ConsumeQueue(self._folders, topic.name, queue_id)
-                self._table.setdefault(topic.name, {})[queue_id] = queue
-                self._unopened[queue] = None
+        known = {topic.name: topic for topic in snapshot or ()}
+        missing: list[tuple[str, int]] = []
+        for folder in disk.list(self._folders.root):
+            if folder.is_folder:
+                missing += self._load_topic(folder, known.pop(folder.name, None))
+        for topic in known.values():
+            missing += self._fill(topic, None)
+        if crash is not None:
+            self.distrust(crash)
+        else:
+            self._note.remove()
+        return missing
+
+    @property
+    def file_bytes(self) -> int:
+        return self._folders.file_bytes
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._table.values()))
+
+    def distrust(self, crash: AfterCrash) -> None:
+        """Believe only this; nothing is open yet."""
+        self._note.look()
+        self._crash = replace(crash, is_ours=crash.is_ours and not self._note.stands)
+        if not self._crash.is_ours:
+            self._unsettle()
 
     def open_some(self, count: int) -> int:
         """Open up to so many queues that nobody asked for yet; how many are left."""
@@ -86,9 +126,23 @@ class Queues:
         return len(self._unopened)
 
     @property
+    def log_flushed(self) -> int:
+        """The log is on disk up to here: units of what lies behind are not written yet."""
+        return self._folders.log_flushed
+
+    @log_flushed.setter
+    def log_flushed(self, position: int) -> None:
+        self._folders.log_flushed = position
+
+    @property
     def is_settled(self) -> bool:
-        """Whether no queue is left that a crash may have damaged and nobody opened yet."""
-        return self._crash is None or not self._unopened
+        """Whether no queue is left that may hold false units and nobody opened yet."""
+        return not self._note.stands or not self._unopened
+
+    def settle(self) -> None:
+        """Every queue was opened, and everything synced since the last wiping."""
+        if self._note.stands and self.is_settled:
+            self._note.remove()
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
         queues = self._table.get(topic)
@@ -117,10 +171,10 @@ class Queues:
         return appended
 
     def write(self, queue: ConsumeQueue) -> None:
-        """Move its tail into its files."""
+        """Move its tail, as far as the log is on disk, into its files."""
         size = queue.unwritten_bytes
         queue.write()
-        self.unwritten_bytes -= size
+        self.unwritten_bytes -= size - queue.unwritten_bytes
 
     def write_down_to(self, unwritten_bytes: int) -> None:
         """Write the tails of the queues that have waited longest until no more is unwritten."""
@@ -130,7 +184,9 @@ class Queues:
             self.write(queue)
 
     def sync_all(self) -> None:
-        """Write and sync everything, waiting for the disk: for a stop."""
+        """Write and sync everything, waiting for the disk: for a stop, when the log is synced."""
+        self.log_flushed = POSITION_MAX
+        self.remove_some(len(self._deleted))
         if not self.is_settled:
             self.open_some(len(self._unopened))
         for queue in list(self.unsynced):
@@ -139,32 +195,36 @@ class Queues:
                 self._folders.files.get(path).sync()
             queue.sync_names()
             self.synced(queue, queue.end)
+        self.settle()
 
     def synced(self, queue: ConsumeQueue, end: int) -> None:
         """The queue's files were synced when they had its units up to `end`."""
         queue.synced = max(queue.synced, min(end, queue.written))
-        self._note(queue)
+        self._keep_unsynced(queue)
 
     def cut_to_log(self, physical_offset: int) -> None:
-        """The log ends here now: no queue keeps a unit of what was behind.
+        """The log is to end here: no queue keeps a unit of what lies behind.
 
-        For queues that are not open yet it holds when they are opened, so it must not be called
+        To be called when the marks do not speak of that any more, and before the log is cut. For
+        queues that are not open yet it holds when they are opened, so it must not be called
         before what is appended to a queue is dispatched.
         """
         if self._cut_to < 0 or physical_offset < self._cut_to:
             self._cut_to = physical_offset
+        is_believed = self._crash is not None and self._crash.synced_offset <= physical_offset
+        if self._unopened and not is_believed:
+            self._unsettle()
         for queue in self.opened():
-            self._cut(queue, physical_offset)
+            if queue.physical_end > physical_offset:
+                self._cut(queue, physical_offset)
 
     def raise_minimum(self, log_minimum: int) -> None:
-        """The log begins later now: files of it were deleted."""
-        self._log_minimum = log_minimum
-        for queue in self.opened():
-            queue.correct_minimum(log_minimum)
+        """The log begins later now; each queue looks for its minimum when it is asked for."""
+        self._folders.log_minimum = log_minimum
 
     def expired_file(self, queue: ConsumeQueue) -> str:
         """The next file of this queue to remove, see `ConsumeQueue.expired_file`."""
-        return queue.expired_file(self._log_minimum)
+        return queue.expired_file(self._folders.log_minimum)
 
     def clear(self, queue: ConsumeQueue) -> None:
         """Begin the queue anew, to be rebuilt from the log."""
@@ -174,20 +234,23 @@ class Queues:
         queue.clear()
 
     def delete_topic(self, topic: str) -> None:
-        """Forget the topic's queues and remove their folders."""
-        disk = self._folders.files.disk
-        for queue in self._table.pop(topic, {}).values():
+        """Forget the topic's queues; `remove_some` removes their folders."""
+        for queue_id, queue in self._table.pop(topic, {}).items():
             self._unopened.pop(queue, None)
             self.faults.pop(queue, None)
             self.unsynced.pop(queue, None)
             self.unwritten_bytes -= queue.unwritten_bytes
-            folder = self._folders.folder(topic, queue.queue_id)
-            for entry in disk.list(folder):
-                self._folders.files.remove(f"{folder}/{entry.name}")
-            self._folders.files.remove(folder)
-        if folder_fault(topic, 0) is None:
-            self._folders.files.remove(f"{self._folders.root}/{topic}")
-            disk.sync_folder(self._folders.root)
+            self._deleted[topic, queue_id] = None
+
+    @property
+    def has_deleted(self) -> bool:
+        return bool(self._deleted)
+
+    def remove_some(self, count: int) -> int:
+        """Remove the folders of so many deleted queues; how many are left."""
+        for topic, queue_id in list(islice(self._deleted, count)):
+            self._remove(topic, queue_id)
+        return len(self._deleted)
 
     def queues(self) -> Iterator[ConsumeQueue]:
         """Every queue, opened."""
@@ -210,6 +273,17 @@ class Queues:
     def queue_ids(self, topic: str) -> list[int]:
         return sorted(self._table.get(topic, ()))
 
+    def states(self) -> Iterator[TopicState]:
+        """All that is known without opening more, everything being synced: for the snapshot."""
+        folders = self._folders.files.disk.list(self._folders.root)
+        times = {folder.name: folder.modified_ms for folder in folders}
+        for topic, queues in self._table.items():
+            states = [queue.state() for queue in queues.values() if queue.is_open]
+            is_whole = len(states) == len(queues)
+            yield TopicState(
+                topic, times.get(topic, UNKNOWN_MS) if is_whole else UNKNOWN_MS, states
+            )
+
     def close(self) -> None:
         """Give the handles back; nothing is written."""
         self._folders.files.close()
@@ -218,32 +292,99 @@ class Queues:
         """One of the queues' files, to ask a sync for."""
         return self._folders.files.get(path)
 
+    def _load_topic(self, folder: Entry, known: TopicState | None) -> list[tuple[str, int]]:
+        """Its queues; answers those that are missing."""
+        topic = folder.name
+        if known is not None and known.modified_ms == folder.modified_ms:
+            return self._fill(known, {queue.queue_id for queue in known.queues})
+        place = f"{self._folders.root}/{topic}"
+        found: set[int] = set()
+        for entry in self._folders.files.disk.list(place):
+            queue_id = _queue_id(entry.name)
+            if queue_id is None or not entry.is_folder:
+                raise CorruptionError(
+                    f"{place}/{entry.name}: only folders of queues belong here; move it"
+                )
+            found.add(queue_id)
+        missing = [] if known is None else self._fill(known, found)
+        queues = self._table.setdefault(topic, {})
+        for queue_id in sorted(found.difference(queues)):
+            queues[queue_id] = queue = ConsumeQueue(self._folders, topic, queue_id)
+            self._unopened[queue] = None
+        if not queues:
+            del self._table[topic]
+        return missing
+
+    def _fill(self, known: TopicState, found: set[int] | None) -> list[tuple[str, int]]:
+        """Take the queues of the snapshot whose folders are found, or that have no files."""
+        missing = []
+        queues: dict[int, ConsumeQueue] = {}
+        for state in known.queues:
+            has_files = state.files_end > state.start
+            if has_files and (found is None or state.queue_id not in found):
+                missing.append((known.name, state.queue_id))
+                continue
+            queue = ConsumeQueue(self._folders, known.name, state.queue_id)
+            queue.restore(state)
+            queues[state.queue_id] = queue
+        if queues:
+            self._table[known.name] = queues
+        return missing
+
     def _make(self, topic: str, queue_id: int) -> ConsumeQueue:
         fault = folder_fault(topic, queue_id)
         if fault is not None:
             raise LocalError(fault)
+        if (topic, queue_id) in self._deleted:
+            # No file of the old one may be taken for its own, not after a crash either.
+            self._remove(topic, queue_id)
+            self._folders.files.disk.make_folder(f"{self._folders.root}/{topic}")
+            self._folders.files.disk.sync_folder(f"{self._folders.root}/{topic}")
         queue = ConsumeQueue(self._folders, topic, queue_id)
         queue.is_open = True
         self._table.setdefault(topic, {})[queue_id] = queue
         return queue
 
+    def _remove(self, topic: str, queue_id: int) -> None:
+        """A deleted queue's folder, and with the last one its topic's."""
+        files, root = self._folders.files, self._folders.root
+        folder = self._folders.folder(topic, queue_id)
+        for entry in reversed(files.disk.list(folder)):
+            files.remove(f"{folder}/{entry.name}")
+        files.remove(folder)
+        del self._deleted[topic, queue_id]
+        if not files.disk.list(f"{root}/{topic}"):
+            files.remove(f"{root}/{topic}")
+            files.disk.sync_folder(root)
+
     def _open(self, queue: ConsumeQueue) -> None:
         fault = queue.open(self._crash)
+        self.wipes += self._note.stands
         self._unopened.pop(queue, None)
         if fault:
             self.faults[queue] = fault
-        self._note(queue)
+        self._keep_unsynced(queue)
         if self._cut_to >= 0:
             self._cut(queue, self._cut_to)
-        queue.correct_minimum(self._log_minimum)
+
+    def _unsettle(self) -> None:
+        """Queues may hold false units: for good, before anything else happens."""
+        self.wipes += 1
+        if not self._note.stands:
+            self._note.write()
 
     def _cut(self, queue: ConsumeQueue, physical_offset: int) -> None:
+        end = queue.end_in_log(physical_offset)
+        if end == queue.end:
+            return
+        if end < queue.files_end:
+            self._unsettle()
         size = queue.unwritten_bytes
-        queue.cut_to_log(physical_offset)
+        queue.cut(end)
         self.unwritten_bytes -= size - queue.unwritten_bytes
-        self._note(queue)
+        self._keep_unsynced(queue)
 
-    def _note(self, queue: ConsumeQueue) -> None:
+    def _keep_unsynced(self, queue: ConsumeQueue) -> None:
         """Keep `unsynced` true after a sync or a cut."""
         if queue.synced < queue.end:
             self.unsynced.setdefault(queue)

@@ -189,11 +189,18 @@ class Segments:
             return True
         if ticket == self._removal_ticket:
             self._removal_ticket = 0
-            error = completion.error
-            if error is not None and error.failure is not DiskFailure.NOT_FOUND:
-                self.first -= self.file_bytes  # still there; the next one must not go before it
+            if completion.error is not None:
+                self._removal_failed(completion.error)
             return True
         return False
+
+    def _removal_failed(self, error: DiskError) -> None:
+        """The file is there still, and the next one must not go before it; or nobody knows."""
+        start = self.first - self.file_bytes
+        if any(entry.name == file_name(start) for entry in self._disk.list(self.folder)):
+            self.first = start
+        elif error.failure is not DiskFailure.NOT_FOUND:
+            raise SyncFailedError(error) from error
 
     def _next_step(self, size: int) -> int:
         """As much of `size` as is left in the file at `reserved`, which is created if need be."""
@@ -250,13 +257,19 @@ class Segments:
             zeros = _ZEROS[:size]
             if self.read(position, size) != zeros:
                 self._write_anywhere(position, zeros)
-        self._sync_files(start, end)
+        self.sync(start, end)
 
     def rewrite(self, start: int, end: int) -> None:
         """Write what is read, and sync it: on disk for good, whatever was read; blocks."""
         for position, size in self._chunks(start, end):
             self._write_anywhere(position, self.read(position, size))
-        self._sync_files(start, end)
+        self.sync(start, end)
+
+    def sync(self, start: int, end: int) -> None:
+        """What was written from `start` to `end` is on disk for good; blocks."""
+        while start < end:
+            self._sync(self.file_of(start))
+            start = self.start_of(start) + self.file_bytes
 
     def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """(position, size) of pieces that lie in one file each."""
@@ -271,11 +284,6 @@ class Segments:
         offset = position - self.start_of(position)
         file.allocate(offset, len(data))
         file.write(offset, [data])
-
-    def _sync_files(self, start: int, end: int) -> None:
-        while start < end:
-            self._sync(self.file_of(start))
-            start = self.start_of(start) + self.file_bytes
 
     def _sync_folder(self, folder: str) -> None:
         try:

@@ -121,6 +121,10 @@ class StoreSettings:
     max_transfer_count_on_message_in_memory: int = setting(
         32, "recent messages a pull answers at most", lowest=1
     )
+    message_delay_level: str = setting(
+        "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
+        "delays of the levels from 1 on, each with s, m, h or d",
+    )
     message_index_enable: bool = setting(default=True, about="keep an index of keys")
     message_index_safe: bool = setting(
         default=False, about="recovery goes back until the index misses nothing"

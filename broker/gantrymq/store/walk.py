@@ -57,7 +57,8 @@ class Step:
 
 def has_hole(topic: bytes, properties: bytes) -> bool:
     """Whether these look as if a part of them had not been written."""
-    return b"\0" in topic or properties.endswith(b"\0") or _HOLE in properties
+    # Looking for a number, or by `find`, is quicker: `in` first tries bytes as a number, and fails.
+    return 0 in topic or properties.endswith(b"\0") or properties.find(_HOLE) >= 0
 
 
 def walk(
@@ -108,7 +109,7 @@ def look(
     if sight is Sight.TORN:
         return Step(Found.MORE, position, max(size, min(RECORD_BYTES_MIN, left)))
     try:
-        record = decode(data, at, verify_body=verify_body)
+        record = decode(data, at, verify_body=verify_body or position + size > flushed)
     except CorruptionError as error:
         return Step(Found.NOTHING, position, 0, reason=str(error))
     if record.physical_offset != position:

@@ -16,6 +16,7 @@ usage: gantry PROGRAM [OPTIONS]
 
 programs:
   namesrv      start a name server (gantry namesrv --help)
+  store        check, dump, repair a store while no broker uses it (gantry store --help)
 
 options:
   -h, --help   show this text
@@ -29,7 +30,13 @@ def _namesrv(arguments: list[str]) -> int:
     return run(arguments)
 
 
-_PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {"namesrv": _namesrv}
+def _store(arguments: list[str]) -> int:
+    from gantrymq.app.store_tool import run  # noqa: PLC0415 - as above
+
+    return run(arguments)
+
+
+_PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {"namesrv": _namesrv, "store": _store}
 
 
 def main() -> None:

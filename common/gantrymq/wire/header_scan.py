@@ -161,33 +161,40 @@ class _Scanner:
 
     def _escaped(self, start: i64, position: i64) -> str | None:
         """A string that began at start and has its first backslash at position."""
-        data = self._data
         writer = BytesWriter()
-        writer.write(data[start:position])
-        while position < self._end:
-            byte = data[position]
-            if byte == 0x22:
-                self.position = position + 1
-                return _decoded(writer.getvalue())
-            if byte != 0x5C:
-                writer.append(byte)
-                position += 1
-                continue
-            if position + 1 >= self._end:
-                return None
-            kind = i64(data[position + 1])
-            if kind == 0x75:
-                unit = _hexadecimal(data, position + 2, self._end)
-                if not _append_utf8(writer, unit):
-                    return None
-                position += 6
-                continue
-            plain = _unescaped(kind)
-            if plain == 0:
-                return None
-            writer.append(u8(plain))
-            position += 2
-        return None
+        writer.write(self._data[start:position])
+        position = unescape(writer, self._data, position, self._end)
+        if position < 0:
+            return None
+        self.position = position
+        return _decoded(writer.getvalue())
+
+
+def unescape(writer: BytesWriter, data: bytes, position: i64, end: i64) -> i64:
+    """Write what a string says from position on; where it goes on behind its quote, -1 if odd."""
+    while position < end:
+        byte = data[position]
+        if byte == 0x22:
+            return position + 1
+        if byte != 0x5C:
+            writer.append(byte)
+            position += 1
+            continue
+        if position + 1 >= end:
+            return -1
+        kind = i64(data[position + 1])
+        if kind == 0x75:
+            unit = _hexadecimal(data, position + 2, end)
+            if not _append_utf8(writer, unit):
+                return -1
+            position += 6
+            continue
+        plain = _unescaped(kind)
+        if plain == 0:
+            return -1
+        writer.append(u8(plain))
+        position += 2
+    return -1
 
 
 def _decoded(text: bytes) -> str:

@@ -87,6 +87,15 @@ class Child:
             self._process.kill()
         self._close()
 
+    def finish(self, seconds: float) -> None:
+        """Ask it to end, and insist that it does by itself."""
+        self._process.terminate()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"not ended within {seconds:g} s\n{self.report()}") from None
+        self._close()
+
     def report(self) -> str:
         """The ends of its logs."""
         texts = [f"{self.name} ({self.folder}), exit code {self._process.poll()}"]

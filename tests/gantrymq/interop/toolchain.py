@@ -27,6 +27,7 @@ class JarSet(Enum):
 
     SERVERS = ("servers", "AdminDriver")
     CLIENT = ("client", "ClientDriver")
+    STORE = ("servers", "StoreDriver")
 
     @property
     def pom(self) -> Path:

@@ -145,9 +145,9 @@ def test_a_cut_leaves_nothing_behind_it(end: int, written: int) -> None:
 def test_a_cut_to_the_log_takes_the_units_of_lost_records() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 12)
-    assert not queue.cut_to_log(1200)
-    assert not queue.cut_to_log(1101)  # the last record begins below
-    assert queue.cut_to_log(650)
+    assert queue.end_in_log(1200) == 12
+    assert queue.end_in_log(1101) == 12  # the last record begins below
+    queue.cut(queue.end_in_log(650))
     assert queue.end == 7
     fill(queue, 9, 7)
     assert queue.end == 9
@@ -162,6 +162,51 @@ def test_the_minimum_follows_the_log() -> None:
     assert queue.append(12, 10_000, 1, 0) is Appended.ADDED
     queue.correct_minimum(9999)
     assert queue.minimum == 12
+
+
+def test_the_minimum_is_looked_for_when_it_is_asked_for() -> None:
+    disk = FaultyDisk()
+    queue = queue_on(disk)
+    fill(queue, 12)
+    queue.write()
+    queue.folders.log_minimum = 650
+    disk.fail("read")
+    with pytest.raises(DiskError):
+        assert queue.minimum
+    assert queue.minimum == 7
+    disk.fail("read")
+    assert queue.minimum == 7  # known
+    queue.folders.log_minimum = 1200
+    assert queue.minimum == 12
+
+
+def test_units_of_records_that_are_not_on_disk_stay_in_memory() -> None:
+    disk = MemoryDisk()
+    queue = queue_on(disk)
+    fill(queue, 7)
+    for flushed, written in [(0, 0), (99, 1), (300, 3), (650, 7), (700, 7)]:
+        queue.folders.log_flushed = flushed
+        queue.write()
+        assert queue.written == written
+        assert b"".join(queue.unit(n)[0].to_bytes(8, "big") for n in range(7))
+    assert queue.tail is None
+
+
+def test_a_restored_queue_is_as_it_was() -> None:
+    disk = MemoryDisk()
+    queue = queue_on(disk)
+    fill(queue, 14, 12)
+    queue.folders.log_minimum = 1250
+    queue.write()
+    assert queue.minimum == 13
+    again = ConsumeQueue(queue.folders, "T", 0)
+    again.restore(queue.state())
+    assert again.is_open
+    assert again.state() == queue.state()
+    assert content(again) == content(queue)
+    fill(again, 17, 14)
+    again.write()
+    assert content(queue_on(disk)) == BLANK * 2 + b"".join(map(unit, range(12, 17)))
 
 
 def test_files_expire_with_their_last_record_and_the_last_file_stays() -> None:
@@ -262,12 +307,14 @@ class Model:
 
     def log(self, count: int) -> None:
         self.end = max(self.start, self.end - count)
-        self.queue.cut_to_log(self.end * 100)
+        self.queue.cut(self.queue.end_in_log(self.end * 100))
 
     def expire(self, count: int) -> None:
         self.queue.write()
-        path = self.queue.expired_file((self.start + count) * 100)
-        if count > FILE_UNITS - 1 and self.end > self.start + FILE_UNITS:
+        self.log_minimum = max(self.log_minimum, (self.start + count) * 100)
+        path = self.queue.expired_file(self.log_minimum)
+        is_expired = self.log_minimum >= (self.start + FILE_UNITS) * 100
+        if is_expired and self.end > self.start + FILE_UNITS:
             assert int(path[-20:]) == self.start * UNIT_BYTES
             self.disk.remove(path)
             self.start += FILE_UNITS

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+import contextlib
 from itertools import count
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.store import index as index_module
 from gantrymq.store.index import Index, extend_hash, positive
 from gantrymq.store.index_file import HEADER, IndexSizes
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.index_lookup import KeyQuery, find_offsets
 from gantrymq.store.marks import LogMark
-from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire import java_string
@@ -149,6 +150,23 @@ def test_after_a_crash_a_file_that_is_none_is_deleted() -> None:
     assert not disk.list("index")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_files_given_up_never_come_back_without_those_before_them(seed: int) -> None:
+    disk = FaultyDisk(Random(seed).randrange)
+    index = loaded(disk)
+    for number in range(45):
+        put(index, number, b"k%d" % number)
+    stop(index, disk)
+    disk.open(index.files[0].path).write(0, [bytes(40)])
+    disk.open(index.files[0].path).sync()
+    disk.crash_at = disk.operations + seed % 10 + 1
+    with contextlib.suppress(PowerCut):
+        index_on(disk).load(is_clean=False, flushed_ms=0, trusts_headers=True)
+    after = index_on(disk.crash())
+    after.load(is_clean=False, flushed_ms=0, trusts_headers=True)
+    assert not after.files
+
+
 def test_after_a_clean_stop_it_is_left_alone_and_told() -> None:
     disk = MemoryDisk()
     loaded(disk)
@@ -175,13 +193,10 @@ def test_a_file_expires_with_its_last_record_and_the_newest_stays() -> None:
     assert offsets(index, b"k") == [number * 100 for number in range(19, 25)]
 
 
-def test_a_full_disk_costs_nothing_until_too_much_is_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(index_module, "WRITE_BYTES", 100)
-    monkeypatch.setattr(index_module, "UNWRITTEN_BYTES_MAX", 200)
+def test_a_full_disk_costs_nothing_until_too_much_is_waiting() -> None:
     disk = FaultyDisk()
     index = loaded(disk)
+    index.write_bytes, index.unwritten_bytes_max = 100, 200
     disk.memory.total_bytes = 0
     for number in range(15):
         put(index, number, b"k")

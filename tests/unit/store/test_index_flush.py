@@ -23,11 +23,18 @@ SIZES = IndexSizes(slots=7, entries=12)
 class Fixture:
     """An index, its flush, and a device that ends jobs when `finish` says so."""
 
-    def __init__(self, disk: FaultyDisk, *, flushed_ms: int = 0, is_clean: bool = True) -> None:
+    def __init__(
+        self,
+        disk: FaultyDisk,
+        *,
+        flushed_ms: int = 0,
+        is_clean: bool = True,
+        sizes: IndexSizes = SIZES,
+    ) -> None:
         self.disk = disk
         self.background = MemoryBackground(disk)
         names = map(str, count(20261121012644065))
-        self.index = Index(disk, SIZES, names.__next__)
+        self.index = Index(disk, sizes, names.__next__)
         self.index.load(is_clean=is_clean, flushed_ms=flushed_ms, trusts_headers=True)
         self.flush = IndexFlush(self.index, self.background, 0.0, LogMark())
         self.number = self.index.end_offset // 100 + 1
@@ -236,3 +243,33 @@ def test_after_any_power_cut_dispatching_from_the_end_completes_the_index(
         assert set(fixture.offsets()) <= set(records(dispatched))
         fixture.put(dispatched - fixture.number + 1)
         assert fixture.index.end_offset == dispatched * 100
+
+
+def kill_in_step(fixture: Fixture, step: int, sizes: IndexSizes) -> Fixture:
+    """A flush whose process is killed when so many of its three steps are written."""
+    fixture.turn(fixture.now + 60.0)
+    for _ in range(step - 1):
+        fixture.finish()
+    return Fixture(fixture.disk.kill(), is_clean=False, sizes=sizes)
+
+
+def test_two_kills_in_a_flush_do_not_lead_a_chain_into_another() -> None:
+    sizes = IndexSizes(slots=3, entries=60)
+
+    def put_keys(fixture: Fixture, first_key: int) -> None:
+        for number in range(20):
+            fixture.index.put(b"T", b"", b"%d" % (first_key + number), fixture.number * 100, 1000)
+            fixture.number += 1
+
+    fixture = Fixture(FaultyDisk(), sizes=sizes)
+    put_keys(fixture, first_key=0)
+    fixture.turn(60.0)
+    for _ in range(3):
+        fixture.finish()
+    put_keys(fixture, first_key=20)
+    again = kill_in_step(fixture, 2, sizes)  # slots name entries that the header does not count
+    put_keys(again, first_key=21)
+    third = kill_in_step(again, 1, sizes)  # entries are written over, slots are not
+    for key in range(20):
+        query = KeyQuery(third.index.key_hash(b"T", b"%d" % key), 9, 0, 1 << 60)
+        assert find_offsets(third.index, query) == [(key + 1) * 100]

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import ENTRY, IndexSizes
 from gantrymq.store.index_flush import IndexFlush
-from gantrymq.store.index_lookup import ENTRIES_A_TURN, IndexRead, KeyQuery, find_offsets, lookup
+from gantrymq.store.index_lookup import ENTRIES_A_TURN, KeyQuery, find_offsets, lookup
 from gantrymq.store.marks import LogMark
+from gantrymq.store.readings import Finished, Readings, Wanted
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 
@@ -38,25 +40,17 @@ def test_cold_entries_are_asked_for_one_by_one() -> None:
     disk = MemoryDisk()
     index = stored_index(disk, 35)
     disk.reads_cached = False
-    reads: list[IndexRead] = []
-
-    def drive() -> list[int]:
-        """Answers every read, and keeps it."""
-        walk = lookup(index, query(index))
-        wanted = next(walk)
-        while True:
-            assert wanted is not None
-            reads.append(wanted)
-            data = disk.open(wanted.path).read(wanted.position, wanted.size)
-            try:
-                wanted = walk.send(data)
-            except StopIteration as stop:
-                found: list[int] = stop.value
-                return found
-
-    found = drive()
-    assert found == [number * 100 for number in range(35)]
-    assert len(reads) == 36  # the full file's slot, and every entry
+    background = MemoryBackground(disk)
+    readings = Readings(background)
+    readings.start(1, lookup(index, query(index)))
+    reads = 0
+    while not (finished := readings.take_finished()):
+        (job,) = background.jobs
+        background.complete(job.ticket)
+        assert readings.take(background.take_completions()[0])
+        reads += 1
+    assert finished == [Finished(1, [number * 100 for number in range(35)])]
+    assert reads == 36  # the full file's slot, and every entry
 
 
 def test_a_long_chain_gives_way_to_others() -> None:
@@ -85,11 +79,12 @@ def test_an_entry_that_cannot_be_read_ends_the_chain() -> None:
     disk = MemoryDisk()
     index = stored_index(disk)
     disk.reads_cached = False
-    walk = lookup(index, query(index))
-    assert isinstance(next(walk), IndexRead)
-    with pytest.raises(StopIteration) as stopped:
-        walk.send(b"")
-    assert stopped.value.value == []
+    for answer in (b"", DiskError(DiskFailure.BROKEN, "read", "index")):
+        walk = lookup(index, query(index))
+        assert isinstance(next(walk), Wanted)
+        with pytest.raises(StopIteration) as stopped:
+            _ = walk.send(answer) if isinstance(answer, bytes) else walk.throw(answer)
+        assert stopped.value.value == []
 
 
 @given(

@@ -24,8 +24,9 @@ from gantrymq.testing.memory_background import MemoryBackground
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 EXAMPLE = """
-    47464d31 deb5ed6d 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
-    0000000000000077 0000000000000000 0000000000000004 0000000040000000
+    47464d31 9b0e01e7 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
+    0000000000000077 0000000000000000 0000000000000004
+    0000000000000000 0000000040000000
 """
 SIZE = 1 << 30
 
@@ -45,9 +46,9 @@ def test_the_documented_example() -> None:
     assert encode_slot(slot) == data
 
 
-@given(st.lists(INT64, min_size=8, max_size=8))
+@given(st.lists(INT64, min_size=9, max_size=9))
 def test_slots_come_back(numbers: list[int]) -> None:
-    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:7]), numbers[7])
+    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:8]), numbers[8])
     assert decode_slot(encode_slot(slot)) == slot
 
 

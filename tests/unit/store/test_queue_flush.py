@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_flush import (
+    REMOVED_QUEUES_A_TURN,
     SYNCS_MAX,
     WRITTEN_QUEUES_A_TURN,
     QueueFlush,
@@ -54,10 +56,10 @@ class Fixture:
         for completion in self.background.take_completions():
             assert self.flush.take(completion)
 
-    def run(self, now: float, dispatched: int = 0) -> int:
+    def run(self, now: float, on_disk: int = POSITION_MAX) -> int:
         """One whole round; how many turns it took."""
         for turns in range(1, 10_000):
-            self.flush.turn(now, LogMark(dispatched))
+            self.flush.turn(now, LogMark(on_disk))
             self.finish()
             if not self.flush.is_under_way:
                 return turns
@@ -80,12 +82,12 @@ def test_a_queue_with_few_units_waits_for_the_thorough_round() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 450)
     fixture.fill("B", 1)
-    fixture.run(1.0, dispatched=1000)
+    fixture.run(1.0, 45_000)
     assert [queue.topic for queue in fixture.queues.unsynced] == ["B"]
     assert fixture.flush.flushed.position == 0
-    fixture.run(60.0, dispatched=5000)
+    fixture.run(60.0, 50_000)
     assert not fixture.queues.unsynced
-    assert fixture.flush.flushed.position == 5000
+    assert fixture.flush.flushed.position == 50_000
 
 
 def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
@@ -116,37 +118,79 @@ def test_a_turn_does_a_bounded_amount() -> None:
 def test_too_many_units_in_memory_are_written_at_once() -> None:
     fixture = Fixture(MemoryDisk(), policy=QueueFlushPolicy(unwritten_bytes_max=10 * UNIT_BYTES))
     fixture.fill("A", 10)
-    fixture.flush.turn(0.1, LogMark(1))
+    fixture.flush.turn(0.1, LogMark(1000))
     assert fixture.queues.unwritten_bytes == 10 * UNIT_BYTES
-    fixture.fill("A", 1)
-    fixture.flush.turn(0.2, LogMark(1))
-    assert fixture.queues.unwritten_bytes == 0
+    fixture.fill("A", 2)
+    fixture.flush.turn(0.2, LogMark(1100))
+    assert fixture.queues.unwritten_bytes == UNIT_BYTES
+
+
+def test_units_wait_until_their_records_are_on_disk() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 450)
+    fixture.run(60.0, 20_000)
+    queue = fixture.queues.find("A", 0)
+    assert queue is not None
+    assert (queue.written, queue.synced, queue.end) == (200, 200, 450)
+    assert fixture.flush.flushed.position == 20_000
+    assert list(fixture.queues.unsynced) == [queue]
+    fixture.run(120.0, 45_000)
+    assert not fixture.queues.unsynced
 
 
 def test_a_queue_cut_while_it_is_synced_is_synced_again() -> None:
     fixture = Fixture(FaultyDisk(lose_all), SMALL_FILE_BYTES)
     fixture.fill("A", 4)
-    fixture.flush.turn(60.0, LogMark(1))
+    fixture.flush.turn(60.0, LogMark(400))
     queue = fixture.queues.find("A", 0)
     assert queue is not None
+    fixture.flush.cut(LogMark(100))
     fixture.queues.cut_to_log(100)
     fixture.fill("A", 3)
     fixture.queues.write(queue)
     fixture.finish()
     assert fixture.flush.flushed.position == 0
     fixture.run(60.0)
-    assert fixture.flush.flushed.position == 1
+    assert fixture.flush.flushed.position == 100
     assert queue.synced == queue.end == 4
+
+
+def test_the_note_of_a_cut_stands_until_a_round_after_it_is_over() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 4)
+    fixture.run(60.0)
+    fixture.fill("A", 4)
+    fixture.flush.turn(120.0, LogMark(800))
+    fixture.queues.cut_to_log(200)
+    assert [entry.name for entry in fixture.disk.list("gantry")] == ["unsettled"]
+    fixture.run(120.0)
+    assert len(fixture.disk.list("gantry")) == 1  # this round had begun before
+    fixture.run(180.0)
+    assert not fixture.disk.list("gantry")
+
+
+def test_a_deleted_topic_is_removed_some_queues_a_turn() -> None:
+    fixture = Fixture(MemoryDisk())
+    for queue_id in range(2 * REMOVED_QUEUES_A_TURN):
+        fixture.queues.append("A", queue_id, 0, queue_id * 100, 100, 0)
+    fixture.queues.sync_all()
+    fixture.queues.delete_topic("A")
+    assert fixture.flush.deadline() == float("-inf")
+    fixture.flush.turn(0.1, LogMark())
+    assert len(fixture.disk.list("consumequeue/A")) == REMOVED_QUEUES_A_TURN
+    fixture.flush.turn(0.1, LogMark())
+    assert not fixture.disk.list("consumequeue")
+    assert fixture.flush.deadline() == 1.0
 
 
 def test_a_topic_deleted_while_it_is_synced_is_no_matter() -> None:
     fixture = Fixture(MemoryDisk())
     fixture.fill("A", 4)
     fixture.fill("B", 4)
-    fixture.flush.turn(60.0, LogMark(1))
+    fixture.flush.turn(60.0, LogMark(400))
     fixture.queues.delete_topic("A")
     fixture.run(60.0)
-    assert fixture.flush.flushed.position == 1
+    assert fixture.flush.flushed.position == 400
 
 
 def test_a_failed_sync_is_raised() -> None:
@@ -164,11 +208,11 @@ def test_a_full_disk_is_raised_and_the_round_is_taken_up_later() -> None:
     fixture.fill("A", 4)
     disk.fail("write", DiskFailure.NO_SPACE)
     with pytest.raises(DiskError, match="no space"):
-        fixture.run(60.0, 1)
+        fixture.run(60.0, 400)
     assert fixture.queues.unwritten_bytes == 4 * UNIT_BYTES
-    fixture.run(61.0, 2)
+    fixture.run(61.0, 500)
     assert not fixture.queues.unsynced
-    assert fixture.flush.flushed.position == 1  # the same round
+    assert fixture.flush.flushed.position == 400  # the same round
 
 
 def test_foreign_tickets_are_not_taken() -> None:
@@ -206,15 +250,19 @@ STEPS = st.lists(
 
 @dataclass
 class History:
-    """A log of records of 100 bytes, dispatched to queues whose disk loses power at some change.
+    """A log of records of 100 bytes, dispatched to queues whose disk loses power at some change,
+    or whose process ends.
 
-    The log itself survives up to a random place behind the last mark, as a real one would when
-    it is synced before its queues' mark is.
+    In a life of ours units are written when their records are flushed; then the log survives up
+    to a random place behind what was flushed. Another program writes them when it likes, so that
+    they may be of records that the log loses.
     """
 
     random: random.Random
     log: list[tuple[str, int]] = field(default_factory=list)
     marked: int = 0
+    flushed: int = 0
+    is_ours: bool = True
 
     def dispatch(self, queues: Queues, begin: int) -> None:
         for number in range(begin, len(self.log)):
@@ -230,20 +278,39 @@ class History:
             self.dispatch(fixture.queues, len(self.log) - count)
             now += 60.0 if is_flushed else 0.5
             fixture.queues.open_some(self.random.randrange(3))
-            fixture.flush.turn(now, LogMark(len(self.log)))
+            self.flushed = self.random.randint(self.flushed, len(self.log))
+            on_disk = self.flushed if self.is_ours else len(self.log)
+            fixture.flush.turn(now, LogMark(on_disk * 100))
             fixture.background.complete_some(self.random.randrange)
             for completion in fixture.background.take_completions():
                 fixture.flush.take(completion)
-            self.marked = max(self.marked, fixture.flush.flushed.position)
+            self.marked = max(self.marked, fixture.flush.flushed.position // 100)
+            if not self.random.randrange(20):
+                self.cut(fixture, self.random.randint(0, len(self.log)))
+
+    def cut(self, fixture: Fixture, end: int) -> None:
+        """What a member does whose log is not its master's."""
+        self.marked = min(self.marked, end)
+        fixture.flush.cut(LogMark(end * 100))
+        fixture.queues.cut_to_log(end * 100)
+        self.flushed = min(self.flushed, end)
+        del self.log[end:]
+
+    def stop(self, fixture: Fixture) -> None:
+        self.flushed = len(self.log)
+        fixture.queues.sync_all()
 
     def recover(self, disk: FaultyDisk) -> Fixture:
         """What recovery does: nothing above the mark is believed."""
-        del self.log[self.random.randint(self.marked, len(self.log)) :]
+        kept = max(self.marked, self.flushed if self.is_ours else 0)
+        del self.log[self.random.randint(kept, len(self.log)) :]
+        self.flushed = len(self.log)
         fixture = Fixture.__new__(Fixture)
         fixture.disk = disk
         fixture.background = MemoryBackground(disk)
         fixture.queues = Queues(disk, SMALL_FILE_BYTES)
-        fixture.queues.load(0, AfterCrash(self.marked * 100, self.confirms))
+        crash = AfterCrash(self.marked * 100, self.confirms, is_ours=self.is_ours)
+        fixture.queues.load(0, crash)
         self.dispatch(fixture.queues, self.marked)
         fixture.flush = QueueFlush(fixture.queues, fixture.background, POLICY, 0.0, LogMark())
         return fixture
@@ -265,26 +332,44 @@ class History:
             ]
 
 
-@given(st.integers(0, 1 << 32), st.lists(st.tuples(STEPS, st.integers(0, 60)), max_size=4))
+def check_nothing_behind_the_ends(queues: Queues, disk: FaultyDisk) -> None:
+    """Java would believe it."""
+    for queue in queues.queues():
+        for unit in range(queue.end, queue.files_end):
+            path = queue.folders.path(queue.topic, 0, unit)
+            at = unit % queue.folders.file_units * UNIT_BYTES
+            assert disk.open(path).read(at, UNIT_BYTES) == bytes(UNIT_BYTES)
+
+
+LIVES = st.lists(
+    st.tuples(STEPS, st.integers(0, 60), st.sampled_from([True, True, False]), st.booleans()),
+    max_size=5,
+)
+
+
+@given(st.integers(0, 1 << 32), LIVES)
 def test_power_cuts_lose_nothing_below_the_mark_and_nothing_false_survives(
-    seed: int, lives: list[tuple[list[tuple[str, int, bool]], int]]
+    seed: int, lives: list[tuple[list[tuple[str, int, bool]], int, bool, bool]]
 ) -> None:
     choices = random.Random(seed)
     history = History(choices)
     disk = FaultyDisk(choices.randrange)
     fixture = Fixture(disk, SMALL_FILE_BYTES)
-    for steps, crash_after in lives:
+    for steps, crash_after, is_ours, is_killed in lives:
+        history.is_ours = is_ours
         disk.crash_at = disk.operations + crash_after
         try:
             history.write(fixture, steps)
-            fixture.queues.sync_all()
+            history.stop(fixture)
         except PowerCut:
             pass
-        disk = disk.crash()
+        disk = disk.kill() if is_killed else disk.crash()
         fixture = history.recover(disk)
         history.check(fixture.queues)
-    fixture.queues.sync_all()
+    history.stop(fixture)
     history.check(fixture.queues)
+    disk = disk.crash()  # a clean stop has everything on disk for good
     reopened = Queues(disk, SMALL_FILE_BYTES)
     reopened.load(0)
     history.check(reopened)
+    check_nothing_behind_the_ends(reopened, disk)

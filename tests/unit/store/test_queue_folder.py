@@ -22,6 +22,10 @@ def surveyed(disk: MemoryDisk, *, is_clean: bool) -> Survey:
     return survey(folders_on(disk), "T", 0, crash)
 
 
+def places(found: Survey) -> tuple[int, int, int]:
+    return found.start, found.files_end, found.end
+
+
 def write_files(disk: MemoryDisk, files: dict[int, list[int]], size: int = FILE_BYTES) -> None:
     """Files by their first unit; the units' sizes, 0 for none."""
     disk.make_folder(FOLDER)
@@ -52,7 +56,9 @@ def test_the_end_is_behind_the_last_valid_unit(
 ) -> None:
     disk = MemoryDisk()
     write_files(disk, files)
-    assert surveyed(disk, is_clean=is_clean) == Survey(min(files), max(files) + FILE_UNITS, end)
+    found = surveyed(disk, is_clean=is_clean)
+    assert places(found) == (min(files), max(files) + FILE_UNITS, end)
+    assert len(found.last) == (UNIT_BYTES if end else 0)
 
 
 def test_after_a_crash_the_first_invalid_unit_ends_the_queue() -> None:
@@ -102,6 +108,37 @@ def test_a_torn_last_unit_is_found_out_by_the_log() -> None:
     assert crashed(disk, 30, {(0, 10), (1, 20), (2, 30)}) == 2
 
 
+def test_units_that_the_log_does_not_know_are_no_part_of_the_queue() -> None:
+    for true_count in range(7):
+        disk = MemoryDisk()
+        write_offsets(disk, [10, 20, 30, 40, 50, 60])
+        assert crashed(disk, 70, {(n, 10 * n + 10) for n in range(true_count)}) == true_count
+
+
+def test_units_of_messages_that_the_log_has_no_more_are_believed() -> None:
+    disk = MemoryDisk()
+    write_offsets(disk, [10, 20, 30])
+    folders = folders_on(disk)
+    crash = AfterCrash(100, lambda *_: False)
+    assert survey(folders, "T", 0, crash).end == 0
+    folders.log_minimum = 40
+    assert survey(folders, "T", 0, crash).end == 3
+
+
+@pytest.mark.parametrize("end", [0, 1, 203, 204, 205, 408, 409, 2999, 3000])
+def test_the_end_in_a_long_file_is_found(end: int) -> None:
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    file = disk.create(f"{FOLDER}/{0:020d}")
+    file.write(0, [UNIT.pack(n, 1, n) for n in range(end)])
+    file.resize(3000 * UNIT_BYTES)
+    folders = QueueFolders(OpenFiles(disk), "consumequeue", 3000 * UNIT_BYTES)
+    for crash in (None, AfterCrash(1 << 60, lambda *_: True)):
+        found = survey(folders, "T", 0, crash)
+        assert found.end == end
+        assert found.last == (UNIT.pack(end - 1, 1, end - 1) if end else b"")
+
+
 def test_a_hole_in_any_file_above_the_synced_place_is_found() -> None:
     disk = MemoryDisk()
     write_offsets(disk, [10, 20, -1, -1, *range(50, 250, 10)])
@@ -133,7 +170,7 @@ def test_an_empty_last_file_is_removed() -> None:
     disk = MemoryDisk()
     write_files(disk, {0: [1] * 4})
     disk.create(f"{FOLDER}/{FILE_BYTES:020d}")
-    assert surveyed(disk, is_clean=True) == Survey(0, 4, 4)
+    assert places(surveyed(disk, is_clean=True)) == (0, 4, 4)
     assert len(disk.list(FOLDER)) == 1
 
 

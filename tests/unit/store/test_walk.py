@@ -107,3 +107,11 @@ def test_a_record_that_lost_its_end_is_found_above_the_mark_only() -> None:
         assert step.found is Found.NOTHING
         assert "torn" in step.reason
         assert look(torn, 0, START, FILE_BYTES, flushed=arena.end).found is Found.RECORD
+
+
+def test_above_the_mark_a_wrong_body_never_passes() -> None:
+    data = bytearray(log(1))
+    data[88] ^= 1
+    (below,) = walk(bytes(data), START, FILE_BYTES, flushed=START + 95, verify_body=False)
+    (above,) = walk(bytes(data), START, FILE_BYTES, flushed=START + 94, verify_body=False)
+    assert (below.found, above.found) == (Found.RECORD, Found.NOTHING)

@@ -115,6 +115,26 @@ class Sight(IntEnum):
     """No record begins here; the size given is 0."""
 
 
+# What a record consists of; compiled classes have no __slots__ to ask.
+_FIELDS: Final = (
+    "body",
+    "born_host",
+    "born_timestamp_ms",
+    "flag",
+    "physical_offset",
+    "prepared_transaction_offset",
+    "properties",
+    "queue_id",
+    "queue_offset",
+    "reconsume_times",
+    "store_host",
+    "store_timestamp_ms",
+    "sys_flag",
+    "topic",
+    "version",
+)
+
+
 @final
 class Record:
     """One stored message. Hot, hence slotted and not frozen; treat it as a value all the same.
@@ -124,23 +144,7 @@ class Record:
     oldest version that holds the topic, the only one RocketMQ 4.9 reads.
     """
 
-    __slots__ = (
-        "body",
-        "born_host",
-        "born_timestamp_ms",
-        "flag",
-        "physical_offset",
-        "prepared_transaction_offset",
-        "properties",
-        "queue_id",
-        "queue_offset",
-        "reconsume_times",
-        "store_host",
-        "store_timestamp_ms",
-        "sys_flag",
-        "topic",
-        "version",
-    )
+    __slots__ = _FIELDS
 
     def __init__(
         self,
@@ -187,12 +191,12 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Record):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
     __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
 
     def __repr__(self) -> str:
-        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.__slots__[1:]])
+        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in _FIELDS[1:]])
         return f"Record({fields}, body=<{len(self.body)} bytes>)"
 
 

@@ -1,0 +1,42 @@
+"""The levels of delayed messages: how long each one holds a message back.
+
+messageDelayLevel    "1s 5s 10s 30s 1m ..."    level 1 is the first, units s m h d
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from gantrymq.base.errors import LocalError
+
+_DELAY: Final = re.compile(r"([0-9]{1,9})([smhd])")
+_UNIT_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+# What Java takes for a level it does not know.
+_UNKNOWN_MS: Final = 1000
+
+
+@final
+class DelayLevels:
+    """The delays in ms, of level 1 first."""
+
+    __slots__ = ("delays_ms",)
+
+    def __init__(self, text: str) -> None:
+        delays_ms: list[int] = []
+        for word in text.split():
+            found = _DELAY.fullmatch(word)
+            if found is None:
+                raise LocalError(
+                    f"messageDelayLevel: {word!r} is no delay; write numbers with s, m, h or d, "
+                    "as in 1s 5s 1m 2h"
+                )
+            delays_ms.append(int(found[1]) * _UNIT_MS[found[2]])
+        self.delays_ms: tuple[int, ...] = tuple(delays_ms)
+
+    def delivery_ms(self, level: int, store_timestamp_ms: int) -> int:
+        """When a message stored then is due; a level above the highest is taken for that."""
+        if level < 1 or not self.delays_ms:
+            return store_timestamp_ms + _UNKNOWN_MS
+        return store_timestamp_ms + self.delays_ms[min(level, len(self.delays_ms)) - 1]

@@ -1,0 +1,124 @@
+"""How full the disk is, and whether messages are taken.
+
+Above diskSpaceWarningLevelRatio of the partition of the log, or of the queues, messages are
+refused while there is still room for everything else; reads go on. It ends by itself at the first
+look that finds less: one look a second is damping enough, and a level of our own below Java's
+would refuse for ever where Java goes on. While the reserve is given up they are refused as well.
+
+What cannot be found out changes nothing: a full disk is then told by the log itself (`put.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError, Usage
+from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE, INDEX
+from gantrymq.store.put import DISK_FULL, PutStatus, Refused
+from gantrymq.store.reserve import PATH as RESERVE_PATH
+from gantrymq.store.reserve import Reserve
+from gantrymq.store.settings import StoreSettings
+
+# The last tenth of a small volume, 2 GiB say, takes a fast broker a few seconds.
+LOOK_SECONDS: Final = 1.0
+
+# The index may fail: it is only told of.
+_NAMES: Final = {COMMIT_LOG: "CL", CONSUME_QUEUE: "CQ", INDEX: "INDEX"}
+_NEEDED: Final = (COMMIT_LOG, CONSUME_QUEUE)
+
+
+@final
+class DiskWatch:
+    """Of one store, opened before; `refusal` may be asked for each message."""
+
+    __slots__ = ("_limit", "_next", "_refused", "_reserve", "_root", "_usage_of", "_usages")
+
+    def __init__(
+        self, usage_of: Callable[[str], Usage], reserve: Reserve, settings: StoreSettings
+    ) -> None:
+        """`usage_of` is the disk's `usage`."""
+        self._usage_of = usage_of
+        self._reserve = reserve
+        self._limit = settings.disk_space_warning_level_ratio
+        self._root = settings.store_path_root_dir.rstrip("/")
+        self._next = float("-inf")
+        self._usages: dict[str, Usage] = {}
+        self._refused: Refused | None = None
+
+    def turn(self, now: float) -> None:
+        """Look, if it is time."""
+        if now < self._next:
+            return
+        self._next = now + LOOK_SECONDS
+        for folder in _NAMES:
+            try:
+                self._usages[folder] = self._usage_of(folder)
+            except DiskError:
+                continue
+        self._reserve.turn(now)
+        self._judge()
+
+    def deadline(self) -> float:
+        """When the next look is due; past when it is wanted at once."""
+        return self._next
+
+    def refusal(self) -> Refused | None:
+        """Why no message is taken now."""
+        return self._refused
+
+    def look_soon(self) -> None:
+        """The log found no space: the next turn looks."""
+        self._next = float("-inf")
+
+    def out_of_space(self) -> bool:
+        """Queues, index or config files found no space: whether they may try again, in what the
+        reserve took up. From now on no message is taken."""
+        self.look_soon()
+        is_freed = self._reserve.give_up()
+        self._judge()
+        return is_freed
+
+    @property
+    def used_percent(self) -> float:
+        """Of the fuller one of the partitions of log and queues; 0 while it is unknown."""
+        return max(_percent(self._usages.get(folder)) for folder in _NEEDED)
+
+    def _judge(self) -> None:
+        self._refused = None
+        for folder in _NEEDED:
+            usage = self._usages.get(folder)
+            if usage is not None and _percent(usage) > self._limit:
+                used = usage.total_bytes - usage.free_bytes
+                self._refuse(
+                    f"{used} of {usage.total_bytes} bytes are used on the partition of "
+                    f"{self._place(folder)}, which is more than diskSpaceWarningLevelRatio="
+                    f"{self._limit} %. Free space there"
+                )
+                return
+        if not self._reserve.is_held:
+            self._refuse(
+                "The space kept for units, keys and settings is used up or was not to be had: "
+                f"{self._place(RESERVE_PATH)}. Free space on its partition"
+            )
+
+    def _refuse(self, why: str) -> None:
+        ratios = " ".join(
+            f"{name}: {_percent(self._usages[folder]) / 100:.2f}"
+            for folder, name in _NAMES.items()
+            if folder in self._usages
+        )
+        self._refused = Refused(
+            PutStatus.SERVICE_NOT_AVAILABLE,
+            f"{DISK_FULL}[{ratios}] {why} or lower fileReservedTime; the broker goes on by itself.",
+        )
+
+    def _place(self, path: str) -> str:
+        return f"{self._root}/{path}" if self._root else path
+
+
+def _percent(usage: Usage | None) -> float:
+    if usage is None:
+        return 0.0
+    used = usage.total_bytes - usage.free_bytes
+    return 100 * used / usage.total_bytes if usage.total_bytes > 0 else 100.0

@@ -1,0 +1,410 @@
+"""The store: one broker's log, queues and index, as one machine that is turned.
+
+    start    for progress in store.open(now): ...
+    turn     store.put(message) ...; turn = store.turn(now, wall_ms); sleep to store.deadline()
+    stop     turn = store.close(now, wall_ms)
+
+A turn takes what the disk has finished, writes the messages put since the last one as one group,
+dispatches them, moves the flushes on, and says who gets an answer, which queues have something new
+for consumers, and which readings have ended.
+
+Invariants. A put is answered once, and not before what flushDiskType promises is true. Consumers
+see only what is below `readable`. While units cannot be stored no message is taken, so that the
+queues never fall behind the log by more than one group. A failed sync raises SyncFailedError, from
+this turn and all that follow: nothing is answered any more, and the process must end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure
+from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.store.arena import Arena
+from gantrymq.store.checkpoint import CheckpointFile
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.disk_watch import DiskWatch
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.index import Index
+from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.layout import ABORT, LOCK, StoreRefusedError
+from gantrymq.store.log_walk import LogWalk
+from gantrymq.store.marks import MarksFile
+from gantrymq.store.pending_put import Put, PutAnswer
+from gantrymq.store.persistence import Persistence
+from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message, illegal
+from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
+from gantrymq.store.queue_folder import folder_fault
+from gantrymq.store.queues import Queues
+from gantrymq.store.readings import Finished, Readings
+from gantrymq.store.recovery import Parts, Progress, Recovery, Report
+from gantrymq.store.reserve import Reserve
+from gantrymq.store.retention import Retention
+from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.store.tail import TAIL_BYTES
+from gantrymq.wire import java_string
+from gantrymq.wire.message.record import Record
+
+NOT_OPEN: Final = Refused(
+    PutStatus.SERVICE_NOT_AVAILABLE, UNAVAILABLE + "The store is starting, or was stopped."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a turn brought about."""
+
+    answers: Sequence[PutAnswer]
+    arrived: Sequence[tuple[str, int]]
+    """Topic and queue id of queues in which consumers find more than before."""
+    readings: Sequence[Finished]
+
+
+@final
+class Store:
+    """Made cold; nothing is touched before `open`."""
+
+    __slots__ = (
+        "_answered",
+        "_arrivals",
+        "_background",
+        "_dispatch_error",
+        "_dispatcher",
+        "_is_sync",
+        "_last_number",
+        "_levels",
+        "_local_hour",
+        "_persistence",
+        "_puts",
+        "_reader",
+        "_reserve",
+        "_waiting",
+        "disk",
+        "index",
+        "log",
+        "queues",
+        "readings",
+        "report",
+        "retention",
+        "settings",
+        "watch",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        background: Background,
+        settings: StoreSettings,
+        *,
+        new_index_name: Callable[[], str],
+        local_hour: Callable[[int], int],
+        tail_bytes: int = TAIL_BYTES,
+    ) -> None:
+        """`new_index_name` answers the time as yyyyMMddHHmmssSSS and `local_hour` the hour of
+        a wall-clock time in ms, both where this broker stands. So many bytes of the log's end
+        are kept in memory."""
+        levels = DelayLevels(settings.message_delay_level)
+        sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
+        file_bytes = settings.mapped_file_size_commit_log
+        self._background = background
+        self._local_hour = local_hour
+        self._levels = levels
+        self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        self._reader = EntryReader(file_bytes, levels, verify_body=False)
+        self._reserve = Reserve(disk, background)
+        self._puts: list[Put] = []
+        self._last_number = 0
+        self._waiting: dict[int, Put] = {}
+        self._answered: list[PutAnswer] = []
+        self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
+        self._dispatch_error: DiskError | None = None
+        self.disk = disk
+        self.settings = settings
+        self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
+        self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
+        self.index = Index(disk, sizes, new_index_name)
+        self.readings = Readings(background)
+        self.watch = DiskWatch(disk.usage, self._reserve, settings)
+        self.report = Report(is_clean=False)
+        index = self.index if settings.message_index_enable else None
+        self._dispatcher = Dispatcher(self.queues, index)
+        self._persistence: Persistence | None = None
+        self.retention: Retention | None = None
+
+    # ------------------------------------------------------------------ start
+
+    def open(self, now: float) -> Iterator[Progress]:
+        """To be gone through to its end. StoreRefusedError tells what to do about a directory that
+        cannot be used as it is; DiskError of LOCKED that another process uses it."""
+        self.disk.lock(LOCK)
+        is_clean = not any(entry.name == ABORT for entry in self.disk.list(""))
+        if is_clean:
+            self.disk.create(ABORT).close()
+            self.disk.sync_folder("")
+        try:
+            yield from self._recover(now, is_clean=is_clean)
+        except (StoreRefusedError, CorruptionError):
+            if is_clean:
+                self._remove_abort()  # nothing was changed
+            raise
+
+    def _recover(self, now: float, *, is_clean: bool) -> Iterator[Progress]:
+        settings = self.settings
+        marks = MarksFile(self.disk, self._background, settings.mapped_file_size_commit_log)
+        checkpoint = CheckpointFile.open(self.disk)
+        parts = Parts(
+            self.disk,
+            self._background,
+            self.log,
+            marks,
+            self.queues,
+            self.index,
+            self._dispatcher,
+            self._levels,
+        )
+        recovery = Recovery(parts, settings, checkpoint.saved, is_clean=is_clean)
+        self.report = recovery.report
+        yield from recovery.steps()
+        self._dispatcher.take_arrived()
+        self._reserve.open()
+        self._persistence = Persistence(parts, checkpoint, settings, now)
+        self.retention = Retention(
+            self.disk,
+            self._background,
+            settings,
+            self.log,
+            self.queues,
+            self.index,
+            self.watch,
+            local_hour=self._local_hour,
+            keep_from=self._keep_from,
+            now=now,
+        )
+        self.log.prepare(now)
+
+    # ------------------------------------------------------------------ puts
+
+    def put(self, message: Record, *, waits: bool = True) -> int | Refused:
+        """Take a message for this turn's group: a number, which its answer will carry, or why not.
+
+        The store sets its offsets and its store time. With SYNC_FLUSH and `waits` the answer
+        comes when it is on disk.
+        """
+        refused = self._refusal() or check_message(message, self.settings)
+        if refused is not None:
+            return refused
+        return self._join([message], is_batch=False, waits=waits)
+
+    def put_batch(self, messages: Sequence[Record], *, waits: bool = True) -> int | Refused:
+        """The same for messages of one queue that are stored together, with one answer."""
+        refused = self._refusal() or check_batch(messages, self.settings)
+        if refused is not None:
+            return refused
+        return self._join(messages, is_batch=True, waits=waits)
+
+    def _refusal(self) -> Refused | None:
+        """Why no message is taken now."""
+        if self._persistence is None:
+            return NOT_OPEN
+        error = self._dispatch_error
+        if error is None and self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
+            error = self._persistence.failure
+        if error is not None:
+            return Refused(
+                PutStatus.SERVICE_NOT_AVAILABLE,
+                f"{UNAVAILABLE}Queues cannot be written: {error}; the broker goes on by itself "
+                "when they can.",
+            )
+        return self.watch.refusal()
+
+    def _join(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> int | Refused:
+        first = messages[0]
+        topic = java_string.utf8_text(first.topic)
+        if self.queues.find(topic, first.queue_id) is None:
+            fault = folder_fault(topic, first.queue_id)
+            if fault is not None:
+                return illegal(f"{fault}.")
+        self._last_number += 1
+        put = Put(self._last_number, messages, is_batch=is_batch, waits=waits)
+        self._puts.append(put)
+        return put.number
+
+    # ------------------------------------------------------------------ the turn
+
+    def turn(self, now: float, wall_ms: int) -> Turn:
+        """Everything there is to do; call it again at `deadline`, or when something happens."""
+        persistence, retention = self._persistence, self.retention
+        if persistence is None or retention is None:
+            raise LocalError("the store is not open")
+        for completion in self._background.take_completions():
+            self._take(completion, persistence, retention, now)
+        if self._dispatcher.position < self.log.end:
+            self._catch_up()
+        self._write_group(persistence, now, wall_ms)
+        for released in persistence.turn(now):
+            put = self._waiting.pop(released.waiter)
+            is_ok = released.in_time
+            self._answer(put, PutStatus.PUT_OK if is_ok else PutStatus.FLUSH_DISK_TIMEOUT)
+        self._use_reserve(persistence)
+        self.watch.turn(now)
+        retention.turn(now, wall_ms)
+        self.readings.turn()
+        return self._result()
+
+    def deadline(self) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        persistence, retention = self._persistence, self.retention
+        if persistence is None or retention is None or self._puts or self.readings.is_due:
+            return float("-inf")
+        return min(persistence.deadline(), self.watch.deadline(), retention.deadline())
+
+    @property
+    def readable(self) -> int:
+        """The place of the log below which messages are there for consumers."""
+        if self._is_sync and self._persistence is not None:
+            return min(self._persistence.flusher.flushed.position, self._dispatcher.position)
+        return self._dispatcher.position
+
+    @property
+    def dispatch_behind(self) -> int:
+        """Bytes of the log that queues and index do not know yet."""
+        return self.log.end - self._dispatcher.position
+
+    def _take(
+        self, completion: Completion, persistence: Persistence, retention: Retention, now: float
+    ) -> None:
+        is_known = (
+            persistence.take(completion)
+            or self.readings.take(completion)
+            or self.log.take(completion, now)
+            or retention.take(completion)
+            or self._reserve.take(completion)
+        )
+        assert is_known, f"nobody asked for ticket {completion.ticket}"
+
+    def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
+        if not self._puts:
+            return
+        puts, self._puts = self._puts, []
+        arena = self.log.start_group(wall_ms)
+        self._lay_out(puts, arena)
+        refused = self.log.write(arena, now)
+        if refused is not None:
+            self.watch.look_soon()
+            for put in puts:
+                self._answered.append(PutAnswer(put.number, refused.status, remark=refused.text))
+            return
+        self._dispatch(arena)
+        for put in puts:
+            if self._is_sync and put.waits:
+                self._waiting[put.number] = put
+                persistence.flusher.wait(put.number, arena.end, now)
+            else:
+                self._answer(put, PutStatus.PUT_OK)
+
+    def _lay_out(self, puts: Sequence[Put], arena: Arena) -> None:
+        """Give each message its place in its queue and in the log."""
+        ends: dict[tuple[bytes, int], int] = {}
+        for put in puts:
+            first = put.messages[0]
+            key = (first.topic, first.queue_id)
+            end = ends.get(key)
+            if end is None:
+                queue = self.queues.find(java_string.utf8_text(first.topic), first.queue_id)
+                end = queue.end if queue else 0
+            ends[key] = put.number_from(end)
+            put.lay_out(arena)
+
+    def _dispatch(self, arena: Arena) -> None:
+        """What was written just now; where that fails, `_catch_up` goes on from there."""
+        try:
+            for run in arena.runs():
+                self._dispatcher.dispatch(self._reader.read(run.data, run.position).found)
+        except DiskError as error:
+            self._dispatch_error = error
+        self._note_arrivals()
+
+    def _catch_up(self) -> None:
+        """Dispatch from the log what could not be dispatched before."""
+        dispatcher = self._dispatcher
+        walk = LogWalk(self.log.segments, self._reader, dispatcher.mark)
+        try:
+            for entries in walk.chunks():
+                dispatcher.dispatch(entries)
+        except DiskError as error:
+            self._dispatch_error = error
+        else:
+            self._dispatch_error = None
+        self._note_arrivals()
+
+    def _note_arrivals(self) -> None:
+        # A gap means that this process gave out wrong offsets: nothing may be built on that.
+        assert not self._dispatcher.gaps, (
+            f"units are missing before new ones: {self._dispatcher.gaps}"
+        )
+        if self._dispatcher.arrived:
+            self._arrivals.append((self._dispatcher.position, self._dispatcher.take_arrived()))
+
+    def _use_reserve(self, persistence: Persistence) -> None:
+        """Units or keys that find no space may use what was kept for them."""
+        for error in (self._dispatch_error, persistence.failure, self.index.failure):
+            if error is not None and error.failure is DiskFailure.NO_SPACE:
+                self.watch.out_of_space()
+                return
+
+    def _answer(self, put: Put, status: PutStatus) -> None:
+        self._answered.append(put.answer(status))
+
+    def _result(self) -> Turn:
+        answers, self._answered = self._answered, []
+        readable = self.readable
+        arrived: dict[tuple[str, int], None] = {}
+        while self._arrivals and self._arrivals[0][0] <= readable:
+            arrived.update(dict.fromkeys(self._arrivals.popleft()[1]))
+        return Turn(answers, tuple(arrived), self.readings.take_finished())
+
+    def _keep_from(self) -> int:
+        """No file of the log goes that holds this position, or what is behind."""
+        assert self._persistence is not None
+        marks = self._persistence.marks
+        return min(self._dispatcher.position, marks.queues, marks.log.record_start)
+
+    # ------------------------------------------------------------------ stop
+
+    def close(self, now: float, wall_ms: int) -> Turn:
+        """A clean stop, which waits for the disk: everyone who waits is answered, everything is
+        on disk, and the next start has nothing to repair."""
+        turn = self.turn(now, wall_ms)
+        persistence = self._persistence
+        assert persistence is not None
+        is_clean = self._finish(persistence)
+        for put in self._waiting.values():
+            self._answer(put, PutStatus.PUT_OK)
+        self._waiting.clear()
+        rest = self._result()
+        self._persistence = self.retention = None
+        if is_clean:
+            persistence.save_queues()
+            self._remove_abort()
+        for part in (persistence, self.log, self.queues, self.index):
+            part.close()
+        return Turn([*turn.answers, *rest.answers], turn.arrived, turn.readings)
+
+    def _finish(self, persistence: Persistence) -> bool:
+        """Whether nothing is left to do at the next start; the reserve helps where space lacks."""
+        while True:
+            try:
+                return persistence.finish()
+            except DiskError:
+                if not self.watch.out_of_space():
+                    return False
+
+    def _remove_abort(self) -> None:
+        self.disk.remove(ABORT)
+        self.disk.sync_folder("")

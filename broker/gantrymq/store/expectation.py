@@ -1,0 +1,46 @@
+"""What queues and index must have of a record, for tools that compare them with the log."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.store.entry import Entry
+from gantrymq.store.index import Index
+from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.queue_folder import folder_fault
+from gantrymq.wire import java_string
+from gantrymq.wire.message.sys_flag import INNER_BATCH
+
+NO_NAME: Final = ""
+
+
+@final
+class Expectation:
+    """The rules of one store."""
+
+    __slots__ = ("_hasher",)
+
+    def __init__(self, disk: Disk, sizes: IndexSizes) -> None:
+        self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it hashes only
+
+    @staticmethod
+    def queue(entry: Entry) -> tuple[str, int] | None:
+        """Topic and queue id; None when no queue shows this record."""
+        if not entry.has_unit or entry.sys_flag & INNER_BATCH:
+            return None
+        topic = java_string.utf8_text(entry.topic)
+        queue_id = int(entry.queue_id)
+        return None if folder_fault(topic, queue_id) else (topic, queue_id)
+
+    def hashes(self, entry: Entry) -> list[int]:
+        """Of its keys, as the index knows them."""
+        if not entry.has_keys:
+            return []
+        return [self._hasher.key_hash(entry.topic, key) for key in keys_of(entry)]
+
+
+def keys_of(entry: Entry) -> list[bytes]:
+    """The unique key and each of the user's keys."""
+    keys = [key for key in entry.keys.split(b" ") if key]
+    return [entry.unique_key, *keys] if entry.unique_key else keys

@@ -1,0 +1,128 @@
+"""What an offline look at a store finds, as values: `gantry store check` prints them.
+
+A finding has a severity that says who has to do something about it:
+
+    ERROR     messages are damaged, missing or cannot be reached, or the store will not open
+    WARNING   the next start puts it right by itself, or nobody is hurt yet; worth knowing
+    NOTE      a fact, no fault: a store with notes only is sound
+
+Invariant of the collection: however damaged a store is, it takes little memory. Of each kind the
+first few are kept and all are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Final, final
+
+# Enough to see what they have in common; a million of them say nothing more.
+KEPT_OF_A_KIND: Final = 20
+
+
+class Severity(IntEnum):
+    """The higher, the worse."""
+
+    NOTE = 0
+    WARNING = 1
+    ERROR = 2
+
+
+class Kind(Enum):
+    """What was found, and what to do about it."""
+
+    ABORT = ("abort file", "nothing: the next start recovers the store")
+    LOCK = ("lock", "stop the broker and look again: what it writes meanwhile may show here")
+    SIZES = ("sizes", "say them: -c broker.conf, or --set KEY=VALUE")
+    FOREIGN = ("foreign file", "move it out of the store, or: gantry store repair")
+    LENGTH = ("file length", "restore the file, or: gantry store repair")
+    FILE_MISSING = ("missing file", "restore the file, or give up a side of the gap: repair --keep")
+    LOG_DAMAGE = (
+        "damaged log",
+        "restore the file: a broker that recovers may drop all that follows; or: repair --keep",
+    )
+    LOG_TORN = ("torn record", "nothing: the next start cuts it; or: gantry store repair")
+    LOG_LEFTOVER = ("leftover bytes", "nothing: they are written over")
+    LOG_LOST = ("lost records", "restore the log from a replica or a backup")
+    LOG_TIME = ("store time", "nothing; searches by time may be off here")
+    QUEUE_GAP = ("queue offsets missing", "restore the log from a replica or a backup")
+    QUEUE_TWICE = ("queue offset twice", "nothing can be done: the second message stays unseen")
+    QUEUE_FILES = ("queue files", "gantry store repair --rebuild queues")
+    UNIT_PENDING = ("units to come", "nothing: the next start adds them")
+    UNIT_MISSING = ("missing units", "gantry store repair --rebuild queues")
+    UNIT_WRONG = ("wrong units", "gantry store repair --rebuild queues")
+    UNIT_TAGS = ("wrong tags code", "gantry store repair --rebuild queues")
+    UNIT_DELAY = (
+        "delivery time",
+        "say messageDelayLevel: -c broker.conf; else repair --rebuild queues",
+    )
+    UNIT_AHEAD = ("units ahead of the log", "nothing: the next start takes them away")
+    INDEX_FILE = ("index file", "gantry store repair --rebuild index")
+    INDEX_CHAIN = ("index chain", "gantry store repair --rebuild index")
+    INDEX_WRONG = ("wrong index entry", "gantry store repair --rebuild index")
+    INDEX_MISSING = ("keys not indexed", "gantry store repair --rebuild index")
+    INDEX_PENDING = ("keys to come", "nothing: the next start adds them")
+    CHECKPOINT = ("checkpoint", "nothing; without it recovery looks at the whole log")
+    MARKS = ("marks", "nothing: they are void, and recovery looks at more of the log")
+
+    def __init__(self, title: str, todo: str) -> None:
+        self.title = title
+        self.todo = todo
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found. `place` is a path, or topic/queue; `position` is in the log."""
+
+    severity: Severity
+    kind: Kind
+    place: str
+    text: str
+    position: int | None = None
+
+
+@final
+class Findings:
+    """The collection: the worst first when it is read."""
+
+    __slots__ = ("_counts", "_kept")
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Severity, Kind]] = Counter()
+        self._kept: list[Finding] = []
+
+    def add(self, finding: Finding) -> None:
+        key = (finding.severity, finding.kind)
+        self._counts[key] += 1
+        if self._counts[key] <= KEPT_OF_A_KIND:
+            self._kept.append(finding)
+
+    def note(self, kind: Kind, place: str, text: str, position: int | None = None) -> None:
+        self.add(Finding(Severity.NOTE, kind, place, text, position))
+
+    def warn(self, kind: Kind, place: str, text: str, position: int | None = None) -> None:
+        self.add(Finding(Severity.WARNING, kind, place, text, position))
+
+    def error(self, kind: Kind, place: str, text: str, position: int | None = None) -> None:
+        self.add(Finding(Severity.ERROR, kind, place, text, position))
+
+    def kept(self) -> list[Finding]:
+        """The first of each kind, worst first, in the order they were found."""
+        return sorted(self._kept, key=lambda finding: -finding.severity)
+
+    def counts(self) -> dict[tuple[Severity, Kind], int]:
+        """How many there are of each, worst first."""
+        return dict(sorted(self._counts.items(), key=lambda item: -item[0][0]))
+
+    def total(self, severity: Severity) -> int:
+        return sum(count for (each, _), count in self._counts.items() if each is severity)
+
+    def has(self, kind: Kind, least: Severity = Severity.WARNING) -> bool:
+        return any(each is kind and severity >= least for severity, each in self._counts)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is nothing but notes."""
+        return not self.total(Severity.ERROR) and not self.total(Severity.WARNING)

@@ -1,0 +1,249 @@
+"""The whole look at a store that no broker uses: `gantry store check`.
+
+    inspection = Inspection(disk, Assumptions(...))
+    for progress in inspection.run(): ...
+    inspection.findings, inspection.queues, inspection.breaks, ...
+
+Every record of the log is read once, in its order; queues and index are read side by side with it.
+Nothing is written, and memory does not grow with the log: what is kept are the files, one cursor a
+queue, the slots of one index file, and the first findings of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.store import checkpoint
+from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.entry import Entry
+from gantrymq.store.expectation import Expectation
+from gantrymq.store.file_row import FileRow, read_row
+from gantrymq.store.finding import Findings, Kind
+from gantrymq.store.index_inspection import IndexInspection
+from gantrymq.store.layout import ABORT, CHECKPOINT, COMMIT_LOG, POSITION_MAX
+from gantrymq.store.log_reader import Break, Cause, LogReader
+from gantrymq.store.marks import PATH as MARKS_PATH
+from gantrymq.store.marks import LogMark
+from gantrymq.store.queue_inspection import LogRange, QueueInspection
+from gantrymq.store.queue_snapshot import PATH as SNAPSHOT_PATH
+from gantrymq.store.recovery import Progress
+from gantrymq.store.settings import StoreSettings
+from gantrymq.store.store_sizes import StoreSizes, detect, newest_slot
+
+# A log with more than this is beyond a plan; they are counted all the same.
+BREAKS_MAX: Final = 1000
+RECORDS_A_STEP: Final = 4096
+QUEUES_A_STEP: Final = 256
+
+# What a start believes without looking, in the order in which it has to go.
+VOUCHERS: Final = (MARKS_PATH, SNAPSHOT_PATH, CHECKPOINT)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What a user, or a broker.conf, says about the store; sizes by RocketMQ's keys."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    delay_level: str = StoreSettings().message_delay_level
+    has_index: bool = True
+
+
+@final
+class LogFigures:
+    """What was seen of the log."""
+
+    __slots__ = ("bytes", "end", "first_ms", "last_ms", "records", "start")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.end = start
+        self.records = 0
+        self.bytes = 0
+        self.first_ms = 0
+        self.last_ms = 0
+
+    def add(self, position: int, size: int, store_ms: int) -> None:
+        if not self.records:
+            self.first_ms = store_ms
+        self.records += 1
+        self.bytes += size
+        self.end = position + size
+        self.last_ms = store_ms
+
+
+@final
+class Inspection:
+    """One look; `run` fills it."""
+
+    __slots__ = (
+        "_begins",
+        "_disk",
+        "_expectation",
+        "_has_index",
+        "_levels",
+        "_mark",
+        "_mark_seen",
+        "_slot",
+        "breaks",
+        "checkpoint",
+        "findings",
+        "index",
+        "is_crashed",
+        "log",
+        "queues",
+        "row",
+        "sizes",
+        "vouchers",
+    )
+
+    def __init__(self, disk: Disk, assumptions: Assumptions) -> None:
+        self._disk = disk
+        self.findings = Findings()
+        self.sizes: StoreSizes = detect(disk, assumptions.sizes, self.findings)
+        self.is_crashed = any(each.name == ABORT for each in disk.list(""))
+        self.row: FileRow = read_row(disk, COMMIT_LOG, self.sizes.log_bytes, self.findings)
+        self.log = LogFigures(self.row.first)
+        self.breaks: list[Break] = []
+        self.queues = QueueInspection(disk, self.sizes.queue_bytes, self.findings)
+        self.index = IndexInspection(disk, self.sizes.index, self.findings, self.row.first)
+        self.checkpoint = Checkpoint()
+        self.vouchers = tuple(path for path in VOUCHERS if _exists(disk, path))
+        self._levels = DelayLevels(assumptions.delay_level)
+        self._expectation = Expectation(disk, self.sizes.index)
+        self._has_index = assumptions.has_index or bool(self.index.heads)
+        slot = newest_slot(disk)
+        self._slot = slot
+        self._begins: list[tuple[int, int]] = []  # of the log's files: position, first store time
+        self._mark: LogMark = slot.marks.log if slot else LogMark()
+        self._mark_seen = False
+
+    def run(self) -> Iterator[Progress]:
+        """The whole look, in small steps."""
+        if self.is_crashed:
+            text = "the last writer was stopped in the middle, or is running"
+            self.findings.note(Kind.ABORT, ABORT, text)
+        self.queues.load()
+        yield from self._read_log()
+        self._read_checkpoint()
+        units_from, keys_from = self._added_from()
+        is_crashed = self.is_crashed
+        log = LogRange(self.row.first, self._log_end(), is_crashed, units_from, keys_from)
+        for done in self.queues.finish(log):
+            if done % QUEUES_A_STEP == 0:
+                yield Progress("queues", done, self.queues.count)
+        if self._has_index:
+            self.index.finish(log)
+        self._judge_marks()
+
+    def _added_from(self) -> tuple[int, int]:
+        """From where on the next start adds missing units and keys; see recovery_start.py."""
+        if not self.is_crashed:
+            return POSITION_MAX, POSITION_MAX
+        slot = self._slot
+        if slot is not None and (self._mark_seen or slot.marks.log == LogMark()):
+            return slot.marks.queues, slot.marks.index
+        limit_ms = self.checkpoint.recovery_ms()
+        old = [start for start, store_ms in self._begins if 0 < store_ms <= limit_ms]
+        start = max(old, default=self.row.first)
+        return start, start
+
+    def _log_end(self) -> int:
+        return self.breaks[-1].position if self.breaks else self.log.end
+
+    def _read_log(self) -> Iterator[Progress]:
+        flushed = self._mark.position or POSITION_MAX
+        reader = LogReader(self._disk, self.row, self._levels, flushed=flushed)
+        for count, event in enumerate(reader.events()):
+            if isinstance(event, Break):
+                self._judge_break(event)
+            else:
+                self._see(event)
+            if count % RECORDS_A_STEP == 0:
+                size = self.row.past - self.row.first
+                yield Progress("log", reader.position - self.row.first, size)
+        reader.close()
+
+    def _see(self, entry: Entry) -> None:
+        position, size = int(entry.physical_offset), int(entry.size)
+        store_ms = int(entry.store_timestamp_ms)
+        if store_ms < self.log.last_ms:
+            text = f"stored at {store_ms}, before the message in front of it, {self.log.last_ms}"
+            self.findings.note(Kind.LOG_TIME, COMMIT_LOG, text, position)
+        self.log.add(position, size, store_ms)
+        if position % self.row.file_bytes == 0:
+            self._begins.append((position, store_ms))
+        mark = self._mark
+        if position == mark.record_start and position + size == mark.position:
+            self._mark_seen = store_ms == mark.store_timestamp_ms
+        queue = self._expectation.queue(entry)
+        if queue is not None:
+            due = (position, size, int(entry.tags_code))
+            self.queues.see(queue, int(entry.queue_offset), due)
+        if self._has_index:
+            hashes = self._expectation.hashes(entry)
+            if hashes:
+                self.index.see(hashes, position, store_ms)
+
+    # ------------------------------------------------------------------ judging
+
+    def _judge_break(self, event: Break) -> None:
+        if len(self.breaks) == BREAKS_MAX:
+            self.breaks.pop()  # so that the last one always is the end
+        self.breaks.append(event)
+        between = f"{event.end - event.position} bytes from {event.position} to {event.end}"
+        match event.cause:
+            case Cause.DAMAGE:
+                text = f"{between} are no records ({event.reason}), and newer ones follow"
+                self.findings.error(Kind.LOG_DAMAGE, COMMIT_LOG, text, event.position)
+            case Cause.TORN:
+                text = f"the last record was not written whole: {event.reason}"
+                self.findings.warn(Kind.LOG_TORN, COMMIT_LOG, text, event.position)
+            case Cause.LEFTOVER:
+                text = f"the log ends at {event.position}; behind it {between} are of no use"
+                self.findings.note(Kind.LOG_LEFTOVER, COMMIT_LOG, text, event.position)
+            case Cause.END | Cause.MISSING:
+                pass  # no fault; told with the files
+
+    def _read_checkpoint(self) -> None:
+        try:
+            file = self._disk.open(CHECKPOINT)
+        except DiskError as error:
+            if error.failure is not DiskFailure.NOT_FOUND:
+                raise
+            if self.log.records:
+                text = "is missing: after a crash recovery looks at the whole log"
+                self.findings.note(Kind.CHECKPOINT, CHECKPOINT, text)
+            return
+        size, data = file.size(), file.read(0, checkpoint.NUMBERS.size)
+        file.close()
+        if size != checkpoint.FILE_BYTES:
+            self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"has {size} bytes, not 4096")
+        if any(number < 0 for number in _numbers(data)):
+            self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"no times: {_numbers(data)}")
+        self.checkpoint = checkpoint.decode(data)
+        if self.checkpoint.log_ms > self.log.last_ms:
+            text = f"says the log reached {self.checkpoint.log_ms}, it ends at {self.log.last_ms}"
+            self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"{text}: records may be lost")
+
+    def _judge_marks(self) -> None:
+        end, mark = self._log_end(), self._mark
+        if mark.position > end:
+            text = f"the log was on disk up to {mark.position}, but ends at {end}"
+            self.findings.error(Kind.LOG_LOST, MARKS_PATH, text, end)
+        elif mark != LogMark() and not self._mark_seen and mark.position > self.row.first:
+            text = f"no record ends at {mark.position} as they say: another broker wrote since"
+            self.findings.note(Kind.MARKS, MARKS_PATH, text, mark.position)
+
+
+def _exists(disk: Disk, path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return any(each.name == name for each in disk.list(folder))
+
+
+def _numbers(data: bytes) -> tuple[int, ...]:
+    return checkpoint.NUMBERS.unpack(data.ljust(checkpoint.NUMBERS.size, b"\0"))

@@ -1,0 +1,264 @@
+"""The kernel: send requests straight from a receive buffer into the log's next group.
+
+    frame -> fields (send_binary.py, send_json.py) -> record (record_writer.py) -> entry -> reply
+
+One call takes a run of whole frames. It ends at the first that is no send, is not whole, or is not
+entirely plain: a topic that is not `served`, a transaction, a delay, a batch, a property that the
+store or the broker acts upon, anything near a limit, anything malformed. Such a frame becomes
+a command and takes the general path, which judges, refuses and explains.
+
+Invariant: what is taken here would have been taken there, with the same bytes in the log. The
+stored properties are the sender's with the broker's own behind them.
+
+Written for the compiler. Interpreted it is right, but slower than the general path with the
+standard library's JSON: who has the choice asks `IS_QUICK`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from librt.strings import BytesWriter, read_i32_be
+from mypy_extensions import i64
+
+from gantrymq.base.errors import LocalError
+from gantrymq.store import send_binary
+from gantrymq.store.entry import SCHEDULE_TOPIC, Entry, tag_hash
+from gantrymq.store.group import Group, QueueEnd
+from gantrymq.store.property_scan import PropertyScan
+from gantrymq.store.record_writer import RecordWriter
+from gantrymq.store.send_fields import SendFields
+from gantrymq.store.send_json import JsonReader
+from gantrymq.store.send_reply import ReplyWriter
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
+
+_PREFIX: Final = 8
+_ONEWAY: Final = 2
+# Transaction types, inner batches: a plain message has none of these bits.
+_SPECIAL_BITS: Final = 0xCC
+_BLANK_BYTES: Final = 8
+
+# Longer frames gain nothing from being taken here; every limit of a session is higher.
+FRAME_BYTES_MAX: Final = 262144
+
+# Names that mean something to a broker. INSTANCE_ID, a client's namespace, does not.
+_SPECIAL_NAMES: Final = (property_names.RESERVED - {property_names.INSTANCE_ID}) | {
+    property_names.INNER_NUM,
+    property_names.INNER_BASE,
+    property_names.INNER_MULTI_DISPATCH,
+    property_names.CHECK_IMMUNITY_TIME_IN_SECONDS,
+}
+_PLAIN_NAMES: Final = frozenset(
+    {property_names.TAGS, property_names.KEYS, property_names.UNIQ_KEY, property_names.WAIT}
+)
+
+
+# Messages of these, like those of topics that begin with a %, are not stored as they come.
+_NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
+
+
+@final
+class Fed:
+    """What became of a buffer."""
+
+    __slots__ = ("at", "count", "log_end", "replies")
+
+    def __init__(self, at: int, count: int, log_end: int, replies: bytes) -> None:
+        self.at: int = at
+        """Where in the buffer the first frame begins that was not taken."""
+        self.count: int = count
+        self.log_end: int = log_end
+        """Behind the last record: the replies may leave when this is safe."""
+        self.replies: bytes = replies
+        """Frames that say code 0; oneway sends have none."""
+
+
+@final
+class Kernel:
+    """One broker's. `added_properties` are those that the broker puts behind the sender's."""
+
+    __slots__ = (
+        "_added",
+        "_body_bytes_max",
+        "_fields",
+        "_file_bytes",
+        "_is_json",
+        "_json",
+        "_records",
+        "_replies",
+        "_scan",
+        "_served",
+    )
+
+    def __init__(
+        self,
+        store_host: bytes,
+        *,
+        region: str,
+        added_properties: bytes,
+        max_message_size: int,
+        file_bytes: int,
+    ) -> None:
+        self._added: bytes = added_properties
+        self._body_bytes_max: i64 = max_message_size
+        self._file_bytes: i64 = file_bytes
+        self._fields: SendFields = SendFields()
+        self._json: JsonReader = JsonReader(self._fields)
+        self._is_json: bool = False
+        self._scan: PropertyScan = PropertyScan()
+        self._records: RecordWriter = RecordWriter(store_host)
+        self._replies: ReplyWriter = ReplyWriter(store_host, region)
+        self._served: dict[bytes, list[QueueEnd]] = {}
+
+    def serve(self, topic: bytes, ends: Sequence[QueueEnd]) -> None:
+        """From now on take messages of this topic, which may be written to: its queues' ends.
+
+        Not for topics whose messages the broker changes, nor for those of groups.
+        """
+        is_plain = 0 < len(topic) <= TOPIC_BYTES_MAX_V1 and topic[0] != 0x25 and 0 not in topic
+        if not is_plain or topic in _NEVER_SERVED:
+            raise LocalError(f"topic {topic!r} is not for the kernel")
+        self._served[topic] = list(ends)
+
+    def forget(self, topic: bytes) -> None:
+        """Leave this topic to the general path."""
+        self._served.pop(topic, None)
+
+    def end(self, topic: bytes, queue_id: int) -> QueueEnd | None:
+        """A queue of a topic that is served: whoever else stores into it takes numbers there."""
+        ends = self._served.get(topic)
+        return ends[queue_id] if ends is not None and 0 <= queue_id < len(ends) else None
+
+    def feed(self, group: Group, data: bytes, start: int, born_host: bytes) -> Fed:
+        """Take the frames from data[start] on into the group."""
+        replies = BytesWriter()
+        self._records.begin(born_host)
+        count = 0
+        at: i64 = start
+        while True:
+            length = self._frame(data, at)
+            if length == 0 or not self._take(group, data, at, at + length, replies):
+                break
+            at += length
+            count += 1
+        return Fed(int(at), count, int(group.arena.end), replies.getvalue())
+
+    def _frame(self, data: bytes, at: i64) -> i64:
+        """The length of the send request at `at`, which is then in `_fields`; 0 for all else."""
+        left = len(data) - at
+        if left < _PREFIX:
+            return 0
+        length = i64(read_i32_be(data, at)) + 4
+        kind: i64 = data[at + 4]
+        header_end = at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF)
+        if length > left or length > FRAME_BYTES_MAX or kind > 1 or header_end > at + length:
+            return 0
+        self._is_json = kind == 0
+        if self._is_json:
+            is_plain = self._json.read(data, at + _PREFIX, header_end)
+        else:
+            is_plain = send_binary.read(self._fields, data, at + _PREFIX, header_end)
+        return length if is_plain and self._fields.is_complete else 0
+
+    def _take(self, group: Group, data: bytes, at: i64, end: i64, replies: BytesWriter) -> bool:
+        """Store the request in `_fields` and reply to it; False when it is not plain."""
+        fields = self._fields
+        ends = self._served.get(fields.topic)
+        if ends is None or not 0 <= fields.queue_id < len(ends) or not self._is_plain():
+            return False
+        body = data[at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF) : end]
+        properties = codec.join(fields.properties, self._added)
+        size = self._records.size(len(body), len(fields.topic), len(properties))
+        if (
+            not body
+            or len(body) > self._body_bytes_max
+            or len(properties) > PROPERTIES_BYTES_MAX
+            or size + _BLANK_BYTES > self._file_bytes
+        ):
+            return False
+        entry = self._store(group, ends[fields.queue_id], body, properties, size)
+        if (fields.command_flag & _ONEWAY) == 0:
+            self._reply(entry, replies)
+        return True
+
+    def _is_plain(self) -> bool:
+        """Whether the message is one that nobody acts upon but by storing it."""
+        fields = self._fields
+        if fields.command_flag & ~_ONEWAY or fields.sys_flag & _SPECIAL_BITS:
+            return False
+        properties = fields.properties
+        if 0 in properties or not _is_utf8(properties):
+            return False
+        scan = self._scan
+        scan.read(properties, 0, len(properties))
+        if scan.delay or (scan.wait and scan.wait != b"true") or not scan.unique_key.isalnum():
+            return False
+        return not scan.has_other_names or _has_plain_names(properties)
+
+    def _store(
+        self, group: Group, end: QueueEnd, body: bytes, properties: bytes, size: i64
+    ) -> Entry:
+        """Put the message into the group."""
+        fields = self._fields
+        scan = self._scan
+        arena = group.arena
+        position = arena.room(size)
+        queue_offset = group.number(end)
+        self._records.write(
+            arena.writer,
+            fields,
+            body,
+            properties,
+            queue_offset=queue_offset,
+            physical_offset=position,
+            store_timestamp_ms=arena.store_timestamp_ms,
+        )
+        arena.took(size)
+        entry = Entry(
+            fields.topic,
+            fields.queue_id,
+            queue_offset,
+            position,
+            size,
+            tags_code=tag_hash(scan.tags),
+            unique_key=scan.unique_key,
+            keys=scan.keys,
+            store_timestamp_ms=arena.store_timestamp_ms,
+            sys_flag=self._records.sys_flag(fields),
+        )
+        group.entries.append(entry)
+        return entry
+
+    def _reply(self, entry: Entry, replies: BytesWriter) -> None:
+        opaque = self._fields.opaque
+        if self._is_json:
+            self._replies.write_json(replies, opaque, entry)
+        else:
+            self._replies.write_binary(replies, opaque, entry)
+
+
+def _is_utf8(text: bytes) -> bool:
+    """Whether these bytes come back when they were decoded and encoded."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_plain_names(properties: bytes) -> bool:
+    """Whether no name means something to a broker."""
+    names = codec.parse(properties).keys()
+    return not any(
+        (name in _SPECIAL_NAMES and name not in _PLAIN_NAMES) or name.startswith("__RMQ.")
+        for name in names
+    )
+
+
+# A compiled function is a builtin; this is how the module knows what it is.
+IS_QUICK: Final = type(_is_utf8).__name__ != "function"

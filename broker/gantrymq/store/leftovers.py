@@ -1,0 +1,143 @@
+"""Files of queues and index that speak only of records which the log no longer has.
+
+A pass looks at every queue that is open and then at the index, some queues a turn, whenever the
+log begins later than it did at the last pass. Queues that are not open are left to a later pass:
+opening them costs more than their files do.
+
+Invariant: one file is removed at a time, its folder synced, before the next one is. So a crash
+leaves no gap in a queue, and a file that cannot be removed is tried again before any other.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, final
+
+from gantrymq.base.disk import Background, Completion, DiskError, DiskFailure
+from gantrymq.base.errors import CorruptionError
+from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.store.index import Index
+from gantrymq.store.queues import Queues
+from gantrymq.store.segments import SyncFailedError
+
+# A queue of several files costs the reading of a unit: together some milliseconds at most.
+LOOKED_A_TURN: Final = 64
+
+# A disk that does not remove a file needs a human.
+RETRY_SECONDS: Final = 10.0
+
+Failure: TypeAlias = DiskError | CorruptionError
+
+
+@final
+class Leftovers:
+    """Of one store."""
+
+    __slots__ = (
+        "_background",
+        "_index",
+        "_is_index_left",
+        "_is_refused",
+        "_left",
+        "_minimum",
+        "_next",
+        "_pause",
+        "_queues",
+        "_ticket",
+        "failure",
+        "removing",
+    )
+
+    def __init__(
+        self, background: Background, queues: Queues, index: Index, pause_seconds: float
+    ) -> None:
+        self._background = background
+        self._queues = queues
+        self._index = index
+        self._pause = pause_seconds
+        self._minimum = 0
+        self._left: list[ConsumeQueue] = []
+        self._is_index_left = False
+        self._is_refused = False
+        self._next = float("-inf")
+        self._ticket = 0
+        self.removing = ""
+        """The path that is being removed, or has to be: no new file may get this name before."""
+        self.failure: Failure | None = None
+        """What went wrong last in this pass."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self._left or self._is_index_left or self.removing)
+
+    def begin(self, log_minimum: int) -> None:
+        """Begin a pass, unless one is under way or the log still begins where it did."""
+        if self.is_under_way or log_minimum == self._minimum:
+            return
+        self._minimum = log_minimum
+        self._left = list(self._queues.opened())
+        self._is_index_left = True
+        self.failure = None
+
+    def turn(self, now: float) -> None:
+        """Remove a file, or look for one."""
+        if self._is_refused:
+            self._is_refused = False
+            self._next = now + RETRY_SECONDS
+        if self._ticket or now < self._next:
+            return
+        if self._left and not self._is_current(self._left[-1]):
+            self._left.pop()
+            self.removing = ""  # gone with its topic
+        if not self.removing:
+            self.removing = self._find()
+        if self.removing:
+            self._ticket = self._background.remove(self.removing)
+            self._next = now + self._pause
+
+    def take(self, completion: Completion) -> bool:
+        """Whether this ticket was ours; SyncFailedError when the folder's sync failed."""
+        if completion.ticket != self._ticket:
+            return False
+        self._ticket = 0
+        error = completion.error
+        if error is None or error.failure is DiskFailure.NOT_FOUND:
+            self.removing = ""
+        elif error.operation == "sync_folder":
+            raise SyncFailedError(error)
+        else:
+            self.failure = error
+            self._is_refused = True
+        return True
+
+    def deadline(self) -> float | None:
+        """When `turn` has something to do; None: when a completion or a pass comes."""
+        return self._next if self.is_under_way and not self._ticket else None
+
+    def _find(self) -> str:
+        """The path of the next file to remove; "" when this turn's queues have none."""
+        for _ in range(LOOKED_A_TURN):
+            if not self._left:
+                break
+            path = self._expired_file(self._left[-1])
+            if path:
+                return path  # the queue stays: it may have another one
+            self._left.pop()
+        if self._left or not self._is_index_left:
+            return ""
+        path = self._index.expired_file(self._minimum)
+        self._is_index_left = bool(path)
+        return path
+
+    def _expired_file(self, queue: ConsumeQueue) -> str:
+        if not self._is_current(queue):
+            return ""
+        try:
+            queue.correct_minimum(self._minimum)
+            return self._queues.expired_file(queue)
+        except (DiskError, CorruptionError) as error:
+            self.failure = error
+            return ""
+
+    def _is_current(self, queue: ConsumeQueue) -> bool:
+        """Whether its topic was not deleted; a new queue of this name has files of its own."""
+        return self._queues.find(queue.topic, queue.queue_id) is queue

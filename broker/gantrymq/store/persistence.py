@@ -1,0 +1,235 @@
+"""What of a store is on disk: the flushes of log, queues and index, and what is written of them.
+
+The marks follow what the flushes have made safe, and so does the checkpoint, for Java. The marks of
+queues and index never pass the log's. A failed sync of log or queues raises SyncFailedError; one
+of the index costs the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, final
+
+from gantrymq.base.disk import Completion, DiskError
+from gantrymq.store import queue_snapshot
+from gantrymq.store.checkpoint import CheckpointFile
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.flush import Flusher, Released
+from gantrymq.store.index_flush import IndexFlush
+from gantrymq.store.marks import LogMark, Marks
+from gantrymq.store.queue_flush import QueueFlush, QueueFlushPolicy
+from gantrymq.store.recovery import Parts
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.settings import StoreSettings
+
+CHECKPOINT_SECONDS: Final = 1.0
+
+# Units that find no space wait; space comes back by deletion, which takes longer than this.
+RETRY_SECONDS: Final = 0.25
+
+# One that is old only makes Java's recovery do more.
+CHECKPOINTS_PER_SYNC: Final = 10
+
+
+@final
+class Persistence:
+    """Of a store that was recovered."""
+
+    __slots__ = (
+        "_background",
+        "_checkpoint",
+        "_checkpoint_due",
+        "_checkpoint_ticket",
+        "_checkpoints",
+        "_disk",
+        "_dispatcher",
+        "_index",
+        "_index_flush",
+        "_is_indexed",
+        "_log",
+        "_marks",
+        "_queue_flush",
+        "_queues",
+        "_units_retry",
+        "failure",
+        "flusher",
+    )
+
+    def __init__(
+        self,
+        parts: Parts,
+        checkpoint: CheckpointFile,
+        settings: StoreSettings,
+        now: float,
+    ) -> None:
+        background = parts.background
+        self._background = background
+        self._disk = parts.disk
+        self._checkpoint = checkpoint
+        self._checkpoint_due = now + CHECKPOINT_SECONDS
+        self._checkpoint_ticket = 0
+        self._checkpoints = 0
+        self._dispatcher: Dispatcher = parts.dispatcher
+        self._index = parts.index
+        self._is_indexed = settings.message_index_enable
+        self._log = parts.log
+        self._marks = parts.marks
+        self._queues = parts.queues
+        marks, saved = self.marks, checkpoint.saved
+        policy = QueueFlushPolicy(
+            settings.flush_interval_consume_queue,
+            settings.flush_consume_queue_least_pages,
+            settings.flush_consume_queue_thorough_interval,
+        )
+        queues = LogMark(marks.queues, 0, saved.queues_ms)
+        index = LogMark(marks.index, 0, saved.index_ms)
+        self._queue_flush = QueueFlush(parts.queues, background, policy, now, queues)
+        self._units_retry = now
+        self._index_flush = IndexFlush(parts.index, background, now, index)
+        self.flusher = Flusher(parts.log, settings, now)
+        self.failure: DiskError | None = None
+        """Why units are not written; they wait in memory."""
+
+    @property
+    def marks(self) -> Marks:
+        """What is written down of it."""
+        marks = self._marks.marks
+        assert marks is not None, "recovery settles the marks"
+        return marks
+
+    def take(self, completion: Completion) -> bool:
+        """Whether the completion was for one of the flushes."""
+        if self.flusher.take(completion) or self._marks.take(completion):
+            return True
+        try:
+            if self._queue_flush.take(completion):
+                return True
+        except DiskError as error:
+            raise SyncFailedError(error) from error
+        if completion.ticket == self._checkpoint_ticket:
+            self._checkpoint_ticket = 0
+            return True
+        return self._index_flush.take(completion)
+
+    def turn(self, now: float) -> Sequence[Released]:
+        """After the turn's appends and their dispatch; who need not wait for the disk any more."""
+        self.flusher.turn(now)
+        dispatched, flushed = self._dispatcher.mark, self.flusher.flushed
+        self._flush_queues(now, min(dispatched, flushed, key=_position))
+        if self._is_indexed:
+            self._index_flush.turn(now, dispatched, flushed.position)
+        self._marks.advance(self._reached(), now)  # a failure leaves marks that are true
+        if now >= self._checkpoint_due:
+            self._checkpoint_due = now + CHECKPOINT_SECONDS
+            self._write_checkpoint()
+        return self.flusher.take_released()
+
+    def deadline(self) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        queues = max(self._queue_flush.deadline(), self._units_retry)
+        times = [queues, self._index_flush.deadline(), self._checkpoint_due]
+        flush = self.flusher.deadline()
+        return min(times) if flush is None else min(flush, *times)
+
+    def finish(self) -> bool:
+        """Everything is on disk for good, waiting for it; whether nothing is left to be done again.
+
+        SyncFailedError, or DiskError where there is no space; it may be repeated after the latter.
+        """
+        log = self._log
+        log.tidy()
+        log.segments.sync(self.flusher.flushed.position, log.end)
+        self._queues.log_flushed = log.end
+        self._sync_queues()
+        end = self._dispatcher.mark
+        if self._is_indexed:
+            self._index_flush.flush(end)
+        self._checkpoint.save(
+            replace(
+                self._checkpoint.saved,
+                log_ms=end.store_timestamp_ms,
+                queues_ms=end.store_timestamp_ms,
+                index_ms=self._index_flush.flushed.store_timestamp_ms,
+            )
+        )
+        index = self._index_flush.flushed.position
+        count = self._queues.count
+        self._marks.settle(Marks(log.mark, end.position, index, count, len(self._index.files)))
+        return end.position == log.end and (index == log.end or not self._is_indexed)
+
+    def save_queues(self) -> None:
+        """The last of a clean stop: where each queue ends, so that the next start opens none."""
+        now = queue_snapshot.stamp(
+            self._disk, self._log.start, self._log.end, self._queues.file_bytes
+        )
+        try:
+            queue_snapshot.save(self._disk, now, self._queues.states())
+        except DiskError:
+            return  # the next start takes longer
+
+    def forget_queues(self, count: int) -> None:
+        """So many are about to be deleted: the next start must not miss them."""
+        marks = self.marks
+        self._marks.settle(replace(marks, queue_count=max(0, marks.queue_count - count)))
+
+    def close(self) -> None:
+        """Give the handles back."""
+        self._marks.close()
+        self._checkpoint.close()
+
+    def _flush_queues(self, now: float, on_disk: LogMark) -> None:
+        if now < self._units_retry:
+            return
+        try:
+            self._queue_flush.turn(now, on_disk)
+        except DiskError as error:
+            if error.operation == "sync_folder":
+                raise SyncFailedError(error) from error
+            self.failure = error
+            self._units_retry = now + RETRY_SECONDS
+        else:
+            self.failure = None
+
+    def _sync_queues(self) -> None:
+        queues = self._queues
+        for queue in list(queues.unsynced):
+            queues.write(queue)  # what finds no space may be repeated
+        try:
+            queues.sync_all()
+        except DiskError as error:
+            raise SyncFailedError(error) from error
+
+    def _reached(self) -> Marks:
+        """The marks as they may be written now."""
+        marks, flushed = self.marks, self.flusher.flushed
+        queues, index = self._queue_flush.flushed.position, self._index_flush.flushed.position
+        if marks.queues < queues <= flushed.position:
+            marks = replace(marks, queues=queues, queue_count=self._queue_flush.queue_count)
+        if marks.index < index <= flushed.position:
+            marks = replace(marks, index=index, index_files=len(self._index.files))
+        return replace(marks, log=flushed)
+
+    def _write_checkpoint(self) -> None:
+        """After a crash Java removes index files that are newer than the checkpoint says, and
+        enters again what it finds from the checkpoint on: so for Java only full files count."""
+        queues_ms = self._queue_flush.flushed.store_timestamp_ms
+        index_ms = self._index.full_ms if self._is_indexed else queues_ms
+        checkpoint = replace(
+            self._checkpoint.saved,
+            log_ms=self.flusher.flushed.store_timestamp_ms,
+            queues_ms=min(queues_ms, index_ms),
+            index_ms=index_ms,
+        )
+        try:
+            if self._checkpoint.write(checkpoint):
+                self._checkpoints += 1
+            if self._checkpoints >= CHECKPOINTS_PER_SYNC and not self._checkpoint_ticket:
+                self._checkpoint_ticket = self._background.sync(self._checkpoint.file)
+                self._checkpoints = 0
+        except DiskError:
+            return  # the next one is tried in a second
+
+
+def _position(mark: LogMark) -> int:
+    return mark.position

@@ -1,0 +1,301 @@
+"""Whether the consume queues agree with the log, in both directions: for offline tools.
+
+    for each record of the log, in its order:  see(...)     compares the unit the record must have
+    at the end:                                finish(...)  looks at all other units
+
+A queue's records come in the order of its units, so one cursor a queue is enough, and the log is
+read once. The units a queue has before its first record in the log must be of records that the
+log has no more; those behind its last one have no record. Memory: one small cursor a queue, and
+`PAGES_MAX` pages of units.
+
+Not compared are units of queues that a record names beside its own (%LMQ%), of batch queues, and
+tags codes that point into a consumequeue_ext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.store.file_row import FileRow, read_row
+from gantrymq.store.finding import Finding, Findings, Kind, Severity
+from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
+from gantrymq.store.open_files import OpenFiles
+from gantrymq.store.queue_folder import QUEUE_ID_MAX
+from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, is_blank
+from gantrymq.store.store_sizes import queue_folders
+
+PAGE_UNITS: Final = 819  # just under 16 KiB
+PAGES_MAX: Final = 4096  # 64 MiB
+
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+LMQ_PREFIX: Final = "%LMQ%"
+
+# Java's ConsumeQueueExt: where it is in use, a tags code this low is an address there.
+EXT_FOLDER: Final = "consumequeue_ext"
+EXT_ADDRESS_MAX: Final = -0x7FFFFFFF - 2
+
+ABSENT: Final = (0, 0, 0)
+Unit = tuple[int, int, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """What the log holds, and whether its last writer was stopped in the middle. From the other
+    two positions on the next start adds units, and keys, that are missing at the end."""
+
+    start: int
+    end: int
+    is_crashed: bool
+    units_from: int = POSITION_MAX
+    keys_from: int = POSITION_MAX
+
+
+@final
+class QueueCursor:
+    """Where the log's records have come to in one queue; -1: no record of it was seen."""
+
+    __slots__ = (
+        "first",
+        "folder",
+        "has_gap",
+        "missing_from",
+        "missing_position",
+        "next",
+        "paths",
+        "row",
+    )
+
+    def __init__(self, folder: str, row: FileRow) -> None:
+        self.folder: str = folder
+        self.row: FileRow = row
+        self.paths: dict[int, str] = {file.start: file.path for file in row.files}
+        self.first: int = -1
+        self.has_gap: bool = False
+        self.next: int = -1
+        self.missing_from: int = -1
+        self.missing_position: int = -1
+
+
+@final
+class QueueInspection:
+    """All queues of one store."""
+
+    __slots__ = (
+        "_cursors",
+        "_file_bytes",
+        "_files",
+        "_findings",
+        "_has_ext",
+        "_pages",
+        "damaged",
+        "units",
+    )
+
+    def __init__(self, disk: Disk, file_bytes: int, findings: Findings) -> None:
+        self._files = OpenFiles(disk)
+        self._file_bytes = file_bytes
+        self._findings = findings
+        self._has_ext = any(each.name == EXT_FOLDER for each in disk.list(""))
+        self._cursors: dict[tuple[str, int], QueueCursor] = {}
+        self._pages: dict[tuple[str, int], bytes] = {}
+        self.damaged: dict[tuple[str, int], None] = {}
+        """The queues to be rebuilt, in the order they were found."""
+        self.units = 0
+
+    def load(self) -> None:
+        """List the folders."""
+        disk, findings = self._files.disk, self._findings
+        for topic in disk.list(CONSUME_QUEUE):
+            if not topic.is_folder:
+                path = f"{CONSUME_QUEUE}/{topic.name}"
+                findings.error(Kind.FOREIGN, path, "only folders of topics belong here")
+        for topic_name, name in queue_folders(disk):
+            folder = f"{CONSUME_QUEUE}/{topic_name}/{name}"
+            if not (name.isascii() and name.isdigit()) or int(name) > QUEUE_ID_MAX:
+                findings.error(Kind.FOREIGN, folder, "folders here are named by a queue's number")
+                continue
+            row = read_row(disk, folder, self._file_bytes, findings, Kind.QUEUE_FILES)
+            key = (topic_name, int(name))
+            self._cursors[key] = QueueCursor(folder, row)
+            if row.gaps or any(file.size > self._file_bytes for file in row.files):
+                self.damaged[key] = None
+
+    @property
+    def count(self) -> int:
+        return len(self._cursors)
+
+    def folder(self, key: tuple[str, int]) -> str:
+        return self._cursors[key].folder
+
+    def short_files(self) -> Iterator[str]:
+        """The last files that were cut short, of queues that need not be rebuilt."""
+        for key, cursor in self._cursors.items():
+            file = cursor.row.files[-1] if cursor.row.files else None
+            if file is not None and file.size < self._file_bytes and key not in self.damaged:
+                yield file.path
+
+    def why_not_rebuilt(self, key: tuple[str, int]) -> str:
+        """Why the log cannot give this queue back; "" when it can."""
+        cursor = self._cursors[key]
+        if cursor.first < 0:
+            return "the log has none of its messages, and its next offset would be lost"
+        if cursor.has_gap:
+            return "the log misses some of its messages, and the later ones would change offsets"
+        return ""
+
+    def seen(self) -> Iterator[tuple[str, int]]:
+        """The queues that the log has messages of."""
+        return (key for key, cursor in self._cursors.items() if cursor.first >= 0)
+
+    def see(self, key: tuple[str, int], offset: int, due: Unit) -> None:
+        """The next record of the log that has a unit, which is `due`."""
+        cursor = self._cursors.get(key)
+        if cursor is None:
+            folder = f"{CONSUME_QUEUE}/{_name(key)}"
+            cursor = self._cursors[key] = QueueCursor(folder, FileRow(self._file_bytes, ()))
+        if cursor.first < 0:
+            cursor.first = cursor.next = offset
+        if offset < cursor.next:
+            text = f"the message at {due[0]} has queue offset {offset}, as an earlier one has"
+            self._findings.warn(Kind.QUEUE_TWICE, _name(key), text, due[0])
+            return
+        if offset > cursor.next:
+            self._gap(key, cursor, offset, due[0])
+        cursor.next = offset + 1
+        self._compare(key, cursor, offset, due)
+
+    def finish(self, log: LogRange) -> Iterator[int]:
+        """Look at the units that no record asked for; yields how many queues are done."""
+        for done, (key, cursor) in enumerate(self._cursors.items(), 1):
+            if not key[0].startswith(LMQ_PREFIX):
+                if cursor.missing_from >= 0:
+                    self._missing_tail(key, cursor, log)
+                if cursor.first >= 0:
+                    self._look_before(key, cursor, log)
+                self._look_behind(key, cursor, log)
+            yield done
+
+    # ------------------------------------------------------------------ against the log
+
+    def _compare(self, key: tuple[str, int], cursor: QueueCursor, offset: int, due: Unit) -> None:
+        unit = self._unit(cursor, offset)
+        self.units += unit is not ABSENT
+        if unit is ABSENT:
+            if cursor.missing_from < 0:
+                cursor.missing_from, cursor.missing_position = offset, due[0]
+            return
+        if cursor.missing_from >= 0:
+            text = f"{offset - cursor.missing_from} units from {cursor.missing_from} on are missing"
+            self._damage(key, Kind.UNIT_MISSING, text, due[0])
+            cursor.missing_from = -1
+        if unit[:2] != due[:2]:
+            text = f"unit {offset} says {unit[1]} bytes at {unit[0]}, the log {due[1]} at {due[0]}"
+            self._damage(key, Kind.UNIT_WRONG, text, due[0])
+        elif unit[2] != due[2] and not (self._has_ext and unit[2] <= EXT_ADDRESS_MAX):
+            text = f"unit {offset} has tags code {unit[2]}, the log's message {due[2]}"
+            if key[0] == SCHEDULE_TOPIC:
+                self._findings.warn(Kind.UNIT_DELAY, _name(key), text, due[0])
+            else:
+                self._damage(key, Kind.UNIT_TAGS, text, due[0])
+
+    def _gap(self, key: tuple[str, int], cursor: QueueCursor, offset: int, position: int) -> None:
+        """The log goes from one queue offset to one that is not the next."""
+        past = min(offset, cursor.next + PAGE_UNITS)  # a page tells: blanks are never few
+        units = [self._unit(cursor, number) for number in range(cursor.next, past)]
+        if all(is_blank(unit[0], unit[1]) for unit in units):
+            return
+        cursor.has_gap = True
+        count = offset - cursor.next
+        text = f"{count} messages, from queue offset {cursor.next} on, are not in the log"
+        self._findings.error(Kind.QUEUE_GAP, _name(key), text, position)
+
+    def _missing_tail(self, key: tuple[str, int], cursor: QueueCursor, log: LogRange) -> None:
+        count = cursor.next - cursor.missing_from
+        text = f"the last {count} messages have no units, from {cursor.missing_from} on"
+        if cursor.missing_position >= log.units_from:
+            self._findings.note(Kind.UNIT_PENDING, _name(key), text, cursor.missing_position)
+        else:
+            self._damage(key, Kind.UNIT_MISSING, text, cursor.missing_position)
+
+    # ------------------------------------------------------------------ units of no record
+
+    def _look_before(self, key: tuple[str, int], cursor: QueueCursor, log: LogRange) -> None:
+        """All before the first record in the log must be of records it has no more."""
+        start = cursor.row.first // UNIT_BYTES
+        if not cursor.row.files or start >= cursor.first:
+            return
+        for number, unit in self._range(cursor, start, cursor.first):
+            if unit is ABSENT:
+                self._damage(key, Kind.UNIT_MISSING, f"unit {number} is missing", None)
+                return
+            if not is_blank(unit[0], unit[1]) and unit[0] + unit[1] > log.start:
+                self._stray(key, number, unit)
+                return
+
+    def _look_behind(self, key: tuple[str, int], cursor: QueueCursor, log: LogRange) -> None:
+        """Units behind the last record that the log has of this queue."""
+        start = cursor.next if cursor.first >= 0 else cursor.row.first // UNIT_BYTES
+        ahead, stray = 0, False
+        for number, unit in self._range(cursor, start, cursor.row.past // UNIT_BYTES):
+            if unit is ABSENT:
+                break
+            if is_blank(unit[0], unit[1]):
+                continue
+            if unit[0] >= log.end:
+                ahead += 1
+            elif not stray and (unit[0] + unit[1] > log.start or cursor.first >= 0):
+                self._stray(key, number, unit)
+                stray = True
+        if ahead:
+            severity = Severity.WARNING if log.is_crashed else Severity.ERROR
+            text = f"{ahead} units are of records behind the log's end, {log.end}"
+            finding = Finding(severity, Kind.UNIT_AHEAD, _name(key), text, log.end)
+            self._findings.add(finding)
+
+    def _stray(self, key: tuple[str, int], number: int, unit: Unit) -> None:
+        text = f"unit {number} says {unit[1]} bytes at {unit[0]}, where no message of this queue is"
+        self._damage(key, Kind.UNIT_WRONG, text, unit[0])
+
+    def _damage(self, key: tuple[str, int], kind: Kind, text: str, position: int | None) -> None:
+        self.damaged[key] = None
+        self._findings.error(kind, _name(key), text, position)
+
+    # ------------------------------------------------------------------ units
+
+    def _range(self, cursor: QueueCursor, first: int, past: int) -> Iterator[tuple[int, Unit]]:
+        for number in range(first, past):
+            yield number, self._unit(cursor, number)
+
+    def _unit(self, cursor: QueueCursor, number: int) -> Unit:
+        """ABSENT where the files have no valid one."""
+        page_number, at = divmod(number, PAGE_UNITS)
+        page = self._pages.pop((cursor.folder, page_number), None)
+        if page is None:
+            page = self._read_page(cursor, page_number * PAGE_UNITS)
+            if len(self._pages) >= PAGES_MAX:
+                del self._pages[next(iter(self._pages))]
+        self._pages[cursor.folder, page_number] = page
+        if len(page) < (at + 1) * UNIT_BYTES:
+            return ABSENT
+        offset, size, tags_code = UNIT.unpack_from(page, at * UNIT_BYTES)
+        return (offset, size, tags_code) if offset >= 0 and size > 0 else ABSENT
+
+    def _read_page(self, cursor: QueueCursor, first: int) -> bytes:
+        """The units of a page from all the files it lies in; zeros where a file is missing."""
+        begin, end = first * UNIT_BYTES, (first + PAGE_UNITS) * UNIT_BYTES
+        data = bytearray(end - begin)
+        for start in range(begin - begin % self._file_bytes, end, self._file_bytes):
+            low, high = max(begin, start), min(end, start + self._file_bytes)
+            path = cursor.paths.get(start)
+            if path is not None:
+                piece = self._files.get(path).read(low - start, high - low)
+                data[low - begin : low - begin + len(piece)] = piece
+        return bytes(data)
+
+
+def _name(key: tuple[str, int]) -> str:
+    return f"{key[0]}/{key[1]}"

@@ -1,0 +1,192 @@
+"""The state of all queues as a clean stop left it, so that the next start opens no queue.
+
+    gantry/queues   "GFQ1" | crc32 of the rest 4 | stamp | number of topics 4 | topics
+    stamp           and 8 bytes each: start of the log | its end | size of a queue file
+                    | time the checkpoint file was modified, ms | its five numbers
+    topic           bytes of its name 2 | name, UTF-8 | number of queues 4
+                    | time its folder was modified 8, ms; -1: not all of its queues are here
+    queue           id 4 | and 8 bytes each: start | files_end | end | physical_end | minimum
+                    | minimum_physical
+
+The numbers of a queue are those of consumequeue.py. The file is the last thing that a clean stop
+writes: to another name, synced, renamed. It counts once: `take` and `Queues.load` remove it, for
+good, before a queue can change, so that no later stop leaves an old one behind.
+
+Someone else may have used the directory in between. Java writes its checkpoint whenever it runs,
+and the stamp has that file's time and numbers; where one differs the snapshot is void, like one
+that is damaged in any way, and the queues are looked at one by one. Folders that a human removed
+show in the times of the folders above them, which is for `Queues.load` to compare.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.store.checkpoint import NUMBERS
+from gantrymq.store.layout import CHECKPOINT, OWN
+
+PATH: Final = f"{OWN}/queues"
+NEW_PATH: Final = f"{PATH}.new"
+MAGIC: Final = b"GFQ1"
+UNKNOWN_MS: Final = -1
+
+# Five million queues; a longer file was not written by us.
+FILE_BYTES_MAX: Final = 256 << 20
+
+_CRC: Final = struct.Struct(">I")
+_STAMP: Final = struct.Struct(f">4q{NUMBERS.size}s")
+_COUNT: Final = struct.Struct(">I")
+_NAME: Final = struct.Struct(">H")
+_TOPIC: Final = struct.Struct(">Iq")
+_QUEUE: Final = struct.Struct(">i6q")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What the snapshot was taken of."""
+
+    log_start: int
+    log_end: int
+    file_bytes: int
+    checkpoint_ms: int
+    checkpoint: bytes
+
+
+class QueueState(NamedTuple):
+    """The numbers of one queue, see consumequeue.py."""
+
+    queue_id: int
+    start: int
+    files_end: int
+    end: int
+    physical_end: int
+    minimum: int
+    minimum_physical: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """The queues of a topic, and when its folder was modified: UNKNOWN_MS where some are left
+    out, so that the folder has to be listed."""
+
+    name: str
+    modified_ms: int
+    queues: Sequence[QueueState]
+
+
+def encode(stamp: Stamp, topics: Sequence[TopicState]) -> bytes:
+    numbers = (stamp.log_start, stamp.log_end, stamp.file_bytes, stamp.checkpoint_ms)
+    pieces = [_STAMP.pack(*numbers, stamp.checkpoint), _COUNT.pack(len(topics))]
+    for topic in topics:
+        name = topic.name.encode("utf-8", "surrogatepass")
+        pieces += [_NAME.pack(len(name)), name, _TOPIC.pack(len(topic.queues), topic.modified_ms)]
+        pieces += [_QUEUE.pack(*queue) for queue in topic.queues]
+    body = b"".join(pieces)
+    return MAGIC + _CRC.pack(zlib.crc32(body)) + body
+
+
+def decode(data: bytes, stamp: Stamp) -> list[TopicState] | None:
+    """None when these are not whole, or not of this stamp."""
+    body = data[8:]
+    if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
+        return None
+    numbers = (stamp.log_start, stamp.log_end, stamp.file_bytes, stamp.checkpoint_ms)
+    if not body.startswith(_STAMP.pack(*numbers, stamp.checkpoint)):
+        return None
+    try:
+        return _topics(body, _STAMP.size)
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
+def _topics(body: bytes, position: int) -> list[TopicState] | None:
+    """None when they do not fill the rest, or have numbers that no queue can have."""
+    (count,) = _COUNT.unpack_from(body, position)
+    position += _COUNT.size
+    topics = []
+    for _ in range(count):
+        (size,) = _NAME.unpack_from(body, position)
+        position += _NAME.size
+        name = body[position : position + size].decode("utf-8", "surrogatepass")
+        position += size
+        queue_count, modified_ms = _TOPIC.unpack_from(body, position)
+        position += _TOPIC.size
+        end = position + queue_count * _QUEUE.size
+        queues = [QueueState(*each) for each in _QUEUE.iter_unpack(body[position:end])]
+        if len(queues) != queue_count or not all(map(_is_sound, queues)):
+            return None
+        position = end
+        topics.append(TopicState(name, modified_ms, queues))
+    return topics if position == len(body) else None
+
+
+def _is_sound(queue: QueueState) -> bool:
+    in_order = 0 <= queue.start <= queue.minimum <= queue.end <= queue.files_end
+    return queue.queue_id >= 0 and in_order and queue.physical_end >= 0
+
+
+def stamp(disk: Disk, log_start: int, log_end: int, file_bytes: int) -> Stamp:
+    """The stamp that holds now; the checkpoint has been written."""
+    times = [each.modified_ms for each in disk.list("") if each.name == CHECKPOINT]
+    numbers = b""
+    if times:
+        file = disk.open(CHECKPOINT)
+        try:
+            numbers = file.read(0, NUMBERS.size)
+        finally:
+            file.close()
+    checkpoint_ms = times[0] if times else UNKNOWN_MS
+    return Stamp(log_start, log_end, file_bytes, checkpoint_ms, numbers.ljust(NUMBERS.size, b"\0"))
+
+
+def save(disk: Disk, stamp: Stamp, topics: Iterable[TopicState]) -> None:
+    """At the end of a clean stop: all queues are written and synced."""
+    disk.make_folder(OWN)
+    _remove(disk, NEW_PATH)
+    file = disk.create(NEW_PATH)
+    try:
+        file.write(0, [encode(stamp, list(topics))])
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(NEW_PATH, PATH)
+    disk.sync_folder(OWN)
+
+
+def take(disk: Disk, stamp: Stamp) -> list[TopicState] | None:
+    """The snapshot of this stamp, which is then no more; None when there is none."""
+    try:
+        file = disk.open(PATH)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NOT_FOUND:
+            raise
+        return None
+    try:
+        data = file.read(0, FILE_BYTES_MAX)
+    finally:
+        file.close()
+    discard(disk)
+    return decode(data, stamp)
+
+
+def discard(disk: Disk) -> None:
+    """No snapshot any more, for good."""
+    if _remove(disk, PATH):
+        disk.sync_folder(OWN)
+
+
+def _remove(disk: Disk, path: str) -> bool:
+    try:
+        disk.remove(path)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NOT_FOUND:
+            raise
+        return False
+    return True

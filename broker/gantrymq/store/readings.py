@@ -1,0 +1,200 @@
+"""Reading without ever blocking the loop: generators that say which bytes they miss.
+
+A `Reading` goes as far as it can with what is in memory. It yields
+
+    a Wanted   for bytes that are not: it is sent them, fewer where the file ends earlier, or has
+               the DiskError thrown in
+    None       after a piece of work that others should not have to wait behind
+
+and returns its result. `Readings` runs any number of them. The disk is asked for what a `Wanted`
+names only when its turn has come, first in, first out, so that few reads are under way however
+many readings there are; by then the file may be gone, which is a DiskError of NOT_FOUND.
+
+Invariants. Every reading that was started ends once, in `take_finished`, unless it is cancelled.
+What it raises of DiskError and CorruptionError is its result; anything else is a defect and goes
+up. Readings bear appends and the removal of the oldest files in between. They do not bear a log or
+a queue that is cut: whoever cuts cancels them first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar, final
+
+from gantrymq.base.disk import Background, Completion, DiskError, File
+from gantrymq.base.errors import CorruptionError, LocalError
+
+# As many as keep a fast disk busy; more would only wait inside it, and in front of the flushes.
+UNDER_WAY_MAX: Final = 32
+
+# A piece of work takes some milliseconds at most; a turn of the loop should not take many.
+RESUMED_A_TURN: Final = 4
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Bytes of a file, which is looked up when the disk is asked: handles come and go."""
+
+    file: Callable[[], File]
+    position: int
+    size: int
+
+
+Reading: TypeAlias = Generator[Wanted | None, bytes | None, T]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How the reading of this key ended: with its result, or with the error."""
+
+    key: int
+    result: object = None
+    error: DiskError | CorruptionError | None = None
+
+
+def fetch(wanted: Wanted) -> Reading[bytes]:
+    """These bytes, for a reading to go on with."""
+    data = yield wanted
+    assert data is not None, "whoever runs a reading sends it what it wants"
+    return data
+
+
+def run(reading: Reading[T]) -> T:
+    """The whole reading at once, waiting for the disk: for tools and for the start."""
+    data: bytes | None = None
+    error: DiskError | None = None
+    try:
+        while True:
+            wanted = reading.send(data) if error is None else reading.throw(error)
+            data = error = None
+            try:
+                if wanted is not None:
+                    data = wanted.file().read(wanted.position, wanted.size)
+            except DiskError as failure:
+                error = failure
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+@final
+class _Run:
+    """A reading that has not ended."""
+
+    __slots__ = ("is_cancelled", "key", "reading")
+
+    def __init__(self, key: int, reading: Reading[object]) -> None:
+        self.key = key
+        self.reading = reading
+        self.is_cancelled = False
+
+
+@final
+class Readings:
+    """The readings of a store. Hand it the completions, and call `turn` once a loop turn."""
+
+    __slots__ = (
+        "_asked",
+        "_background",
+        "_finished",
+        "_resting",
+        "_runs",
+        "_under_way_max",
+        "_waiting",
+    )
+
+    def __init__(self, background: Background, under_way_max: int = UNDER_WAY_MAX) -> None:
+        self._background = background
+        self._under_way_max = under_way_max
+        self._runs: dict[int, _Run] = {}
+        self._waiting: deque[tuple[_Run, Wanted]] = deque()
+        self._asked: dict[int, _Run] = {}
+        self._resting: deque[_Run] = deque()
+        self._finished: list[Finished] = []
+
+    def __len__(self) -> int:
+        """How many have not ended."""
+        return len(self._runs)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a turn has something to do at once."""
+        return bool(self._resting or self._finished)
+
+    def start(self, key: int, reading: Reading[object]) -> None:
+        """Begin this one; it may have ended when this returns."""
+        if key in self._runs:
+            raise LocalError(f"a reading of key {key} is under way")
+        self._runs[key] = one = _Run(key, reading)
+        self._go_on(one)
+        self._ask()
+
+    def take(self, completion: Completion) -> bool:
+        """Whether the completion was for a reading, which has gone on."""
+        one = self._asked.pop(completion.ticket, None)
+        if one is None:
+            return False
+        self._go_on(one, completion.data, completion.error)
+        self._ask()
+        return True
+
+    def turn(self) -> None:
+        """Resume some of those that let others go first."""
+        for _ in range(min(RESUMED_A_TURN, len(self._resting))):
+            self._go_on(self._resting.popleft())
+        self._ask()
+
+    def take_finished(self) -> Sequence[Finished]:
+        """Those that ended since the last call, in the order they ended."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def cancel(self, key: int) -> None:
+        """Nobody waits for this one any more; what the disk is doing for it goes on."""
+        one = self._runs.pop(key, None)
+        if one is not None:
+            one.is_cancelled = True
+            one.reading.close()
+
+    def cancel_all(self) -> None:
+        for key in list(self._runs):
+            self.cancel(key)
+
+    def _go_on(self, one: _Run, data: bytes | None = None, error: DiskError | None = None) -> None:
+        """Up to where the reading wants something, rests or ends."""
+        if one.is_cancelled:
+            return
+        try:
+            wanted = one.reading.send(data) if error is None else one.reading.throw(error)
+        except StopIteration as stop:
+            self._end(Finished(one.key, stop.value))
+        except (DiskError, CorruptionError) as failure:
+            self._end(Finished(one.key, error=failure))
+        else:
+            if wanted is None:
+                self._resting.append(one)
+            else:
+                self._waiting.append((one, wanted))
+
+    def _end(self, finished: Finished) -> None:
+        del self._runs[finished.key]
+        self._finished.append(finished)
+
+    def _ask(self) -> None:
+        """Have the disk read for those that wait, as far as the bound allows."""
+        while self._waiting and len(self._asked) < self._under_way_max:
+            one, wanted = self._waiting.popleft()
+            if one.is_cancelled:
+                continue
+            try:
+                ticket = self._background.read(wanted.file(), wanted.position, wanted.size)
+            except DiskError as error:
+                self._go_on(one, error=error)
+            else:
+                self._asked[ticket] = one

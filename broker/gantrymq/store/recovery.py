@@ -1,0 +1,372 @@
+"""Recovery: from what a stop left on the disk to a log, queues and an index that agree.
+
+    1 the start    recovery_start.py: by our marks, else by Java's rules
+    2 the walk     every record from there is checked and dispatched; it ends at the log's end
+    3 the cut      what lies behind the end goes, from log, queues and index; what is kept above
+                   the log's mark is written again and synced
+    4 the rest     queues that were damaged, or miss units, and an index that had to be cut, are
+                   made again from the log
+
+Invariant: it may stop anywhere and be done again. Marks go down, for good, before what they spoke
+of is cut. Nothing is cut below the log's mark: damage there is refused, for cutting it would lose
+messages that were promised to be on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Disk, DiskError
+from gantrymq.store import queue_snapshot
+from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.index import Index
+from gantrymq.store.index_flush import IndexFlush
+from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
+from gantrymq.store.log_walk import LogWalk
+from gantrymq.store.marks import LogMark, Marks, MarksFile
+from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
+from gantrymq.store.queue_folder import AfterCrash
+from gantrymq.store.queue_snapshot import TopicState
+from gantrymq.store.queues import Queues
+from gantrymq.store.recovery_start import (
+    Start,
+    are_valid,
+    record_at,
+    start_after_java,
+    start_after_javas_crash,
+    start_by_marks,
+)
+from gantrymq.store.settings import StoreSettings
+from gantrymq.wire import java_string
+
+QUEUES_A_STEP: Final = 256
+
+# Each has up to 20 MB of slots in memory until it is flushed.
+INDEX_FILES_MAX: Final = 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a stage is, in bytes of the log or in queues."""
+
+    stage: str
+    done: int
+    total: int
+
+
+@final
+@dataclass(slots=True)
+class Report:
+    """What was found and done, for the log of the process."""
+
+    is_clean: bool
+    is_marked: bool = False
+    """Our marks held; otherwise Java wrote the directory last."""
+    walked_bytes: int = 0
+    rewritten_bytes: int = 0
+    end_reason: str = ""
+    """What lies where the log ends, if it is not the zeros of a new file."""
+    rebuilt_queues: list[str] = field(default_factory=list)
+    rebuilt_index_from: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What recovery works on: made, but not loaded."""
+
+    disk: Disk
+    background: Background
+    log: CommitLog
+    marks: MarksFile
+    queues: Queues
+    index: Index
+    dispatcher: Dispatcher
+    levels: DelayLevels
+
+
+@final
+class Recovery:
+    """One run; `steps` does it, `report` tells of it."""
+
+    __slots__ = (
+        "_checkpoint",
+        "_keys_from",
+        "_missing",
+        "_parts",
+        "_queues_from",
+        "_settings",
+        "report",
+    )
+
+    def __init__(
+        self, parts: Parts, settings: StoreSettings, checkpoint: Checkpoint, *, is_clean: bool
+    ) -> None:
+        self._parts = parts
+        self._settings = settings
+        self._checkpoint = checkpoint
+        self._queues_from = 0
+        self._keys_from = 0
+        self._missing: set[tuple[str, int]] = set()
+        self.report = Report(is_clean)
+
+    @property
+    def _is_indexed(self) -> bool:
+        return self._settings.message_index_enable
+
+    def steps(self) -> Iterator[Progress]:
+        """All of it; StoreRefusedError when the directory is not to be touched."""
+        parts = self._parts
+        log = parts.log
+        log.load(is_size_known=parts.marks.is_size_known)
+        marks = parts.marks.marks
+        if marks is not None and are_valid(marks, log.segments):
+            start = yield from self._ours(marks)
+        else:
+            start = yield from self._javas()
+        parts.queues.log_flushed = start.flushed if self.report.is_marked else POSITION_MAX
+        reader = self._reader(verify_body=self._settings.check_crc_on_recover)
+        walk = LogWalk(log.segments, reader, start.walk, flushed=start.torn_from)
+        yield from self._dispatch(walk)
+        self._check_end(walk, start)
+        self._cut(walk.mark, start)
+        yield from self._dispatch_again()
+        self._settle()
+
+    # ------------------------------------------------------------------ 1 the start
+
+    def _ours(self, marks: Marks) -> Generator[Progress, None, Start]:
+        """The last writer was one of ours."""
+        report = self.report
+        report.is_marked = True
+        behind = {marks.queues}
+        if self._is_indexed:
+            behind.add(marks.index)
+        report.is_clean &= behind == {marks.log.position}
+        first = self._parts.log.start
+        self._queues_from = max(first, marks.queues)
+        if report.is_clean:
+            yield from self._load_queues(None, marks)
+        else:
+            yield from self._load_queues(self._queues_from, marks)
+        index = self._parts.index
+        index.load(is_clean=report.is_clean, flushed_ms=0, trusts_headers=True)
+        index_from = max(first, marks.index)
+        if index.was_cut or len(index.files) < marks.index_files:
+            # Its newest record's keys may have gone on in a file that is gone: once more.
+            index_from = max(first, index.end_offset)
+        self._enter_from(index_from, is_rebuilt=index_from < marks.index)
+        redone_from = min(self._queues_from, index_from) if self._is_indexed else self._queues_from
+        return start_by_marks(marks, first, redone_from)
+
+    def _javas(self) -> Generator[Progress, None, Start]:
+        """The last writer was Java, or there is no telling."""
+        log = self._parts.log
+        segments = log.segments
+        if self.report.is_clean:
+            yield from self._load_queues(None)
+            known = max([queue.physical_end for queue in self._parts.queues.opened()], default=0)
+            start = start_after_java(segments, known)
+        else:
+            safe = self._settings.message_index_safe
+            start = start_after_javas_crash(segments, self._checkpoint, safe=safe)
+            yield from self._load_queues(start.walk.position)
+        self._queues_from = start.walk.position
+        index = self._parts.index
+        index.load(is_clean=self.report.is_clean, flushed_ms=self._checkpoint.index_ms)
+        # A record may have been entered in part when Java was killed, and is entered once more.
+        is_newest_whole = self.report.is_clean
+        index_from = max(log.start, index.next_offset if is_newest_whole else index.end_offset)
+        is_rebuilt = index.was_cut or not index.files
+        self._enter_from(index_from, is_rebuilt=is_rebuilt)
+        if is_rebuilt and self._is_indexed and index_from < start.walk.position:
+            # Between files there may be a blank: an index that is gone altogether begins at one.
+            start = replace(start, walk=LogMark(index.end_offset if index.files else log.start))
+        return start
+
+    def _enter_from(self, position: int, *, is_rebuilt: bool) -> None:
+        """Keys of records from here on are entered."""
+        self._keys_from = self._parts.dispatcher.index_from = position
+        if is_rebuilt and self._is_indexed:
+            self.report.rebuilt_index_from = position
+
+    def _load_queues(
+        self, synced_offset: int | None, marks: Marks | None = None
+    ) -> Generator[Progress, None, None]:
+        """All of them are opened; after a crash only what lies below `synced_offset` is believed.
+
+        Where fewer are there than the marks counted, the log is dispatched from its beginning.
+        """
+        queues = self._parts.queues
+        first = self._parts.log.start
+        if synced_offset is None:
+            snapshot = None if marks is None else self._snapshot(marks)
+            self._missing = set(queues.load(first, None, snapshot))
+        else:
+            crash = AfterCrash(synced_offset, self._confirms, is_ours=self.report.is_marked)
+            queues.load(first, crash)
+        if marks is not None and queues.count + len(self._missing) < marks.queue_count:
+            self._queues_from = first
+            if synced_offset is not None:
+                is_ours = self.report.is_marked
+                queues.distrust(AfterCrash(first, self._confirms, is_ours=is_ours))
+        total = queues.count
+        while left := queues.open_some(QUEUES_A_STEP):
+            yield Progress("queues", total - left, total)
+
+    def _snapshot(self, marks: Marks) -> Sequence[TopicState] | None:
+        """The queues as a clean stop of ours left them, if nobody wrote since."""
+        parts = self._parts
+        file_bytes = parts.queues.file_bytes
+        now = queue_snapshot.stamp(parts.disk, parts.log.start, marks.log.position, file_bytes)
+        return queue_snapshot.take(parts.disk, now)
+
+    def _reader(self, *, verify_body: bool) -> EntryReader:
+        segments = self._parts.log.segments
+        return EntryReader(segments.file_bytes, self._parts.levels, verify_body=verify_body)
+
+    def _confirms(
+        self, topic: str, queue_id: int, offset: int, physical_offset: int, size: int
+    ) -> bool:
+        """Whether the log has this message; what it had once is believed."""
+        segments = self._parts.log.segments
+        if physical_offset < segments.first:
+            return True
+        step = record_at(segments, physical_offset)
+        if step is None or step.record is None or step.size != size:
+            return False
+        record = step.record
+        found = (java_string.utf8_text(record.topic), record.queue_id, record.queue_offset)
+        return found == (topic, queue_id, offset)
+
+    # ------------------------------------------------------------------ 2 the walk
+
+    def _dispatch(self, walk: LogWalk) -> Iterator[Progress]:
+        dispatcher = self._parts.dispatcher
+        start, past = walk.position, self._parts.log.segments.past
+        for entries in walk.chunks():
+            dispatcher.dispatch(entries)
+            self._relieve()
+            yield Progress("log", walk.position - start, past - start)
+        self.report.walked_bytes = walk.mark.position - start
+
+    def _relieve(self) -> None:
+        """Units and keys go to the files before they fill the memory."""
+        queues, index = self._parts.queues, self._parts.index
+        index.write_entries()
+        if len(index.unsafe()) > INDEX_FILES_MAX:
+            mark = self._parts.dispatcher.mark
+            IndexFlush(index, self._parts.background, 0.0, mark).flush(mark)
+        if queues.unwritten_bytes > UNWRITTEN_BYTES_MAX:
+            try:
+                queues.write_down_to(UNWRITTEN_BYTES_MAX // 2)
+            except DiskError:
+                return  # they are written when there is space
+
+    def _check_end(self, walk: LogWalk, start: Start) -> None:
+        """Refuse a log that ends too early."""
+        end = walk.mark.position
+        reason = walk.stop.reason if walk.stop else "no file begins there"
+        marks = self._parts.marks.marks
+        promised = marks.log.position if marks is not None else 0
+        segments = self._parts.log.segments
+        if self.report.is_clean and not self.report.is_marked:
+            promised = max(promised, self._later_record(end))
+        if end < promised:
+            raise StoreRefusedError(
+                f"{segments.folder} is damaged at {end} ({segments.path_of(end)}): {reason}, but "
+                f"messages up to {promised} were on disk; restore the file from a copy, or give "
+                "up what lies behind: gantry store repair"
+            )
+        self.report.end_reason = "" if end >= segments.past else reason
+
+    def _later_record(self, end: int) -> int:
+        """The start of a file behind the log's end that begins with a record; else 0."""
+        segments = self._parts.log.segments
+        position = segments.start_of(end) + segments.file_bytes
+        while position < segments.past:
+            step = record_at(segments, position)
+            if step is not None and step.record is not None:
+                return position
+            position += segments.file_bytes
+        return 0
+
+    # ------------------------------------------------------------------ 3 the cut
+
+    def _cut(self, end: LogMark, start: Start) -> None:
+        """The log ends here, for good, and so do queues and index."""
+        parts = self._parts
+        segments = parts.log.segments
+        is_untouched = self.report.is_clean and self.report.is_marked
+        if not is_untouched or end != start.walk:
+            marks = parts.marks.marks
+            if not self.report.is_marked or marks is None:
+                parts.marks.settle(Marks(LogMark()))
+            elif self._queues_from < marks.queues:
+                parts.marks.settle(replace(marks, queues=self._queues_from))
+            segments.truncate(end.position)
+            flushed = min(start.flushed, end.position)
+            segments.rewrite(flushed, end.position)
+            self.report.rewritten_bytes = end.position - flushed
+        parts.log.resume(end)
+        parts.queues.cut_to_log(end.position)
+        parts.dispatcher.start_at(end)
+
+    # ------------------------------------------------------------------ 4 the rest
+
+    def _dispatch_again(self) -> Iterator[Progress]:
+        """Units of the queues that have to be rebuilt, keys of an index that named too much."""
+        parts = self._parts
+        dispatcher, queues, log = parts.dispatcher, parts.queues, parts.log
+        broken = {(queue.topic, queue.queue_id) for queue in queues.faults}
+        broken |= self._missing | dispatcher.gaps.keys()
+        keys_from = log.end
+        if parts.index.cut(log.end):
+            keys_from = max(log.start, parts.index.end_offset)
+            self._enter_from(keys_from, is_rebuilt=True)
+        if not broken and keys_from >= log.end:
+            return
+        self._begin_anew(broken)
+        walk = LogWalk(log.segments, self._reader(verify_body=False), LogMark(log.start))
+        for entries in walk.chunks():
+            for entry in entries:
+                topic = java_string.utf8_text(entry.topic)
+                if entry.has_unit and (topic, entry.queue_id) in broken:
+                    dispatcher.unit(entry)
+                if entry.physical_offset >= keys_from:
+                    dispatcher.keys(entry)
+            self._relieve()
+            yield Progress("rebuild", walk.position - log.start, log.end - log.start)
+
+    def _begin_anew(self, broken: set[tuple[str, int]]) -> None:
+        """Empty these queues; until all are synced again the next start does it once more."""
+        parts = self._parts
+        marks = parts.marks.marks
+        assert marks is not None
+        if broken:
+            self._queues_from = parts.log.start
+            parts.marks.settle(replace(marks, queues=min(marks.queues, self._queues_from)))
+        for topic, queue_id in sorted(broken):
+            queue = parts.queues.find(topic, queue_id)
+            if queue is not None:
+                parts.queues.clear(queue)
+            self.report.rebuilt_queues.append(f"{topic}/{queue_id}")
+        parts.dispatcher.gaps.clear()
+
+    def _settle(self) -> None:
+        """From now on the marks speak of this log."""
+        parts = self._parts
+        end = parts.log.end
+        queues, index = min(self._queues_from, end), min(self._keys_from, end)
+        before = parts.marks.marks
+        assert before is not None
+        queue_count = before.queue_count if queues >= before.queues else 0
+        index_files = before.index_files if index >= before.index else 0
+        parts.marks.settle(Marks(parts.log.mark, queues, index, queue_count, index_files))

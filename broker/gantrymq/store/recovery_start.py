@@ -1,0 +1,83 @@
+"""Where recovery begins, and what it may trust.
+
+Our marks count when the log has the record they speak of. Then, after a clean stop, nothing below
+them is looked at, and after a crash the log is dispatched again from the queues' mark on.
+
+Without marks the directory is Java's, or Java wrote it since, and its rules hold:
+
+    clean stop    from the file that holds the newest record any queue knows
+    crash         from the newest file whose first record is old enough for the checkpoint
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.layout import POSITION_MAX
+from gantrymq.store.marks import LogMark, Marks
+from gantrymq.store.segments import Segments
+from gantrymq.store.walk import Found, Step, look
+from gantrymq.wire.message.record import RECORD_BYTES_MIN
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known before the log is walked through."""
+
+    walk: LogMark
+    """The records from here on are checked and dispatched."""
+    flushed: int
+    """The log below is on disk for good; what is kept above is written again."""
+    torn_from: int
+    """Above, a record may have lost sectors although its body's CRC is right."""
+
+
+def record_at(segments: Segments, position: int) -> Step | None:
+    """What lies at this position, None when there is no file; waits for the disk."""
+    if not segments.first <= position < segments.past:
+        return None
+    step = look(segments.read(position, RECORD_BYTES_MIN), 0, position, segments.file_bytes)
+    if step.found is Found.MORE:
+        step = look(segments.read(position, step.size), 0, position, segments.file_bytes)
+    return step
+
+
+def are_valid(marks: Marks, segments: Segments) -> bool:
+    """Whether the log still is the one that the marks speak of."""
+    log = marks.log
+    if log == LogMark():
+        return segments.first == 0
+    step = record_at(segments, log.record_start)
+    if step is None or step.record is None:
+        return False
+    ends_there = log.record_start + step.size == log.position
+    return ends_there and step.record.store_timestamp_ms == log.store_timestamp_ms
+
+
+def start_by_marks(marks: Marks, first: int, redone_from: int) -> Start:
+    """`redone_from`: below it queues and index have everything."""
+    position = max(redone_from, first)
+    walk = marks.log if position >= marks.log.position else LogMark(position)
+    return Start(walk, marks.log.position, marks.log.position)
+
+
+def start_after_java(segments: Segments, newest_known: int) -> Start:
+    """After a clean stop; `newest_known` is where the newest record of any queue ends."""
+    position = max(segments.first, segments.start_of(max(0, newest_known - 1)))
+    return Start(LogMark(position), POSITION_MAX, POSITION_MAX)
+
+
+def start_after_javas_crash(segments: Segments, checkpoint: Checkpoint, *, safe: bool) -> Start:
+    """`safe` (messageIndexSafe): also back to where the index misses nothing."""
+    limit_ms = checkpoint.recovery_ms(with_index=safe)
+    position = segments.past - segments.file_bytes
+    while position > segments.first:
+        step = record_at(segments, position)
+        if step and step.record and 0 < step.record.store_timestamp_ms <= limit_ms:
+            break
+        position -= segments.file_bytes
+    position = max(position, segments.first)
+    return Start(LogMark(position), position, POSITION_MAX)

@@ -1,0 +1,203 @@
+"""Carrying out a repair plan, by whoever holds the store's lock.
+
+What is taken away is kept in the side folder under the path it had: files and folders by their
+names, the end of a file as <path>.from<offset>. Only units of queues that are cut are not kept:
+they come from the part of the log that is.
+
+Invariant: it may stop anywhere and be done again. While it works the abort file stands, and what
+vouches for the store was moved aside before: a broker started in between would look at all of the
+log, and add what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.entry import Entry
+from gantrymq.store.expectation import Expectation
+from gantrymq.store.file_row import FileRow, read_row
+from gantrymq.store.finding import Findings
+from gantrymq.store.index import Index
+from gantrymq.store.index_flush import IndexFlush
+from gantrymq.store.layout import ABORT, COMMIT_LOG
+from gantrymq.store.log_reader import LogReader
+from gantrymq.store.marks import LogMark
+from gantrymq.store.queues import Queues
+from gantrymq.store.recovery import Progress
+from gantrymq.store.repair_plan import Action, RepairPlan, RepairStep
+from gantrymq.store.store_sizes import StoreSizes
+
+COPY_BYTES: Final = 1 << 20
+RECORDS_A_STEP: Final = 4096
+
+# The memory that units and slots take until they are written.
+UNITS_BYTES_MAX: Final = 16 << 20
+RECORDS_A_FLUSH: Final = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a repair works with. `side` is the folder, below the store's, for what is taken away."""
+
+    disk: Disk
+    background: Background
+    sizes: StoreSizes
+    levels: DelayLevels
+    side: str
+    new_index_name: Callable[[], str]
+
+
+def carry_out(plan: RepairPlan, tools: Tools) -> Iterator[Progress]:
+    """Do all of it; the store is whole again when this has come to its end."""
+    disk = tools.disk
+    was_aborted = _exists(disk, ABORT)
+    if not was_aborted:
+        disk.create(ABORT).close()
+        disk.sync_folder("")
+    for number, step in enumerate(plan.steps):
+        yield Progress("files", number, len(plan.steps))
+        _on_files(step, tools)
+    yield from _Derived(plan, tools).make()
+    if not was_aborted:
+        disk.remove(ABORT)
+        disk.sync_folder("")
+
+
+def _on_files(step: RepairStep, tools: Tools) -> None:
+    """The part of a step that is about files as such."""
+    match step.action:
+        case Action.MOVE | Action.REBUILD_QUEUE | Action.REBUILD_INDEX:
+            _move(tools.disk, step.path, tools.side)
+        case Action.EXTEND:
+            _resize(tools.disk, step.path, step.amount)
+        case Action.CUT:
+            _cut(tools.disk, step.path, step.amount, tools.side)
+        case Action.CUT_QUEUES:
+            pass  # the queues do it themselves
+
+
+def _move(disk: Disk, path: str, side: str) -> None:
+    target = f"{side}/{path}"
+    _make_folder(disk, target.rpartition("/")[0])
+    try:
+        disk.rename(path, target)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NOT_FOUND:
+            raise
+        return  # a queue or an index that was not there to begin with
+    disk.sync_folder(target.rpartition("/")[0])
+    disk.sync_folder(path.rpartition("/")[0])
+
+
+def _resize(disk: Disk, path: str, *sizes: int) -> None:
+    file = disk.open(path)
+    for size in sizes:
+        file.resize(size)
+    file.sync()
+    file.close()
+
+
+def _cut(disk: Disk, path: str, offset: int, side: str) -> None:
+    """Keep what lies behind `offset`, then let zeros lie there."""
+    target = f"{side}/{path}.from{offset}"
+    _make_folder(disk, target.rpartition("/")[0])
+    file, copy = disk.open(path), disk.create(target)
+    size = file.size()
+    for position in range(offset, size, COPY_BYTES):
+        data = file.read(position, min(COPY_BYTES, size - position))
+        if data.count(0) != len(data):
+            copy.write(position - offset, [data])
+    copy.sync()
+    copy.close()
+    file.close()
+    disk.sync_folder(target.rpartition("/")[0])
+    _resize(disk, path, offset, size)
+
+
+def _make_folder(disk: Disk, folder: str) -> None:
+    disk.make_folder(folder)
+    while folder:
+        folder = folder.rpartition("/")[0]
+        disk.sync_folder(folder)
+
+
+def _exists(disk: Disk, name: str) -> bool:
+    return any(each.name == name for each in disk.list(""))
+
+
+@final
+class _Derived:
+    """Queues and index, as far as the plan makes them again."""
+
+    __slots__ = (
+        "_actions",
+        "_dispatcher",
+        "_flush",
+        "_index",
+        "_plan",
+        "_queues",
+        "_row",
+        "_tools",
+    )
+
+    def __init__(self, plan: RepairPlan, tools: Tools) -> None:
+        sizes = tools.sizes
+        self._plan = plan
+        self._tools = tools
+        self._actions = {step.action for step in plan.steps}
+        self._row: FileRow = read_row(tools.disk, COMMIT_LOG, sizes.log_bytes, Findings())
+        self._queues = Queues(tools.disk, sizes.queue_bytes)
+        self._index = Index(tools.disk, sizes.index, tools.new_index_name)
+        self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
+        self._dispatcher = Dispatcher(self._queues, self._index)
+
+    def make(self) -> Iterator[Progress]:
+        wanted = {step.queue for step in self._plan.steps if step.queue is not None}
+        has_index = Action.REBUILD_INDEX in self._actions
+        if wanted or Action.CUT_QUEUES in self._actions:
+            self._queues.load(self._row.first)
+            self._queues.open_some(self._queues.count)
+            self._queues.cut_to_log(self._plan.log_end)
+        if has_index:
+            self._index.load(is_clean=True, flushed_ms=0)
+        if wanted or has_index:
+            yield from self._dispatch(wanted, has_index=has_index)
+        self._queues.sync_all()
+        self._queues.close()
+        self._index.close()
+
+    def _dispatch(self, wanted: set[tuple[str, int]], *, has_index: bool) -> Iterator[Progress]:
+        """The whole log once more, for those queues and the index."""
+        reader = LogReader(self._tools.disk, self._row, self._tools.levels)
+        last = LogMark()
+        for count, event in enumerate(reader.events(), 1):
+            if not isinstance(event, Entry):
+                continue
+            if event.physical_offset >= self._plan.log_end:
+                break
+            if Expectation.queue(event) in wanted:
+                self._dispatcher.unit(event)
+            if has_index:
+                self._dispatcher.keys(event)
+            position = int(event.physical_offset)
+            last = LogMark(position + int(event.size), position)
+            if count % RECORDS_A_STEP == 0:
+                self._queues.write_down_to(UNITS_BYTES_MAX)
+                self._index.write_entries()
+                yield Progress("log", position - self._row.first, self._row.past - self._row.first)
+            if has_index and count % RECORDS_A_FLUSH == 0:
+                self._flush_index(last)
+        reader.close()
+        if has_index:
+            self._flush_index(last)
+
+    def _flush_index(self, last: LogMark) -> None:
+        self._flush.flush(last)
+        if self._index.failure is not None:
+            raise self._index.failure

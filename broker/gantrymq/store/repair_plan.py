@@ -1,0 +1,179 @@
+"""What to do about a damaged store: a list of steps with reasons, made from a look at it.
+
+Nothing is destroyed: whatever a step takes away is kept in a side folder. The order of the steps
+is the order in which they are safe: first what vouches for the rest, then the log, then what is
+derived from it.
+
+    older side    the log ends before its first break
+    newer side    the log begins with the first whole file behind its last break
+
+What is derived from the log is made again from it, and of the queues only those that need it: the
+next offset of a queue whose messages have all expired is nowhere but in its own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final, final
+
+from gantrymq.store.finding import Kind, Severity
+from gantrymq.store.inspection import Inspection
+from gantrymq.store.log_reader import Break, Cause
+
+HOLES: Final = frozenset({Cause.DAMAGE, Cause.MISSING})
+
+
+class Side(StrEnum):
+    """Which part of an interrupted log is kept."""
+
+    OLDER = "older"
+    NEWER = "newer"
+
+
+class Action(Enum):
+    """What a step does; `amount` is a size or a position in the file."""
+
+    MOVE = "move aside"
+    EXTEND = "extend with zeros to"
+    CUT = "move aside what lies from"
+    CUT_QUEUES = "take away the units of records from"
+    REBUILD_QUEUE = "rebuild from the log"
+    REBUILD_INDEX = "rebuild all from the log"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """One thing to do, and why. `path` is a file, a folder, or a queue's folder."""
+
+    action: Action
+    path: str
+    reason: str
+    amount: int = 0
+    queue: tuple[str, int] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user wants beyond what is safe in any case."""
+
+    keep: Side | None = None
+    rebuild_queues: bool = False
+    rebuild_index: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """The steps, and in words what is left as it is. `log_end` holds when the steps are done."""
+
+    steps: tuple[RepairStep, ...]
+    left: tuple[str, ...]
+    log_end: int
+
+
+def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
+    """Decide, from a look that was run to its end."""
+    left: list[str] = []
+    end = seen.breaks[-1].position if seen.breaks else seen.row.past
+    log_steps = [*_foreign(seen), *_log(seen, wishes, left)]
+    holes = [each for each in seen.breaks if each.cause in HOLES]
+    if holes and wishes.keep is Side.OLDER:
+        end = holes[0].position
+    steps = [*log_steps, *_queues(seen, wishes, left, end), *_index(seen, wishes, log_steps)]
+    if steps or seen.findings.has(Kind.CHECKPOINT) or seen.findings.has(Kind.LOG_LOST):
+        steps = [*_void(seen), *steps]
+    return RepairPlan(tuple(steps), tuple(left), end)
+
+
+def _foreign(seen: Inspection) -> Iterator[RepairStep]:
+    for path in seen.row.foreign:
+        yield RepairStep(Action.MOVE, path, "it is no file of the log")
+
+
+def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairStep]:
+    holes = [each for each in seen.breaks if each.cause in HOLES]
+    if holes and wishes.keep is None:
+        left.append(
+            f"the log is interrupted at {holes[0].position}: say --keep older or --keep newer"
+        )
+        return
+    if holes and wishes.keep is Side.OLDER:
+        yield from _cut(seen, holes[0].position, "newer than the gap, which --keep older gives up")
+        return
+    if holes:
+        yield from _drop_older(seen, holes[-1], left)
+    last = seen.breaks[-1] if seen.breaks else None
+    if last is not None and last.cause is Cause.TORN:
+        yield from _cut(seen, last.position, f"a record that was not written whole: {last.reason}")
+    elif seen.row.files and seen.row.files[-1].size < seen.sizes.log_bytes:
+        yield _extend(seen.row.files[-1].path, seen.sizes.log_bytes)
+
+
+def _cut(seen: Inspection, position: int, reason: str) -> Iterator[RepairStep]:
+    """The log ends here: later files go, newest first, so that no gap is made."""
+    for file in reversed(seen.row.files):
+        if file.start >= position and file is not seen.row.files[0]:
+            yield RepairStep(Action.MOVE, file.path, reason)
+        elif file.start + seen.sizes.log_bytes > position:
+            yield RepairStep(Action.CUT, file.path, reason, max(0, position - file.start))
+            if file.size < seen.sizes.log_bytes:
+                yield _extend(file.path, seen.sizes.log_bytes)
+
+
+def _drop_older(seen: Inspection, hole: Break, left: list[str]) -> Iterator[RepairStep]:
+    kept = [file for file in seen.row.files if file.start >= hole.end]
+    if not kept or kept[0].start >= seen.log.end:
+        left.append(
+            f"no whole file of messages lies behind {hole.end}: only --keep older is possible"
+        )
+        return
+    for file in seen.row.files:
+        if file.start < kept[0].start:
+            reason = f"older than {kept[0].start}, which --keep newer gives up"
+            yield RepairStep(Action.MOVE, file.path, reason)
+
+
+def _extend(path: str, size: int) -> RepairStep:
+    return RepairStep(Action.EXTEND, path, "the last file was cut short", size)
+
+
+def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iterator[RepairStep]:
+    queues = seen.queues
+    for path in queues.short_files():
+        yield _extend(path, seen.sizes.queue_bytes)
+    if end < seen.log.end or seen.findings.has(Kind.UNIT_AHEAD):
+        yield RepairStep(Action.CUT_QUEUES, "consumequeue", "the log ends there", end)
+    wanted = dict.fromkeys(queues.seen()) if wishes.rebuild_queues else {}
+    for key in wanted | queues.damaged:
+        why_not = queues.why_not_rebuilt(key)
+        if why_not:
+            left.append(f"{queues.folder(key)} is not rebuilt: {why_not}")
+            continue
+        reason = "it does not agree with the log" if key in queues.damaged else "--rebuild queues"
+        yield RepairStep(Action.REBUILD_QUEUE, queues.folder(key), reason, queue=key)
+
+
+def _index(seen: Inspection, wishes: Wishes, log_steps: list[RepairStep]) -> Iterator[RepairStep]:
+    kinds = (Kind.INDEX_FILE, Kind.INDEX_CHAIN, Kind.INDEX_WRONG, Kind.INDEX_MISSING)
+    is_damaged = any(seen.findings.has(kind) for kind in kinds)
+    is_cut = bool(seen.index.heads) and any(step.action is Action.CUT for step in log_steps)
+    if wishes.rebuild_index or is_damaged or is_cut:
+        reason = "it does not agree with the log" if is_damaged else "the log was cut"
+        reason = "--rebuild index" if wishes.rebuild_index else reason
+        yield RepairStep(Action.REBUILD_INDEX, "index", reason)
+
+
+def _void(seen: Inspection) -> Iterator[RepairStep]:
+    for path in seen.vouchers:
+        yield RepairStep(Action.MOVE, path, "the next start is to look at the log itself")
+
+
+def is_refused(seen: Inspection) -> str:
+    """Why nothing can be planned; "" when it can."""
+    if seen.findings.has(Kind.SIZES, Severity.ERROR):
+        return "the sizes of the store's files are not known: say them by -c broker.conf or --set"
+    return ""

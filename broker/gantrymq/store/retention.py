@@ -1,0 +1,175 @@
+"""Which files of the log are deleted, and when. What hangs on them follows: leftovers.py.
+
+Every cleanResourceInterval it looks. There is a round of deletion when the hour is one of
+deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when someone asked for it.
+A round takes the oldest files that were last modified fileReservedTime ago, deleteFileBatchMax at
+most, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their age does not
+matter, but only with cleanFileForciblyEnable. As in Java, nobody asks whether a message was
+consumed.
+
+Invariants. The last file stays, and what is behind `keep_from()`: the lowest position that someone
+still needs - the dispatch, the marks on disk, a member that is behind. Files go one at a time, the
+oldest first, each for good before the next (segments.py), so that a crash leaves no gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.base.disk import Background, Completion, Disk, DiskError
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.delete_hours import parse_hours
+from gantrymq.store.disk_watch import DiskWatch
+from gantrymq.store.index import Index
+from gantrymq.store.layout import parse_name
+from gantrymq.store.leftovers import Failure, Leftovers
+from gantrymq.store.queues import Queues
+from gantrymq.store.settings import StoreSettings
+
+# Java's: the work of a start goes first.
+FIRST_LOOK_SECONDS: Final = 60.0
+
+# Java's, of DELETE_EXPIRED_COMMITLOG.
+MANUAL_ROUNDS: Final = 20
+
+# The file before is still being removed, which for 1 GiB takes about that long.
+BUSY_SECONDS: Final = 0.1
+
+HOUR_MS: Final = 3_600_000
+
+
+@final
+class Retention:
+    """Of one store that has been opened."""
+
+    __slots__ = (
+        "_disk",
+        "_due",
+        "_failure",
+        "_hours",
+        "_keep_from",
+        "_leftovers",
+        "_local_hour",
+        "_log",
+        "_manual_rounds",
+        "_next_file",
+        "_next_look",
+        "_queues",
+        "_settings",
+        "_watch",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        background: Background,
+        settings: StoreSettings,
+        log: CommitLog,
+        queues: Queues,
+        index: Index,
+        watch: DiskWatch,
+        *,
+        local_hour: Callable[[int], int],
+        keep_from: Callable[[], int],
+        now: float,
+    ) -> None:
+        """`local_hour` answers the hour of a wall-clock time in ms, where this broker stands."""
+        self._disk = disk
+        self._settings = settings
+        self._log = log
+        self._queues = queues
+        self._watch = watch
+        self._local_hour = local_hour
+        self._keep_from = keep_from
+        self._hours = parse_hours(settings.delete_when)
+        pause_seconds = settings.delete_consume_queue_files_interval / 1000
+        self._leftovers = Leftovers(background, queues, index, pause_seconds)
+        self._due = 0
+        self._manual_rounds = 0
+        self._next_file = float("-inf")
+        self._next_look = now + FIRST_LOOK_SECONDS
+        self._failure: Failure | None = None
+
+    def delete_now(self) -> None:
+        """The next rounds do not wait for the hour; which files are old enough stays as it is."""
+        self._manual_rounds = MANUAL_ROUNDS
+        self._next_look = float("-inf")
+
+    @property
+    def failure(self) -> Failure | None:
+        """What went wrong since the last look, to be told; it is tried again by itself."""
+        return self._failure or self._leftovers.failure
+
+    @property
+    def removing(self) -> str:
+        """See `Leftovers.removing`."""
+        return self._leftovers.removing
+
+    def turn(self, now: float, wall_ms: int) -> None:
+        """Look if it is time, and remove what is due."""
+        if now >= self._next_look:
+            self._next_look = now + self._settings.clean_resource_interval / 1000
+            self._look(wall_ms)
+        if self._due and now >= self._next_file:
+            self._remove_file(now)
+        self._leftovers.turn(now)
+
+    def take(self, completion: Completion) -> bool:
+        """Whether this ticket was ours; those of the log's files are the log's."""
+        return self._leftovers.take(completion)
+
+    def deadline(self) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        times = [self._next_look]
+        if self._due:
+            times.append(self._next_file)
+        leftovers = self._leftovers.deadline()
+        if leftovers is not None:
+            times.append(leftovers)
+        return min(times)
+
+    def _look(self, wall_ms: int) -> None:
+        settings = self._settings
+        used = self._watch.used_percent
+        is_manual = self._manual_rounds > 0
+        if is_manual:
+            self._manual_rounds -= 1
+        self._due = 0
+        self._failure = None
+        is_full = used > settings.disk_max_used_space_ratio
+        if is_manual or is_full or self._local_hour(wall_ms) in self._hours:
+            level = settings.disk_space_clean_forcibly_ratio
+            is_forced = settings.clean_file_forcibly_enable and used > level
+            self._due = self._count_due(wall_ms, is_forced=is_forced)
+        self._leftovers.begin(self._log.start)
+
+    def _count_due(self, wall_ms: int, *, is_forced: bool) -> int:
+        """How many files this round takes."""
+        expired_ms = wall_ms - self._settings.file_reserved_time * HOUR_MS
+        try:
+            entries = self._disk.list(self._log.segments.folder)
+        except DiskError as error:
+            self._failure = error
+            return 0
+        count = 0
+        for entry in entries:
+            start = parse_name(entry.name)
+            if start is None or start < self._log.start:
+                continue  # the one being removed
+            is_old = is_forced or entry.modified_ms <= expired_ms
+            if not is_old or count == self._settings.delete_file_batch_max:
+                break
+            count += 1
+        return count
+
+    def _remove_file(self, now: float) -> None:
+        log = self._log
+        if log.start + log.segments.file_bytes > self._keep_from():
+            self._due = 0
+        elif log.remove_first():
+            self._due -= 1
+            self._next_file = now + self._settings.delete_commit_log_files_interval / 1000
+            self._queues.raise_minimum(log.start)
+        else:
+            self._next_file = now + BUSY_SECONDS

@@ -1,0 +1,141 @@
+"""What a send request says, read from either header encoding without a command in between.
+
+    d defaultTopicQueueNums  e queueId  f sysFlag  h flag  j reconsumeTimes  l maxReconsumeTimes
+    b topic  i properties  g bornTimestamp  m batch; all others only have to be there, or not at all
+
+Fields are taken under their letters, whichever names the request uses. Anything a strict reader
+might refuse, or read as something else, makes `take` answer False, and the request is for the
+general path. Invariant: where all are taken and `is_complete`, SendMessageRequest and
+SendMessageV2Request decode the same values.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+SEND_MESSAGE: Final = 10
+SEND_MESSAGE_V2: Final = 310
+
+# a to h are required.
+_REQUIRED: Final = 255
+_LONG_NAMES: Final = {
+    b"producerGroup": 97,
+    b"topic": 98,
+    b"defaultTopic": 99,
+    b"defaultTopicQueueNums": 100,
+    b"queueId": 101,
+    b"sysFlag": 102,
+    b"bornTimestamp": 103,
+    b"flag": 104,
+    b"properties": 105,
+    b"reconsumeTimes": 106,
+    b"unitMode": 107,
+    b"maxReconsumeTimes": 108,
+    b"batch": 109,
+    b"bname": 110,
+}
+_ODD: Final = 4611686018427387904  # what `_integer` answers when there is none
+_INT32_MAX: Final = 2147483647
+
+
+@final
+class SendFields:
+    """Filled by one header after the other; `clear` in between."""
+
+    __slots__ = (
+        "_seen",
+        "born_timestamp_ms",
+        "code",
+        "command_flag",
+        "flag",
+        "opaque",
+        "properties",
+        "queue_id",
+        "reconsume_times",
+        "sys_flag",
+        "topic",
+    )
+
+    def __init__(self) -> None:
+        self.code: i64 = 0
+        self.opaque: i64 = 0
+        self.command_flag: i64 = 0
+        self.topic: bytes = b""
+        self.properties: bytes = b""
+        self.queue_id: i64 = 0
+        self.sys_flag: i64 = 0
+        self.born_timestamp_ms: i64 = 0
+        self.flag: i64 = 0
+        self.reconsume_times: i64 = 0
+        self._seen: i64 = 0
+
+    def clear(self) -> None:
+        """Forget the header before."""
+        self.code = self.opaque = self.command_flag = 0
+        self.properties = b""
+        self.reconsume_times = 0
+        self._seen = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every required field was taken."""
+        return (self._seen & _REQUIRED) == _REQUIRED
+
+    def take(self, data: bytes, name_at: i64, name_end: i64, at: i64, end: i64) -> bool:
+        """The field named data[name_at:name_end]; False when its value data[at:end] is odd."""
+        return self.take_value(self.letter(data, name_at, name_end), data, at, end)
+
+    def letter(self, data: bytes, at: i64, end: i64) -> i64:
+        """The letter that a name stands for; 0 for what no send request has."""
+        if self.code == SEND_MESSAGE:
+            return _LONG_NAMES.get(data[at:end], 0)
+        return i64(data[at]) if end - at == 1 else 0
+
+    def take_value(self, letter: i64, data: bytes, at: i64, end: i64) -> bool:
+        number: i64 = 0
+        if letter == 98:
+            self.topic = data[at:end]
+        elif letter == 105:
+            self.properties = data[at:end]
+        elif letter == 109:
+            return data[at:end] == b"false"
+        elif letter == 103:
+            number = _integer(data, at, end, 18)
+            self.born_timestamp_ms = number
+        elif 100 <= letter <= 108 and letter != 107:
+            number = _integer(data, at, end, 10)
+            if not -_INT32_MAX - 1 <= number <= _INT32_MAX:
+                return False
+            self._take_int(letter, number)
+        if 97 <= letter <= 104:
+            self._seen |= i64(1) << (letter - 97)
+        return number != _ODD
+
+    def _take_int(self, letter: i64, number: i64) -> None:
+        if letter == 101:
+            self.queue_id = number
+        elif letter == 102:
+            self.sys_flag = number
+        elif letter == 104:
+            self.flag = number
+        elif letter == 106:
+            self.reconsume_times = number
+
+
+def _integer(data: bytes, at: i64, end: i64, digits_max: i64) -> i64:
+    """The number written in data[at:end]; _ODD when it is not plainly one."""
+    negative = at < end and data[at] == 0x2D
+    first = at + 1 if negative else at
+    if first >= end or end - first > digits_max:
+        return _ODD
+    number: i64 = 0
+    position = first
+    while position < end:
+        digit = i64(data[position]) - 0x30
+        if digit < 0 or digit > 9:
+            return _ODD
+        number = number * 10 + digit
+        position += 1
+    return -number if negative else number

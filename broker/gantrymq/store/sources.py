@@ -1,0 +1,103 @@
+"""Where readings find their bytes: the log and the queues, in memory or by a `Wanted`.
+
+Consumers see what lies below `readable`, and no more: with SYNC_FLUSH a message is shown to nobody
+before it is on disk for good. Units at or above it are treated as if they were not there yet.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, Protocol
+
+from gantrymq.base.disk import DiskError, DiskFailure, File
+from gantrymq.base.limits import FRAME_BYTES_MAX
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.store.index import Index
+from gantrymq.store.queue_unit import UNIT, UNIT_BYTES
+from gantrymq.store.queues import Queues
+from gantrymq.store.readings import Reading, Wanted, fetch
+from gantrymq.store.settings import StoreSettings
+
+# What no frame can carry was no message: a damaged length must not have a gigabyte read.
+RECORD_BYTES_MAX: Final = FRAME_BYTES_MAX
+
+
+class ReadableStore(Protocol):
+    """What readings need of a store; its engine is one."""
+
+    @property
+    def log(self) -> CommitLog: ...
+
+    @property
+    def queues(self) -> Queues: ...
+
+    @property
+    def index(self) -> Index: ...
+
+    @property
+    def settings(self) -> StoreSettings: ...
+
+    @property
+    def readable(self) -> int:
+        """The place of the log below which messages are there for consumers."""
+
+
+def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
+    """At most to the end of the file or of the log; none where the log has no byte any more."""
+    if size <= 0 or not log.holds(position):
+        return b""
+    data = log.read(position, size)
+    if data is not None:
+        return data
+    at = position % log.segments.file_bytes
+    size = min(size, log.segments.file_bytes - at, log.end - position)
+    try:
+        return (yield from fetch(Wanted(partial(_log_file, log, position), at, size)))
+    except DiskError:
+        if log.holds(position):
+            raise
+        return b""
+
+
+def queue_units(queue: ConsumeQueue, offset: int, count: int) -> Reading[bytes]:
+    """Units from `offset` on: at most `count`, at least one where the queue has one."""
+    data = queue.read(offset, count)
+    if data is not None:
+        return data
+    folders = queue.folders
+    at = offset % folders.file_units
+    count = min(count, queue.written - offset, folders.file_units - at)
+    file = partial(folders.files.get, folders.path(queue.topic, queue.queue_id, offset))
+    data = yield from fetch(Wanted(file, at * UNIT_BYTES, count * UNIT_BYTES))
+    return data[: len(data) // UNIT_BYTES * UNIT_BYTES]
+
+
+def unit_position(queue: ConsumeQueue, offset: int) -> Reading[int]:
+    """Where the log has this message of the queue; -1 when the queue has no such unit."""
+    data = b""
+    if queue.start <= offset < queue.end:
+        data = yield from queue_units(queue, offset, 1)
+    position: int = UNIT.unpack(data)[0] if len(data) == UNIT_BYTES else -1
+    return position
+
+
+def readable_end(queue: ConsumeQueue, readable: int) -> Reading[int]:
+    """The end of the units that consumers may see, mostly the end of all."""
+    if queue.physical_end <= readable:
+        return queue.end
+    low, high, step = queue.minimum, queue.end, 1
+    while low < high:
+        probe = max((low + high) // 2, high - step)  # few are not readable, at the very end
+        if (yield from unit_position(queue, probe)) < readable:
+            low = probe + 1
+        else:
+            high = probe
+            step *= 2
+    return low
+
+
+def _log_file(log: CommitLog, position: int) -> File:
+    if not log.holds(position):
+        raise DiskError(DiskFailure.NOT_FOUND, "read", log.segments.path_of(position))
+    return log.segments.file_of(position)

@@ -1,0 +1,222 @@
+"""What `gantry store` does. Only `repair --yes` writes, and only under the store's lock."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from gantrymq.app import store_dump, store_text
+from gantrymq.app.progress_line import ProgressLine
+from gantrymq.app.store_text import Json
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.properties import decode_properties
+from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
+from gantrymq.runtime.disk import FolderDisk
+from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.store.census import Census
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.file_row import read_row
+from gantrymq.store.finding import Findings, Kind
+from gantrymq.store.index_inspection import read_heads
+from gantrymq.store.inspection import Assumptions, Inspection
+from gantrymq.store.layout import COMMIT_LOG, LOCK
+from gantrymq.store.recovery import Progress
+from gantrymq.store.repair import Tools, carry_out
+from gantrymq.store.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
+from gantrymq.store.settings import StoreSettings
+from gantrymq.store.store_sizes import KEYS, detect
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The folder, and what is said about it."""
+
+    root: Path
+    disk: FolderDisk
+    assumptions: Assumptions
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def _check(opened: Opened, arguments: argparse.Namespace) -> int:
+
+    seen = _inspect(opened, arguments)
+    _write(arguments, store_text.check_json(seen), store_text.check_lines(seen))
+    return 0 if seen.findings.is_sound else 1
+
+
+def _stats(opened: Opened, arguments: argparse.Namespace) -> int:
+
+    findings = Findings()
+    sizes = detect(opened.disk, opened.assumptions.sizes, findings)
+    census = Census(opened.disk, read_row(opened.disk, COMMIT_LOG, sizes.log_bytes, findings))
+    _follow(arguments, census.run())
+    heads = read_heads(opened.disk, sizes.index, findings)
+    told = (census, heads, sizes.index)
+    _write(arguments, store_text.stats_json(*told), store_text.stats_lines(*told))
+    return 0
+
+
+def _dump(opened: Opened, arguments: argparse.Namespace) -> int:
+
+    for line in store_dump.lines(opened.disk, opened.assumptions, arguments):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def _repair(opened: Opened, arguments: argparse.Namespace) -> int:
+
+    if _is_locked(opened.root):
+        raise ConfigurationError(f"a broker is running on {opened.root}: stop it before a repair")
+    if arguments.yes:
+        opened.disk.lock(LOCK)
+    seen = _inspect(opened, arguments)
+    refused = is_refused(seen)
+    if refused:
+        raise ConfigurationError(refused)
+    wishes = Wishes(
+        Side(arguments.keep) if arguments.keep else None,
+        rebuild_queues=arguments.rebuild in {"queues", "all"},
+        rebuild_index=arguments.rebuild in {"index", "all"},
+    )
+    plan = make_plan(seen, wishes)
+    if not arguments.yes or not plan.steps:
+        todo = ["nothing was changed: add --yes to do it"] if plan.steps else ["nothing to do"]
+        _write(arguments, store_text.plan_json(plan), [*store_text.plan_lines(plan), *todo])
+        return 1 if plan.steps or plan.left else 0
+    side = _carry_out(opened, arguments, plan, seen)
+    after = _inspect(opened, arguments)
+    told: dict[str, Json] = {"plan": store_text.plan_json(plan), "side": side}
+    lines = [*store_text.plan_lines(plan), f"what was taken away is in {opened.root / side}", ""]
+    _write(
+        arguments,
+        {**told, "after": store_text.check_json(after)},
+        [*lines, *store_text.check_lines(after)],
+    )
+    return 0 if after.findings.is_sound else 1
+
+
+def _carry_out(
+    opened: Opened, arguments: argparse.Namespace, plan: RepairPlan, seen: Inspection
+) -> str:
+
+    side = f"gantry/cut/{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    background = DiskBackground(opened.disk)
+    levels = DelayLevels(opened.assumptions.delay_level)
+    tools = Tools(opened.disk, background, seen.sizes, levels, side, _new_index_name)
+    try:
+        _follow(arguments, carry_out(plan, tools))
+    finally:
+        background.close()
+    return side
+
+
+def _new_index_name() -> str:
+    """As Java names index files: the local time."""
+    return f"{datetime.now().astimezone():%Y%m%d%H%M%S%f}"[:17]
+
+
+def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
+    inspection = Inspection(opened.disk, opened.assumptions)
+    if arguments.command == "check" and _is_locked(opened.root):
+        inspection.findings.warn(Kind.LOCK, LOCK, "a broker is running on this store")
+    _follow(arguments, inspection.run())
+    return inspection
+
+
+# ---------------------------------------------------------------------- the store
+
+
+def _open(arguments: argparse.Namespace) -> Opened:
+    root: Path = arguments.directory
+    if not (root / COMMIT_LOG).is_dir():
+        raise ConfigurationError(
+            f"{root} is no store: there is no folder commitlog in it; name storePathRootDir"
+        )
+    return Opened(root, FolderDisk(root), _assumptions(arguments))
+
+
+def _assumptions(arguments: argparse.Namespace) -> Assumptions:
+    layers = []
+    path: Path | None = arguments.config_file
+    if path is not None:
+        try:
+            layers.append(file_layer(decode_properties(path.read_bytes()), str(path)))
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    layers.append(flag_layer(dict(_pair(each) for each in arguments.set)))
+    bound = bind(StoreSettings, layers)
+    settings = bound.settings
+    text = settings_to_text(settings)
+    elsewhere = settings.store_path_commit_log
+    if elsewhere and Path(elsewhere) != arguments.directory / COMMIT_LOG:
+        raise ConfigurationError(
+            f"storePathCommitLog is {elsewhere}; let a link lead there: "
+            f"ln -s {elsewhere} {arguments.directory / COMMIT_LOG}"
+        )
+    said = {key: int(text[key]) for key in KEYS if key in bound.sources}
+    return Assumptions(said, settings.message_delay_level, settings.message_index_enable)
+
+
+def _pair(item: str) -> tuple[str, str]:
+    key, separator, value = item.partition("=")
+    if not separator:
+        raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set maxIndexNum=100")
+    return key.strip(), value
+
+
+def _is_locked(root: Path) -> bool:
+    """Whether somebody holds the lock, which is tried for a moment where its file is there."""
+
+    if not (root / LOCK).exists():
+        return False
+    disk = FolderDisk(root)
+    try:
+        disk.lock(LOCK)
+    except DiskError as error:
+        if error.failure is not DiskFailure.LOCKED:
+            raise
+        return True
+    finally:
+        disk.close()
+    return False
+
+
+# ---------------------------------------------------------------------- faces
+
+
+def _follow(arguments: argparse.Namespace, work: Iterator[Progress]) -> None:
+    ProgressLine(sys.stderr, is_wanted=arguments.progress).follow(work)
+
+
+def _write(arguments: argparse.Namespace, value: Json, lines: Iterable[str]) -> None:
+    if arguments.output == "json":
+        sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        return
+    for line in lines:
+        sys.stdout.write(line + "\n")
+
+
+_COMMANDS: Final[dict[str, Callable[[Opened, argparse.Namespace], int]]] = {
+    "check": _check,
+    "stats": _stats,
+    "dump": _dump,
+    "repair": _repair,
+}
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run what the command line says; the exit code."""
+    opened = _open(arguments)
+    try:
+        return _COMMANDS[arguments.command](opened, arguments)
+    finally:
+        opened.disk.close()  # gives the lock back

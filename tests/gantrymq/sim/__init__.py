@@ -1,0 +1,1 @@
+"""Simulators: whole parts of the product under histories that a seed decides."""

@@ -1,0 +1,87 @@
+"""A store that Java brokers and producers filled is opened by ours, which serves all of it.
+
+The broker is killed once, its store copied, and started again; the second time it stops cleanly.
+What it holds is what its own clients read from it, and that is what producers were told. At last
+ours goes on writing, and the broker takes its store back.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop import store_contents, store_sendings
+from gantrymq.interop.store_contents import Contents
+from gantrymq.interop.store_messages import DELIVERED, DUE_ROUNDS
+from gantrymq.interop.store_reader import OurReader
+from gantrymq.interop.store_sendings import ARRIVAL_SECONDS, Sent
+from gantrymq.interop.store_writer import Fate, fill, opened, settings
+from gantrymq.interop.stores import JavaReader, StoreBroker, StoreClient, write_topics
+from gantrymq.wire import hosts
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a broker left behind, and what it had served before."""
+
+    store: Path
+    sent: tuple[Sent, ...]
+    contents: Contents
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A broker that was killed and, later, stopped cleanly."""
+
+    client: StoreClient
+    broker: StoreBroker
+    left: dict[Fate, Left]
+
+
+@pytest.fixture(scope="module", params=["5.3.3", "4.9.7"])
+def history(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[History]:
+    """Of each release."""
+    version: str = request.param
+    broker = StoreBroker(version, folder(f"java-{version}"))
+    write_topics(broker.store)
+    with StoreClient(version, folder(f"java-client-{version}")) as client:
+        with broker:
+            reader = JavaReader(client, broker)
+            first = tuple(store_sendings.send_all(client, broker, turn=1))
+            killed = Left(broker.folder / "killed", first, reader.contents())
+            broker.kill()
+            shutil.copytree(broker.store, killed.store)
+            broker.start()
+            second = tuple(store_sendings.send_all(client, broker, turn=2))
+            clean = Left(broker.folder / "clean", first + second, reader.contents())
+            broker.finish()
+            shutil.copytree(broker.store, clean.store)
+        yield History(client, broker, {Fate.KILLED: killed, Fate.CLEAN: clean})
+
+
+@pytest.mark.parametrize("fate", Fate)
+def test_ours_serves_what_producers_sent(history: History, fate: Fate) -> None:
+    left = history.left[fate]
+    assert store_sendings.differences(left.sent, left.contents) == []
+    assert (left.store / "abort").exists() == (fate is Fate.KILLED)
+    with opened(left.store, settings()) as store:
+        assert store_contents.differences(OurReader(store), left.contents) == []
+
+
+def test_java_takes_back_what_ours_went_on_with(history: History) -> None:
+    broker, before = history.broker, history.left[Fate.CLEAN].contents
+    written = fill(broker.store, hosts.parse(broker.address), Fate.KILLED)
+    expected = Contents.of([*before.messages(), *written.messages()])
+    with broker:
+        reader = JavaReader(history.client, broker)
+        delivered = len(before.queues[DELIVERED, 0])
+        reader.wait_for((DELIVERED, 0), delivered + DUE_ROUNDS, ARRIVAL_SECONDS)
+        contents = reader.contents()
+        assert contents.begins_with(expected)
+        assert contents.queues.keys() == expected.queues.keys()
+        # By time Java's own files are found by when they were changed, which is now.
+        assert store_contents.differences(reader, contents, rule=None) == []

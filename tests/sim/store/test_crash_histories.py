@@ -1,0 +1,70 @@
+"""Thousands of histories of a store that crashes: nothing that was promised is ever lost.
+
+GANTRY_HISTORIES says how many there are, GANTRY_FIRST_SEED where they begin. A seed that fails is
+shown, and fails again; python -m gantrymq.sim.store_reduce SEED makes its history short.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from multiprocessing import get_context
+
+import pytest
+
+from gantrymq.sim.store_history import run
+from gantrymq.sim.store_script import script_of
+
+HISTORIES = int(os.environ.get("GANTRY_HISTORIES", "2000"))
+FIRST_SEED = int(os.environ.get("GANTRY_FIRST_SEED", "0"))
+PROCESSES = 2
+PORTION = 50
+
+# A generator that never comes there tests nothing; each happens in far more than one in a thousand.
+EXPECTED = (
+    "clean starts",
+    "clean stops",
+    "deleted files of the log",
+    "full disks",
+    "index marked",
+    "lost folders",
+    "power cuts while running",
+    "power cuts while starting",
+    "power cuts while stopping",
+    "pulls",
+    "queues marked",
+    "recoveries",
+    "refused groups",
+    "refused while starting",
+    "failed syncs while running",
+    "stops that were not clean",
+)
+
+
+def portion(first: int) -> tuple[Counter[str], list[str]]:
+    """Some histories: what happened, and which failed."""
+    tally: Counter[str] = Counter()
+    failures: list[str] = []
+    for seed in range(first, min(first + PORTION, FIRST_SEED + HISTORIES)):
+        try:
+            tally += run(script_of(seed))
+        except Exception as error:
+            failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+    return tally, failures
+
+
+@pytest.mark.timeout(0)
+def test_nothing_that_was_promised_is_lost() -> None:
+    tally: Counter[str] = Counter()
+    failures: list[str] = []
+    with get_context("fork").Pool(PROCESSES) as pool:
+        firsts = range(FIRST_SEED, FIRST_SEED + HISTORIES, PORTION)
+        for counts, failed in pool.imap_unordered(portion, firsts):
+            tally += counts
+            failures += failed
+    rows = [f"{count:9} {what}\n" for what, count in sorted(tally.items())]
+    sys.stdout.write(f"\n{HISTORIES:9} histories from seed {FIRST_SEED}\n" + "".join(rows))
+    assert not failures, "\n".join(sorted(failures)[:20])
+    if HISTORIES >= 1000:
+        assert not [what for what in EXPECTED if not tally[what]]

@@ -1,0 +1,45 @@
+"""What people see of long work."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterator
+
+from gantrymq.app.progress_line import ProgressLine
+from gantrymq.store.recovery import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def work(count: int = 10) -> Iterator[Progress]:
+    return (Progress("log", done, count) for done in range(count))
+
+
+def shown(out: io.StringIO, step_seconds: float = 1, *, is_wanted: bool) -> str:
+    """What was written when each look at the clock is so much later."""
+    seconds = itertools.count(step=step_seconds)
+    ProgressLine(out, is_wanted=is_wanted, now=lambda: next(seconds)).follow(work())
+    return out.getvalue()
+
+
+def test_a_terminal_gets_a_bar_that_goes_away() -> None:
+    written = shown(Terminal(), is_wanted=False)
+    assert "[############" in written
+    assert "50%" in written
+    assert written.endswith("\r\x1b[K")
+
+
+def test_a_file_gets_nothing_unless_asked_for() -> None:
+    assert shown(io.StringIO(), is_wanted=False) == ""
+
+
+def test_a_file_gets_plain_lines_when_asked_for() -> None:
+    assert shown(io.StringIO(), is_wanted=True) == "log: 0%\nlog: 50%\n"
+
+
+def test_short_work_shows_nothing() -> None:
+    assert shown(Terminal(), 0.05, is_wanted=True) == ""

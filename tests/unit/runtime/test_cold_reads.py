@@ -1,0 +1,180 @@
+"""Reading a cold backlog never blocks the loop: on the real disk, whose device is made slow.
+
+A read of what is not cached takes `DEVICE_SECONDS` here, whoever waits for it. A clock that ticks
+beside the reader tells how late the loop was: at most `ALLOWANCE` of such a read later than with
+everything cached, in the same run. Whatever else keeps a busy machine only adds to that, so the
+best of a few runs is compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gantrymq.fakes.store import message
+from gantrymq.runtime.disk import FolderDisk, FolderFile
+from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.store.engine import Store
+from gantrymq.store.pull import Pulled, PullQuery, pull
+from gantrymq.store.settings import StoreSettings
+
+DEVICE_SECONDS = 0.1
+ALLOWANCE = 0.5
+RUNS = 3
+TICK_SECONDS = 0.001
+TICKS_MIN = 50
+
+TOPIC = "T"
+BACKLOG = 256
+BODY_BYTES = 4096
+PULL = 32
+MEMORY_BYTES = 1 << 40
+SETTINGS = StoreSettings(
+    mapped_file_size_commit_log=1 << 20, max_hash_slot_num=100, max_index_num=1000
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Of the ticks of one run, in seconds."""
+
+    p99: float
+    longest: float
+
+
+class Device:
+    """Makes reads of what is not cached slow."""
+
+    def __init__(self) -> None:
+        self.slow_reads = 0
+        read, read_cached = FolderFile.read, FolderFile.read_cached
+
+        def read_slowly(file: FolderFile, position: int, size: int) -> bytes:
+            if read_cached(file, position, size) is None:
+                self.slow_reads += 1
+                time.sleep(DEVICE_SECONDS)
+            return read(file, position, size)
+
+        self.read = read_slowly
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    device = Device()
+    monkeypatch.setattr(FolderFile, "read", device.read)
+    return device
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A store that was filled, closed, and is on disk."""
+    with opened(tmp_path) as (store, _):
+        for number in range(BACKLOG):
+            one = message(number)
+            one.body = bytes(BODY_BYTES)
+            assert isinstance(store.put(one), int)
+        store.turn(time.monotonic(), 1)
+    return tmp_path
+
+
+async def test_a_cold_backlog_is_read_without_blocking(folder: Path, device: Device) -> None:
+    cached, cold = await lateness_cached_and_cold(folder)
+    assert device.slow_reads >= 2 * RUNS
+    assert cold.p99 <= cached.p99 + ALLOWANCE * DEVICE_SECONDS
+    assert cold.longest <= cached.longest + ALLOWANCE * DEVICE_SECONDS
+
+
+async def test_a_disk_that_waits_for_its_device_is_noticed(
+    folder: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FolderFile, "read_cached", device.read)
+    cached, cold = await lateness_cached_and_cold(folder)
+    assert cold.longest > cached.longest + ALLOWANCE * DEVICE_SECONDS
+
+
+async def lateness_cached_and_cold(folder: Path) -> tuple[Lateness, Lateness]:
+    """The best of some runs of each, in turns."""
+    runs: dict[bool, list[Lateness]] = {False: [], True: []}
+    for _ in range(RUNS):
+        for is_cold, seen in runs.items():
+            touch(folder, is_cold=is_cold)
+            seen.append(await lateness_of_reading(folder))
+    return best(runs[False]), best(runs[True])
+
+
+def best(runs: list[Lateness]) -> Lateness:
+    return Lateness(min(run.p99 for run in runs), min(run.longest for run in runs))
+
+
+async def lateness_of_reading(folder: Path) -> Lateness:
+    """Of a clock that ticks while the whole backlog is pulled, and again until it ticked enough."""
+    late: list[float] = []
+    with opened(folder) as (store, background):
+        clock = asyncio.create_task(tick(late))
+        while len(late) < TICKS_MIN:
+            await read_all(store, background)
+        clock.cancel()
+    late.sort()
+    return Lateness(late[-1 - len(late) // 100], late[-1])
+
+
+async def tick(late: list[float]) -> None:
+    while True:
+        due = time.perf_counter() + TICK_SECONDS
+        await asyncio.sleep(TICK_SECONDS)
+        late.append(time.perf_counter() - due)
+
+
+async def read_all(store: Store, background: DiskBackground) -> None:
+    """Pull after pull, as a consumer that follows its queue; a turn each time the disk is ready."""
+    ready = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(background.fileno(), ready.set)
+    offset = 0
+    while offset < BACKLOG:
+        query = PullQuery(TOPIC, 0, offset, PULL)
+        store.readings.start(offset, pull(store, query, MEMORY_BYTES))
+        while not (ended := store.turn(time.monotonic(), 1).readings):
+            ready.clear()
+            await ready.wait()
+        (one,) = ended
+        assert isinstance(one.result, Pulled), one.error
+        offset = one.result.next_offset
+        await asyncio.sleep(0)
+    loop.remove_reader(background.fileno())
+
+
+def touch(folder: Path, *, is_cold: bool) -> None:
+    """Have the log and the queue in the system's memory, or not."""
+    for path in [*folder.glob("commitlog/*"), *folder.glob("consumequeue/*/*/*")]:
+        with path.open("rb") as file:
+            if is_cold:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            else:
+                file.read()
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Store, DiskBackground]]:
+    """The store in this folder, closed at the end as a broker closes it."""
+    disk = FolderDisk(folder)
+    with closing(disk), closing(DiskBackground(disk)) as background:
+        store = Store(
+            disk,
+            background,
+            SETTINGS,
+            new_index_name=lambda: "20261121013426966",
+            local_hour=lambda wall_ms: 0,
+        )
+        for _ in store.open(time.monotonic()):
+            pass
+        yield store, background
+        store.close(time.monotonic(), 1)

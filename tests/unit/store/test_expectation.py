@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.store.entry import Entry
+from gantrymq.store.expectation import Expectation, keys_of
+from gantrymq.store.index_file import IndexSizes
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.wire.java_string import hash_code
+
+SIZES = IndexSizes(10, 20)
+
+
+def entry(topic: bytes = b"T", keys: bytes = b"", unique_key: bytes = b"", flags: int = 0) -> Entry:
+    return Entry(
+        topic, 3, 0, 0, 100, tags_code=0, unique_key=unique_key, keys=keys,
+        store_timestamp_ms=1, sys_flag=flags,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "queue"), [(0, ("T", 3)), (8, ("T", 3)), (4, None), (12, None), (0x80, None)]
+)
+def test_a_queue_shows_what_is_no_half_message(flags: int, queue: tuple[str, int] | None) -> None:
+    assert Expectation.queue(entry(flags=flags)) == queue
+
+
+def test_a_topic_that_no_folder_can_have_is_in_no_queue() -> None:
+    assert Expectation.queue(entry(b"..")) is None
+
+
+def test_the_unique_key_comes_first_and_keys_are_split_at_blanks() -> None:
+    assert keys_of(entry(keys=b"a  b", unique_key=b"U 1")) == [b"U 1", b"a", b"b"]
+    assert keys_of(entry()) == []
+
+
+def test_hashes_are_those_of_the_index() -> None:
+    expectation = Expectation(MemoryDisk(), SIZES)
+    assert expectation.hashes(entry(keys=b"a")) == [abs(hash_code("T#a"))]
+    assert expectation.hashes(entry(keys=b"a", flags=12)) == []

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.store.file_row import read_row, usual_size
+from gantrymq.store.finding import Findings, Kind
+from gantrymq.testing.memory_disk import MemoryDisk
+
+
+def folder(**sizes: int) -> MemoryDisk:
+    """A folder with these files; f8192=10 is the file of position 8192."""
+    disk = MemoryDisk()
+    disk.make_folder("log")
+    for name, size in sizes.items():
+        disk.create(f"log/{int(name[1:]):020d}").resize(size)
+    return disk
+
+
+def test_a_whole_row_has_no_findings() -> None:
+    findings = Findings()
+    row = read_row(folder(f4096=4096, f8192=4096), "log", 4096, findings)
+    assert (row.first, row.past, row.gaps, row.foreign) == (4096, 12_288, (), ())
+    assert not findings.kept()
+
+
+def test_a_gap_is_told_with_its_ends() -> None:
+    findings = Findings()
+    row = read_row(folder(f0=4096, f12288=4096), "log", 4096, findings)
+    assert row.gaps == ((4096, 12_288),)
+    assert [each.kind for each in findings.kept()] == [Kind.FILE_MISSING]
+
+
+def test_what_does_not_belong_is_left_out_of_the_row() -> None:
+    disk = folder(f0=4096, f100=4096, f4096=0)
+    disk.make_folder("log/backup")
+    row = read_row(disk, "log", 4096, Findings())
+    assert [file.start for file in row.files] == [0, 4096]
+    assert row.foreign == ("log/00000000000000000100", "log/backup")
+
+
+def test_a_last_file_without_bytes_is_told() -> None:
+    findings = Findings()
+    row = read_row(folder(f0=4096, f4096=0), "log", 4096, findings)
+    assert row.foreign == ("log/00000000000000004096",)
+    assert row.past == 4096
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size"),
+    [
+        ({}, 0),
+        ({"f0": 4096}, 4096),
+        ({"f0": 4096, "f4096": 10}, 4096),
+        ({"f0": 4096, "f4096": 5000}, 4096),
+        ({"f0": 10, "f4096": 4096, "f8192": 0}, 4096),
+    ],
+)
+def test_the_usual_size_is_one_that_the_files_can_have_begun_by(
+    sizes: dict[str, int], size: int
+) -> None:
+    assert usual_size(folder(**sizes).list("log")) == size

@@ -1,0 +1,98 @@
+"""Stores that our own engine wrote: sound when it stopped or died, and usable when repaired."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.fakes.store import OpenedStore
+from gantrymq.fakes.store_damage import flip, found, inspect, remove_tree
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.finding import Kind, Severity
+from gantrymq.store.repair import Tools, carry_out
+from gantrymq.store.repair_plan import Side, Wishes, make_plan
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import MemoryDisk, Storage
+
+
+def written(storage: Storage, *, is_stopped: bool, count: int = 100) -> MemoryDisk:
+    """A disk with a store of so many messages in two queues, as another process sees it."""
+    disk = MemoryDisk(storage)
+    opened = OpenedStore(disk)
+    for number in range(count):
+        opened.put(number, topic="AB"[number % 2])
+        opened.turn(0.3)
+        if number % 7 == 0:
+            opened.settle()
+    if is_stopped:
+        opened.close()
+    disk.end_process()
+    return MemoryDisk(storage)
+
+
+def repair(disk: MemoryDisk, wishes: Wishes) -> None:
+    seen = inspect(disk)
+    tools = Tools(
+        disk, MemoryBackground(disk), seen.sizes, DelayLevels("1s"), "gantry/cut/now",
+        iter(map(str, range(20261121012644065, 20261121012744065))).__next__,
+    )  # fmt: skip
+    for _ in carry_out(make_plan(seen, wishes), tools):
+        pass
+
+
+def test_a_store_that_was_stopped_is_sound() -> None:
+    seen = inspect(written(Storage(), is_stopped=True))
+    assert seen.findings.kept() == []
+    assert seen.log.records == seen.queues.units == 100
+    assert seen.index.entries == 200
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 50, 99, 100])
+def test_a_store_whose_process_died_needs_nobody(count: int) -> None:
+    seen = inspect(written(Storage(), is_stopped=False, count=count))
+    assert seen.findings.is_sound
+    assert seen.findings.has(Kind.ABORT, Severity.NOTE)
+
+
+def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
+    storage = Storage()
+    disk = written(storage, is_stopped=True)
+    remove_tree(disk, "consumequeue/A/0")
+    assert found(disk) == {Kind.UNIT_MISSING: Severity.ERROR}
+    repair(disk, Wishes())
+    assert [each.name for each in disk.list("gantry")] == ["cut", "reserve"]
+    assert inspect(disk).findings.is_sound
+    opened = OpenedStore(MemoryDisk(storage))
+    opened.put(100, topic="A")
+    opened.turn()
+    assert opened.bodies("A") == [b"body %d" % number for number in range(0, 101, 2)]
+
+
+@pytest.mark.parametrize("keep", list(Side))
+def test_a_store_that_gave_up_a_side_opens_and_goes_on(keep: Side) -> None:
+    storage = Storage()
+    disk = written(storage, is_stopped=True)
+    for entry in disk.list("commitlog"):
+        path = f"commitlog/{entry.name}"
+        at = disk.open(path).read(0, 4096).find(b"body 40")
+        if at >= 0:
+            flip(disk, path, at)
+    assert Kind.LOG_DAMAGE in found(disk)
+    repair(disk, Wishes(keep))
+    assert found(disk) == {}
+    opened = OpenedStore(MemoryDisk(storage))
+    opened.put(100, topic="A")
+    opened.turn()
+    kept = [int(body.split()[1]) for body in opened.bodies("A")]
+    if keep is Side.OLDER:
+        assert kept == [*range(0, 40, 2), 100]
+    else:
+        assert kept == list(range(kept[0], 101, 2))
+        assert 40 < kept[0] < 70
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_units_that_the_marks_vouch_for_are_missed(count: int) -> None:
+    disk = written(Storage(), is_stopped=True, count=count)
+    disk.create("abort")
+    remove_tree(disk, "consumequeue/A/0")
+    assert found(disk)[Kind.UNIT_MISSING] == Severity.ERROR

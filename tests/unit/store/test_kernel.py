@@ -1,0 +1,513 @@
+"""The kernel beside the general path: the same log, entries and replies, or not taken at all."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantrymq.base.errors import LocalError, RemoteError
+from gantrymq.store.arena import Arena
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.entry import Entry
+from gantrymq.store.group import Group, QueueEnd
+from gantrymq.store.kernel import FRAME_BYTES_MAX, Fed, Kernel
+from gantrymq.store.put import check_message
+from gantrymq.store.settings import StoreSettings
+from gantrymq.wire import frames
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import FrameReader
+from gantrymq.wire.header import HeaderError, wire_names
+from gantrymq.wire.headers.send import (
+    SendMessageRequest,
+    SendMessageResponse,
+    SendMessageV2Request,
+)
+from gantrymq.wire.java_string import utf8_bytes
+from gantrymq.wire.message import offset_id, properties
+from gantrymq.wire.message.record import Record
+from gantrymq.wire.version import OWN_VERSION
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+STORE_HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+BORN_HOST = b"\x0a\x01\x02\x03\x00\x00\xd4\x31"
+BORN_HOST_V6 = bytes(15) + b"\x01\x00\x00\xd4\x31"
+ADDED = b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01c\x02"
+FILE_BYTES = 4096
+LEVELS = DelayLevels("1s 5s")
+SETTINGS = StoreSettings(mapped_file_size_commit_log=FILE_BYTES, max_message_size=1000)
+QUEUES = 4
+START = 10 * FILE_BYTES + 100
+NOW_MS = 1_700_000_000_123
+UNIQUE = "C000020268CB30946E09674E98260000"
+
+EXT = {
+    "a": "PG",
+    "b": "orders",
+    "c": "TBW102",
+    "d": "4",
+    "e": "3",
+    "f": "0",
+    "g": "1700000000000",
+    "h": "0",
+    "i": f"UNIQ_KEY\x01{UNIQUE}\x02WAIT\x01true\x02TAGS\x01TagA\x02KEYS\x01k1 k2\x02",
+    "j": "0",
+    "k": "false",
+    "m": "false",
+    "n": "broker-a",
+}
+LONG = dict(zip(wire_names(SendMessageV2Request), wire_names(SendMessageRequest), strict=True))
+
+
+def kernel(file_bytes: int = FILE_BYTES) -> Kernel:
+    made = Kernel(
+        STORE_HOST,
+        region="DefaultRegion",
+        added_properties=ADDED,
+        max_message_size=SETTINGS.max_message_size,
+        file_bytes=file_bytes,
+    )
+    made.serve(b"orders", [QueueEnd(100 * queue) for queue in range(QUEUES)])
+    return made
+
+
+def group() -> Group:
+    return Group(Arena(START, FILE_BYTES, NOW_MS), LEVELS)
+
+
+def feed(data: bytes, to: Group | None = None, born_host: bytes = BORN_HOST) -> Fed:
+    return kernel().feed(to or group(), data, 0, born_host)
+
+
+def command(
+    ext: Mapping[str, str | None] | None = None,
+    *,
+    encoding: int = 0,
+    body: bytes = b"hello",
+    code: int = 310,
+    flag: int = 0,
+    opaque: int = 0,
+) -> Command:
+    changed = EXT | dict(ext or {})
+    fields = {name: value for name, value in changed.items() if value is not None}
+    if code == 10:
+        fields = {LONG.get(name, name): value for name, value in fields.items()}
+    return Command(
+        code, ext=fields, body=body, encoding=encoding, version=479, flag=flag, opaque=opaque
+    )
+
+
+def frame(
+    ext: Mapping[str, str | None] | None = None,
+    *,
+    encoding: int = 0,
+    body: bytes = b"hello",
+    code: int = 310,
+    flag: int = 0,
+    opaque: int = 0,
+) -> bytes:
+    made = command(ext, encoding=encoding, body=body, code=code, flag=flag, opaque=opaque)
+    return frames.encode(made)
+
+
+# ------------------------------------------------------------------ the general path
+
+
+class General:
+    """What the kernel spares: commands, typed headers, records, one after the other."""
+
+    def __init__(self, born_host: bytes) -> None:
+        self.arena = Arena(START, FILE_BYTES, NOW_MS)
+        self.replies = b""
+        self._ends = [100 * queue for queue in range(QUEUES)]
+        self._born_host = born_host
+
+    def take(self, request: Command) -> bool:
+        """Store it; False when it is refused, or asks for more than being stored."""
+        kind = SendMessageRequest if request.code == 10 else SendMessageV2Request
+        try:
+            header = kind.decode(request.ext)
+        except HeaderError:
+            return False
+        own = properties.parse(utf8_bytes(header.properties or ""))
+        if header.topic != "orders" or not 0 <= header.queue_id < QUEUES or header.batch:
+            return False
+        if header.sys_flag & 0xCC or "DELAY" in own or "TRAN_MSG" in own or "UNIQ_KEY" not in own:
+            return False
+        record = Record(
+            b"orders",
+            request.body,
+            properties=properties.join(utf8_bytes(header.properties or ""), ADDED),
+            queue_id=header.queue_id,
+            flag=header.flag,
+            queue_offset=self._ends[header.queue_id],
+            sys_flag=header.sys_flag,
+            born_timestamp_ms=header.born_timestamp,
+            born_host=self._born_host,
+            store_host=STORE_HOST,
+            reconsume_times=header.reconsume_times or 0,
+        )
+        if check_message(record, SETTINGS) is not None:
+            return False
+        self.arena.add(record)
+        self._ends[header.queue_id] += 1
+        if not request.is_oneway:
+            self._reply(request, record, own["UNIQ_KEY"])
+        return True
+
+    def _reply(self, request: Command, record: Record, unique_key: str) -> None:
+        response = SendMessageResponse(
+            msg_id=offset_id.encode(STORE_HOST, record.physical_offset),
+            queue_id=record.queue_id,
+            queue_offset=record.queue_offset,
+            transaction_id=unique_key,
+            msg_region="DefaultRegion",
+            trace_on="true",
+        )
+        answer = Command(
+            0,
+            opaque=request.opaque,
+            flag=1,
+            version=OWN_VERSION,
+            ext=response.encode(),
+            encoding=request.encoding,
+        )
+        self.replies += frames.encode(answer)
+
+
+def entry_values(entry: Entry) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in ENTRY_FIELDS}
+
+
+ENTRY_FIELDS = (
+    *("topic", "queue_id", "queue_offset", "physical_offset", "size", "tags_code"),
+    *("unique_key", "keys", "store_timestamp_ms", "sys_flag"),
+)
+
+
+def assert_same(data: bytes, born_host: bytes = BORN_HOST) -> Fed:
+    """What the kernel took, the general path takes with the same result."""
+    mine = group()
+    fed = kernel().feed(mine, data, 0, born_host)
+    assert fed.count == len(mine.entries)
+    assert fed.log_end == mine.arena.end
+    commands = FrameReader().feed(data[: fed.at])
+    assert len(commands) == fed.count
+    general = General(born_host)
+    assert [general.take(request) for request in commands] == [True] * fed.count
+    assert fed.replies == general.replies
+    runs, expected = mine.arena.runs(), general.arena.runs()
+    assert runs == expected
+    seen = []
+    reader = EntryReader(FILE_BYTES, LEVELS)
+    for run in expected:
+        seen += reader.read(run.data, run.position).found
+    assert [entry_values(entry) for entry in mine.entries] == [entry_values(e) for e in seen]
+    return fed
+
+
+# ------------------------------------------------------------------ what is taken
+
+BOTH = pytest.mark.parametrize("encoding", [0, 1])
+
+PLAIN = [
+    {},
+    {"e": "0", "f": "1", "h": "-7", "j": "16", "g": "-1"},
+    {"f": "819", "h": "2147483647"},
+    {"j": None, "k": None, "m": None, "n": None},
+    {"l": "16", "k": "true"},
+    {"a": "", "c": "é", "ns": "x", "lo": "y"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}"},
+    {"i": f"a\x01b\x02orderId\x01\u6807\u7b7e\U0001f600\x02UNIQ_KEY\x01{UNIQUE}\x02TAGS\x01\u6807"},
+    {"i": f"ORDER\x01x\x02INSTANCE_ID\x01n\x02UNIQ_KEY\x01{UNIQUE}\x02__SHARDINGKEY\x01s"},
+    {"i": f'q\x01"\\/\n\t\r\b\f\x02UNIQ_KEY\x01{UNIQUE}'},
+    {"i": f"TAGS\x01a\x02TAGS\x01b\x02TAGS\x01\x02x\x02UNIQ_KEY\x01x\x02UNIQ_KEY\x01{UNIQUE}"},
+]
+
+
+@BOTH
+@pytest.mark.parametrize("ext", PLAIN)
+def test_plain_messages_are_taken_with_the_same_result(ext: dict[str, str], encoding: int) -> None:
+    data = frame(ext, encoding=encoding, opaque=77)
+    assert assert_same(data).at == len(data)
+
+
+@BOTH
+def test_long_names_are_taken_as_well(encoding: int) -> None:
+    data = frame(encoding=encoding, code=10, opaque=-5)
+    assert assert_same(data).count == 1
+
+
+@BOTH
+def test_a_run_of_frames_goes_over_the_ends_of_files(encoding: int) -> None:
+    data = b"".join(
+        frame({"e": str(n % QUEUES)}, encoding=encoding, opaque=n, body=bytes(range(n + 1)))
+        for n in range(60)
+    )
+    fed = assert_same(data, BORN_HOST_V6)
+    assert fed.count == 60
+    assert fed.log_end > START + 2 * FILE_BYTES
+
+
+@BOTH
+def test_a_oneway_send_has_no_reply(encoding: int) -> None:
+    data = frame(encoding=encoding, flag=2) + frame(encoding=encoding, opaque=9)
+    fed = assert_same(data)
+    (reply,) = FrameReader().feed(fed.replies)
+    assert (fed.count, reply.opaque) == (2, 9)
+
+
+def test_both_encodings_may_share_a_connection() -> None:
+    fed = assert_same(b"".join(frame(encoding=n % 2, opaque=n) for n in range(6)))
+    replies = FrameReader().feed(fed.replies)
+    assert [(reply.opaque, reply.encoding) for reply in replies] == [(n, n % 2) for n in range(6)]
+
+
+def test_the_frames_of_a_java_client_are_taken() -> None:
+    traffic = json.loads((VECTORS / "traffic-5.3.3.json").read_text())
+    sends = [one for one in traffic if one["name"] == "SEND_MESSAGE_V2"]
+    taken = 0
+    for one in sends:
+        java = kernel()
+        java.serve(one["request"]["ext"]["b"].encode(), [QueueEnd(0)] * QUEUES)
+        request = bytes.fromhex(one["request"]["frame"])
+        fed = java.feed(group(), request, 0, BORN_HOST)
+        taken += fed.count
+        if fed.replies:
+            (reply,) = FrameReader().feed(fed.replies)
+            (answer,) = FrameReader().feed(bytes.fromhex(one["response"]["frame"]))
+            assert reply.ext is not None
+            assert answer.ext is not None
+            assert reply.ext.keys() == answer.ext.keys()
+            assert reply.ext["transactionId"] == answer.ext["transactionId"]
+            assert (reply.opaque, reply.flag, reply.version) == (answer.opaque, 1, answer.version)
+    assert taken >= len(sends) - 3  # delayed and transactional ones
+
+
+# ------------------------------------------------------------------ what is not
+
+NOT_PLAIN = [
+    {"b": "unknown"},
+    {"b": None},
+    {"c": None},
+    {"d": "x"},
+    {"d": "2147483648"},
+    {"e": "4"},
+    {"e": "-1"},
+    {"e": ""},
+    {"f": "4"},
+    {"f": "8"},
+    {"f": "64"},
+    {"g": "1e3"},
+    {"g": None},
+    {"h": " 1"},
+    {"l": "9999999999"},
+    {"m": "true"},
+    {"m": "TRUE"},
+    {"i": None},
+    {"i": "TAGS\x01a"},
+    {"i": "UNIQ_KEY\x01not plain"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02WAIT\x01false"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02DELAY\x013"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02TRAN_MSG\x01true"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02TIMER_DELAY_SEC\x013"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02POP_CK\x013"},
+    {"i": f"CLUSTER\x01other\x02UNIQ_KEY\x01{UNIQUE}"},
+    {"i": f"__CRC32#\x010\x02UNIQ_KEY\x01{UNIQUE}"},
+    {"i": f"INNER_MULTI_DISPATCH\x01%LMQ%a\x02UNIQ_KEY\x01{UNIQUE}"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02a\x01b\0"},
+    {"i": f"UNIQ_KEY\x01{UNIQUE}\x02a\x01" + "x" * FILE_BYTES},
+]
+
+
+@BOTH
+@pytest.mark.parametrize("ext", NOT_PLAIN)
+def test_what_is_not_plain_is_left_alone(ext: dict[str, str | None], encoding: int) -> None:
+    good = frame(encoding=encoding)
+    mine = group()
+    fed = feed(good + frame(ext, encoding=encoding) + good, mine)
+    assert (fed.count, fed.at) == (1, len(good))
+    assert len(mine.entries) == 1
+    assert assert_same(good + frame(ext, encoding=encoding)).count == 1
+
+
+def test_properties_as_long_as_may_be_are_taken_and_longer_ones_left_alone() -> None:
+    room = 32_767 - len(ADDED) - len(f"UNIQ_KEY\x01{UNIQUE}\x02a\x01\x02")
+    for length, count in ((room, 1), (room + 1, 0)):
+        data = frame({"i": f"UNIQ_KEY\x01{UNIQUE}\x02a\x01" + "x" * length})
+        large = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+        assert kernel(1 << 20).feed(large, data, 0, BORN_HOST).count == count
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("code", "flag", "body"),
+    [
+        (320, 0, b"x"),
+        (11, 0, b"x"),
+        (310, 1, b"x"),
+        (310, 4, b"x"),
+        (310, 0, b""),
+        (310, 0, bytes(1001)),
+        (310, 0, bytes(FRAME_BYTES_MAX)),
+    ],
+)
+def test_other_requests_are_left_alone(code: int, flag: int, body: bytes, encoding: int) -> None:
+    assert feed(frame(encoding=encoding, code=code, flag=flag, body=body)).at == 0
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '{"code":310,"extFields":%s,"flag":0,"opaque":1,"x":1}',
+        '{ "code":310,"extFields":%s,"flag":0,"opaque":1}',
+        '{"opaque":1,"code":310,"extFields":%s,"flag":0}',
+        '{"code":310,"extFields":%s,"extFields":%s,"flag":0,"opaque":1}',
+        '{"code":310,"extFields":%s,"flag":0,"opaque":01}',
+        '{"code":310,"extFields":%s,"flag":0,"opaque":2147483648}',
+        '{"code":310,"extFields":{},"flag":0,"opaque":1}',
+        '{"code":310,"extFields":%s,"flag":0,"opaque":1}}',
+        '{"code":310,"extFields":%s,"flag":0,"opaque":1',
+    ],
+)
+def test_json_that_java_does_not_write_is_left_alone(header: str) -> None:
+    data = header.replace("%s", json.dumps(EXT, separators=(",", ":"))).encode()
+    assert feed(struct.pack(">ii", 4 + len(data) + 1, len(data)) + data + b"x").at == 0
+
+
+def test_half_a_surrogate_pair_is_left_alone() -> None:
+    data = frame({"i": f"a\x01?\x02UNIQ_KEY\x01{UNIQUE}"}).replace(b"?", b"\\ud800")
+    size = len(data) - 5 - 8
+    data = struct.pack(">ii", 4 + size + 5, size) + data[8:]
+    assert feed(data).at == 0
+
+
+def test_bytes_that_are_no_utf8_are_left_alone() -> None:
+    for encoding in (0, 1):
+        data = frame({"i": f"a\x01?\x02UNIQ_KEY\x01{UNIQUE}"}, encoding=encoding)
+        assert feed(data.replace(b"?", b"\xff")).at == 0
+
+
+@pytest.mark.parametrize("topic", [b"", b"%RETRY%g", b"SCHEDULE_TOPIC_XXXX", b"t" * 128, b"a\0"])
+def test_topics_whose_messages_are_changed_cannot_be_served(topic: bytes) -> None:
+    with pytest.raises(LocalError):
+        kernel().serve(topic, [])
+
+
+def test_a_forgotten_topic_is_left_alone() -> None:
+    mine = kernel()
+    mine.forget(b"orders")
+    assert mine.feed(group(), frame(), 0, BORN_HOST).at == 0
+
+
+# ------------------------------------------------------------------ the group
+
+
+def test_a_settled_group_keeps_its_numbers_and_a_refused_one_gives_them_back() -> None:
+    mine = kernel()
+    ends = [QueueEnd(7)]
+    mine.serve(b"orders", ends)
+    data = frame({"e": "0"})
+    first = group()
+    mine.feed(first, data + data, 0, BORN_HOST)
+    first.settle()
+    refused = group()
+    mine.feed(refused, data, 0, BORN_HOST)
+    refused.take_back()
+    assert refused.entries == []
+    third = group()
+    mine.feed(third, data, 0, BORN_HOST)
+    assert [entry.queue_offset for entry in first.entries + third.entries] == [7, 8, 9]
+
+
+def test_feeding_goes_on_where_it_is_told_to() -> None:
+    data = frame({"b": "unknown"}) + frame()
+    fed = kernel().feed(group(), data, len(frame({"b": "unknown"})), BORN_HOST)
+    assert (fed.at, fed.count) == (len(data), 1)
+
+
+def test_records_of_the_general_path_share_the_group_and_the_numbers() -> None:
+    mine, together = kernel(), group()
+    mine.feed(together, frame({"e": "1"}), 0, BORN_HOST)
+    end = mine.end(b"orders", 1)
+    assert end is not None
+    records = [
+        Record(topic, b"x", properties=own, born_host=BORN_HOST_V6, store_host=STORE_HOST)
+        for topic in (b"orders", b"SCHEDULE_TOPIC_XXXX")
+        for own in (b"DELAY\x012\x02KEYS\x01k", b"TAGS\x01T")
+    ]
+    records[0].queue_offset = int(together.number(end))
+    together.add(records[0])
+    together.add_batch(records[1:])
+    mine.feed(together, frame({"e": "1"}), 0, BORN_HOST)
+    (run,) = together.arena.runs()
+    read = EntryReader(FILE_BYTES, LEVELS).read(run.data, run.position).found
+    assert [entry_values(entry) for entry in together.entries] == [entry_values(e) for e in read]
+    offsets = [entry.queue_offset for entry in read if entry.queue_id == 1 or entry.keys == b"k"]
+    assert offsets[:2] + offsets[-1:] == [100, 101, 102]
+
+
+def test_queues_that_are_not_served_have_no_end() -> None:
+    assert kernel().end(b"orders", QUEUES) is None
+    assert kernel().end(b"unknown", 0) is None
+
+
+# ------------------------------------------------------------------ anything at all
+
+TEXTS = st.text(st.sampled_from('aZ09_ \x01\x02"\\/\n\0é\u6807\U0001f600'), max_size=12)
+NUMBERS = st.sampled_from(["0", "1", "3", "-1", "-0", "007", "4", "", "+1", "2147483648", "x"])
+OWN = st.lists(
+    st.sampled_from(
+        [
+            f"UNIQ_KEY\x01{UNIQUE}",
+            "TAGS\x01T",
+            "KEYS\x01a b",
+            "WAIT\x01true",
+            "X\x01y",
+            "DELAY\x011",
+        ]
+    ),
+    max_size=5,
+).map("\x02".join)
+SENDS = st.builds(
+    command,
+    st.dictionaries(st.sampled_from("defghjl"), NUMBERS, max_size=2).flatmap(
+        lambda numbers: st.fixed_dictionaries(
+            {}, optional={"i": OWN | TEXTS, "a": TEXTS, "c": TEXTS, "zz": TEXTS}
+        ).map(lambda texts: numbers | texts)
+    ),
+    encoding=st.sampled_from([0, 1]),
+    body=st.binary(max_size=30),
+    code=st.sampled_from([310, 310, 310, 10, 320]),
+    opaque=st.integers(-(1 << 31), (1 << 31) - 1),
+    flag=st.sampled_from([0, 0, 2, 1]),
+)
+
+
+@given(st.lists(SENDS, max_size=4))
+def test_whatever_is_taken_is_stored_as_the_general_path_stores_it(sends: list[Command]) -> None:
+    assert_same(b"".join(map(frames.encode, sends)))
+
+
+@given(st.sampled_from([0, 1]), st.integers(0, 10_000), st.integers(1, 255))
+def test_damage_is_left_alone_or_means_the_same_to_both(
+    encoding: int, at: int, change: int
+) -> None:
+    data = bytearray(frame(encoding=encoding))
+    data[at % len(data)] ^= change
+    try:
+        assert_same(bytes(data))
+    except RemoteError:
+        pytest.fail("the kernel took what is no frame")
+
+
+@BOTH
+def test_every_cut_waits_for_the_rest(encoding: int) -> None:
+    data = frame(encoding=encoding)
+    assert [feed(data[:size]).at for size in range(len(data))] == [0] * len(data)

@@ -1,0 +1,43 @@
+"""What is on disk of a store, while the disk is full or fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.disk import DiskFailure
+from gantrymq.fakes.store import OpenedStore
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.testing.faulty_disk import FaultyDisk
+
+THOROUGH_SECONDS = 61.0
+
+
+def with_units(disk: FaultyDisk) -> OpenedStore:
+    """A store whose units are due to be written, the log being flushed."""
+    opened = OpenedStore(disk)
+    opened.put(1)
+    opened.turn()
+    opened.turn(11.0)
+    opened.settle()
+    return opened
+
+
+def test_a_disk_that_takes_no_units_is_not_asked_all_the_time() -> None:
+    disk = FaultyDisk()
+    opened = with_units(disk)
+    disk.fail("write", DiskFailure.NO_SPACE, path="consumequeue/T/0/00000000000000000000")
+    opened.turn(THOROUGH_SECONDS)
+    assert opened.now < opened.store.deadline() <= opened.now + 1.0
+    opened.turn(0.5)
+    opened.settle()
+    queue = opened.store.queues.find("T", 0)
+    assert queue is not None
+    assert queue.synced == queue.end == 1
+
+
+def test_a_folder_that_cannot_be_synced_ends_everything() -> None:
+    disk = FaultyDisk()
+    opened = with_units(disk)
+    disk.fail("sync_folder", path="consumequeue/T/0")
+    with pytest.raises(SyncFailedError):
+        opened.turn(THOROUGH_SECONDS)

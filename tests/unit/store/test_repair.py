@@ -1,0 +1,136 @@
+"""Repairs of harmed stores of Java: what is left is sound, and what was taken away is kept."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gantrymq.fakes.store_damage import (
+    LOG,
+    SECOND_LOG,
+    flip,
+    found,
+    inspect,
+    poke,
+    remove_tree,
+    tree,
+)  # fmt: skip
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.recovery import Progress
+from gantrymq.store.repair import Tools, carry_out
+from gantrymq.store.repair_plan import Side, Wishes, make_plan
+from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import MemoryDisk
+
+JavaStore = Callable[[str], MemoryDisk]
+STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]
+SIDE = "gantry/cut/now"
+QUEUE_FILE = "consumequeue/VecTopic/0/00000000000000000000"
+EVERYTHING = Wishes(Side.OLDER, rebuild_queues=True, rebuild_index=True)
+
+
+def begin(disk: MemoryDisk, wishes: Wishes, side: str = SIDE) -> Iterator[Progress]:
+    seen = inspect(disk)
+    names = iter(range(20261121013426966, 20261121013527000))
+    levels = DelayLevels(StoreSettings().message_delay_level)
+    background = MemoryBackground(disk)
+    tools = Tools(disk, background, seen.sizes, levels, side, lambda: str(next(names)))
+    return carry_out(make_plan(seen, wishes), tools)
+
+
+def repair(disk: MemoryDisk, wishes: Wishes | None = None) -> None:
+    for _ in begin(disk, wishes or Wishes()):
+        pass
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_queues_made_again_are_javas_to_the_byte(java_store: JavaStore, name: str) -> None:
+    disk = java_store(name)
+    before = tree(disk, "consumequeue")
+    repair(disk, Wishes(rebuild_queues=True))
+    assert tree(disk, "consumequeue") == before
+    assert tree(disk, f"{SIDE}/consumequeue") == {f"{SIDE}/{p}": d for p, d in before.items()}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_an_index_made_again_holds_the_same(java_store: JavaStore, name: str) -> None:
+    disk = java_store(name)
+    before = list(tree(disk, "index").values())
+    repair(disk, Wishes(rebuild_index=True))
+    assert inspect(disk).findings.is_sound
+    assert list(tree(disk, "index").values()) == before
+
+
+def lose_queues(disk: MemoryDisk) -> None:
+    remove_tree(disk, "consumequeue")
+
+
+def lose_index(disk: MemoryDisk) -> None:
+    remove_tree(disk, "index")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lose_queues,
+        lose_index,
+        lambda disk: flip(disk, QUEUE_FILE, 67),
+        lambda disk: disk.open(QUEUE_FILE).resize(100),
+        lambda disk: disk.open(QUEUE_FILE).resize(500),
+        lambda disk: poke(disk, "index/20261121012644065", 40, bytes(800)),
+        lambda disk: flip(disk, SECOND_LOG, 88_252 - 65_536 + 90),
+        lambda disk: disk.open(SECOND_LOG).resize(60_000),
+        lambda disk: disk.open(SECOND_LOG).resize(10_000),
+        lambda disk: disk.create("commitlog/00000000000000131072"),
+        lambda disk: disk.create("commitlog/notes"),
+        lambda disk: flip(disk, LOG, 497 + 90),
+        lambda disk: disk.open(LOG).resize(30_000),
+    ],
+)
+@pytest.mark.parametrize("keep", list(Side))
+def test_what_was_harmed_is_sound_afterwards(
+    java_store: JavaStore, harm: Callable[[MemoryDisk], object], keep: Side
+) -> None:
+    disk = java_store("5.3.3-clean")
+    harm(disk)
+    repair(disk, Wishes(keep))
+    assert found(disk) == {}
+    assert "abort" not in tree(disk)
+
+
+def test_what_is_cut_is_kept(java_store: JavaStore) -> None:
+    disk = java_store("5.3.3-clean")
+    flip(disk, LOG, 497 + 90)
+    first, second = tree(disk, "commitlog").values()
+    repair(disk, Wishes(Side.OLDER))
+    kept = tree(disk, SIDE)
+    assert kept[f"{SIDE}/{SECOND_LOG}"] == second
+    assert kept[f"{SIDE}/{LOG}.from497"].ljust(65_536 - 497, b"\0") == first[497:]
+    assert tree(disk, "commitlog") == {LOG: first[:497].ljust(65_536, b"\0")}
+
+
+def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
+    """Its messages have expired: the next offset is known nowhere else."""
+    disk = java_store("5.3.3-clean")
+    disk.remove(LOG)
+    before = tree(disk, "consumequeue/VecOrder")
+    repair(disk, Wishes(rebuild_queues=True))
+    assert tree(disk, "consumequeue/VecOrder") == before
+    assert inspect(disk).findings.is_sound
+
+
+@pytest.mark.parametrize("stop", range(1, 20, 3))
+def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: int) -> None:
+    disk = java_store("5.3.3-clean")
+    flip(disk, LOG, 497 + 90)
+    work = begin(disk, EVERYTHING)
+    for _ in itertools.islice(work, stop):
+        pass
+    assert "abort" in tree(disk)
+    for _ in begin(disk, EVERYTHING, "gantry/cut/later"):
+        pass
+    assert found(disk) == {}
+    assert inspect(disk).log.end == 497
