@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units build interop bench fuzz fuzz-short docs lock format clean
+.PHONY: help run test lint types units build sim crash interop bench fuzz fuzz-short docs lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,8 +18,8 @@ help: ## list the verbs
 run: .venv/ready ## start the product: a name server on port 9876 (ARGS="-c FILE" for settings)
 	$(BIN)/gantry namesrv $(ARGS)
 
-test: .venv/ready ## everything that needs no cluster: lint, types, units, build, interop
-	@$(BIN)/python -m tools.stages lint types units build fuzz-short interop
+test: .venv/ready ## everything that needs no cluster: lint, types, units, build, sim, crash, interop
+	@$(BIN)/python -m tools.stages lint types units build sim crash fuzz-short interop
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
@@ -36,6 +36,12 @@ units: .venv/ready ## unit and property tests, compiled and pure (ARGS for pytes
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
 	$(BIN)/python -m pytest tests/build -q $(ARGS)
+
+sim: .venv/ready ## histories of a whole store with crashes, from seeds (GANTRY_HISTORIES=n for more)
+	$(BIN)/python -m pytest tests/sim -q $(ARGS)
+
+crash: .venv/ready ## real kills and power cuts under the real store (CRASH=0 leaves it out)
+	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
 
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
 	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)

@@ -138,8 +138,8 @@ class Persistence:
         SyncFailedError, or DiskError where there is no space; it may be repeated after the latter.
         """
         log = self._log
+        log.segments.sync(self.flusher.flushed.position, log.end)  # whatever else is refused
         log.tidy()
-        log.segments.sync(self.flusher.flushed.position, log.end)
         self._queues.log_flushed = log.end
         self._sync_queues()
         end = self._dispatcher.mark

@@ -101,6 +101,7 @@ class Recovery:
         "_keys_from",
         "_missing",
         "_parts",
+        "_queues_found",
         "_queues_from",
         "_settings",
         "report",
@@ -114,6 +115,7 @@ class Recovery:
         self._checkpoint = checkpoint
         self._queues_from = 0
         self._keys_from = 0
+        self._queues_found = 0
         self._missing: set[tuple[str, int]] = set()
         self.report = Report(is_clean)
 
@@ -217,7 +219,7 @@ class Recovery:
             if synced_offset is not None:
                 is_ours = self.report.is_marked
                 queues.distrust(AfterCrash(first, self._confirms, is_ours=is_ours))
-        total = queues.count
+        self._queues_found = total = queues.count
         while left := queues.open_some(QUEUES_A_STEP):
             yield Progress("queues", total - left, total)
 
@@ -367,6 +369,7 @@ class Recovery:
         queues, index = min(self._queues_from, end), min(self._keys_from, end)
         before = parts.marks.marks
         assert before is not None
-        queue_count = before.queue_count if queues >= before.queues else 0
-        index_files = before.index_files if index >= before.index else 0
+        queue_count = before.queue_count if self.report.is_marked else self._queues_found
+        queue_count = queue_count if queues >= before.queues else 0
+        index_files = sum([file.saved_count > 1 for file in parts.index.files])
         parts.marks.settle(Marks(parts.log.mark, queues, index, queue_count, index_files))

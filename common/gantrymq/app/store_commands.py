@@ -20,18 +20,18 @@ from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.store.census import Census
 from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.file_row import read_row
-from gantrymq.store.finding import Findings, Kind
-from gantrymq.store.index_inspection import read_heads
-from gantrymq.store.inspection import Assumptions, Inspection
 from gantrymq.store.layout import COMMIT_LOG, LOCK
+from gantrymq.store.offline.census import Census
+from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.finding import Findings, Kind
+from gantrymq.store.offline.index_inspection import read_heads
+from gantrymq.store.offline.inspection import Assumptions, Inspection
+from gantrymq.store.offline.repair import Tools, carry_out
+from gantrymq.store.offline.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
+from gantrymq.store.offline.store_sizes import KEYS, detect
 from gantrymq.store.recovery import Progress
-from gantrymq.store.repair import Tools, carry_out
-from gantrymq.store.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
 from gantrymq.store.settings import StoreSettings
-from gantrymq.store.store_sizes import KEYS, detect
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from gantrymq.app import store_text
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.store import checkpoint
-from gantrymq.store.file_row import read_row
-from gantrymq.store.finding import Findings
-from gantrymq.store.index_inspection import read_heads
-from gantrymq.store.inspection import Assumptions
 from gantrymq.store.layout import CHECKPOINT, COMMIT_LOG, POSITION_MAX
-from gantrymq.store.log_reader import Break
 from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.queue_listing import list_queues
-from gantrymq.store.record_choice import RecordChoice, chosen
-from gantrymq.store.store_sizes import StoreSizes, detect, newest_slot
+from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.finding import Findings
+from gantrymq.store.offline.index_inspection import read_heads
+from gantrymq.store.offline.inspection import Assumptions
+from gantrymq.store.offline.log_reader import Break
+from gantrymq.store.offline.queue_listing import list_queues
+from gantrymq.store.offline.record_choice import RecordChoice, chosen
+from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
 
 
 def lines(disk: Disk, assumptions: Assumptions, arguments: argparse.Namespace) -> Iterator[str]:

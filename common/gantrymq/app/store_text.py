@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.store.census import Census, Figures
-from gantrymq.store.finding import Finding, Findings
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.index_inspection import IndexHead
-from gantrymq.store.inspection import Inspection
-from gantrymq.store.log_reader import Break
-from gantrymq.store.repair_plan import Action, RepairPlan, RepairStep
+from gantrymq.store.offline.census import Census, Figures
+from gantrymq.store.offline.finding import Finding, Findings
+from gantrymq.store.offline.index_inspection import IndexHead
+from gantrymq.store.offline.inspection import Inspection
+from gantrymq.store.offline.log_reader import Break
+from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
 from gantrymq.wire import hosts, java_string
 from gantrymq.wire.message import compression, properties, property_names
 from gantrymq.wire.message.record import Record

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gantrymq.store.finding import Kind, Severity
-from gantrymq.store.inspection import Assumptions, Inspection
+from gantrymq.store.offline.finding import Kind, Severity
+from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.testing.memory_disk import MemoryDisk
 
 LOG = "commitlog/00000000000000000000"

@@ -42,6 +42,7 @@ LAST_STEPS: Final = (
     Settle(),
     Wait(61.0),
     Settle(),
+    Wait(1.1),
 )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.store import OpenedStore
+from gantrymq.fakes.store import SYNC, OpenedStore
+from gantrymq.store.put import PutStatus
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.unsynced import keep_all, lose_all
 
 THOROUGH_SECONDS = 61.0
 
@@ -41,3 +43,18 @@ def test_a_folder_that_cannot_be_synced_ends_everything() -> None:
     disk.fail("sync_folder", path="consumequeue/T/0")
     with pytest.raises(SyncFailedError):
         opened.turn(THOROUGH_SECONDS)
+
+
+def test_a_stop_that_is_refused_space_has_synced_whom_it_answers() -> None:
+    disk = FaultyDisk(lambda count: count - 1)  # what is refused was written, and is in the way
+    opened = OpenedStore(disk, SYNC)
+    opened.put(1)
+    opened.turn()
+    disk.fail("write", path="commitlog/00000000000000000000", times=100)
+    opened.put(2)
+    opened.turn()
+    disk.choose = keep_all  # and no zero is written over it
+    (answer,) = opened.close().answers
+    assert answer.status is PutStatus.PUT_OK
+    disk.choose = lose_all
+    assert OpenedStore(disk.crash(), SYNC).bodies()[0] == b"body 1"

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, final
 
-from gantrymq.store.finding import Kind, Severity
-from gantrymq.store.inspection import Inspection
-from gantrymq.store.log_reader import Break, Cause
+from gantrymq.store.offline.finding import Kind, Severity
+from gantrymq.store.offline.inspection import Inspection
+from gantrymq.store.offline.log_reader import Break, Cause
 
 HOLES: Final = frozenset({Cause.DAMAGE, Cause.MISSING})
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.fakes.store_damage import flip, found, inspect, poke
-from gantrymq.store.finding import Findings, Kind, Severity
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.index_flush import IndexFlush
-from gantrymq.store.index_inspection import IndexInspection
 from gantrymq.store.marks import LogMark
-from gantrymq.store.queue_inspection import LogRange
+from gantrymq.store.offline.finding import Findings, Kind, Severity
+from gantrymq.store.offline.index_inspection import IndexInspection
+from gantrymq.store.offline.queue_inspection import LogRange
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 

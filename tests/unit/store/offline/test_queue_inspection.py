@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, found, inspect, poke, remove_tree
-from gantrymq.store.finding import Findings, Kind, Severity
-from gantrymq.store.queue_inspection import LogRange, QueueInspection
+from gantrymq.store.offline.finding import Findings, Kind, Severity
+from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.queue_unit import BLANK, UNIT
 from gantrymq.testing.memory_disk import MemoryDisk
 

@@ -25,8 +25,8 @@ from gantrymq.base.disk import Disk
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
-from gantrymq.store.file_row import FileRow, RowFile
 from gantrymq.store.layout import POSITION_MAX
+from gantrymq.store.offline.file_row import FileRow, RowFile
 from gantrymq.store.open_files import OpenFiles
 from gantrymq.store.walk import Found, Step, look
 from gantrymq.wire.message.record import (

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, inspect, poke, tree
-from gantrymq.store.repair_plan import Action, RepairPlan, Side, Wishes, is_refused, make_plan
+from gantrymq.store.offline.repair_plan import (
+    Action,
+    RepairPlan,
+    Side,
+    Wishes,
+    is_refused,
+    make_plan,
+)
 from gantrymq.testing.memory_disk import MemoryDisk
 
 JavaStore = Callable[[str], MemoryDisk]

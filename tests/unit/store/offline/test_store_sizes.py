@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from gantrymq.fakes.store_damage import poke, remove_tree
-from gantrymq.store.finding import Findings, Kind
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.marks import PATH as MARKS_PATH
 from gantrymq.store.marks import LogMark, Marks, Slot, encode_slot
+from gantrymq.store.offline.finding import Findings, Kind
+from gantrymq.store.offline.store_sizes import detect, newest_slot
 from gantrymq.store.settings import StoreSettings
-from gantrymq.store.store_sizes import detect, newest_slot
 from gantrymq.testing.memory_disk import MemoryDisk
 
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]

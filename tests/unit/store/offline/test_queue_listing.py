@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.store.queue_listing import list_queues
+from gantrymq.store.offline.queue_listing import list_queues
 from gantrymq.testing.memory_disk import MemoryDisk
 
 JavaStore = Callable[[str], MemoryDisk]

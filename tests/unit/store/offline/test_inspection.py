@@ -16,10 +16,10 @@ from gantrymq.fakes.store_damage import (
     remove_tree,
     tree,
 )
-from gantrymq.store.finding import Kind, Severity
-from gantrymq.store.inspection import Assumptions, Inspection
 from gantrymq.store.marks import PATH as MARKS_PATH
 from gantrymq.store.marks import LogMark, Marks, Slot, encode_slot
+from gantrymq.store.offline.finding import Kind, Severity
+from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.testing.memory_disk import MemoryDisk
 
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]

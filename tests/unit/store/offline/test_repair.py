@@ -18,9 +18,9 @@ from gantrymq.fakes.store_damage import (
     tree,
 )  # fmt: skip
 from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.offline.repair import Tools, carry_out
+from gantrymq.store.offline.repair_plan import Side, Wishes, make_plan
 from gantrymq.store.recovery import Progress
-from gantrymq.store.repair import Tools, carry_out
-from gantrymq.store.repair_plan import Side, Wishes, make_plan
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

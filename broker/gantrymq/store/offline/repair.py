@@ -19,18 +19,18 @@ from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entry import Entry
-from gantrymq.store.expectation import Expectation
-from gantrymq.store.file_row import FileRow, read_row
-from gantrymq.store.finding import Findings
 from gantrymq.store.index import Index
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.layout import ABORT, COMMIT_LOG
-from gantrymq.store.log_reader import LogReader
 from gantrymq.store.marks import LogMark
+from gantrymq.store.offline.expectation import Expectation
+from gantrymq.store.offline.file_row import FileRow, read_row
+from gantrymq.store.offline.finding import Findings
+from gantrymq.store.offline.log_reader import LogReader
+from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
+from gantrymq.store.offline.store_sizes import StoreSizes
 from gantrymq.store.queues import Queues
 from gantrymq.store.recovery import Progress
-from gantrymq.store.repair_plan import Action, RepairPlan, RepairStep
-from gantrymq.store.store_sizes import StoreSizes
 
 COPY_BYTES: Final = 1 << 20
 RECORDS_A_STEP: Final = 4096

@@ -20,19 +20,19 @@ from gantrymq.store import checkpoint
 from gantrymq.store.checkpoint import Checkpoint
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.entry import Entry
-from gantrymq.store.expectation import Expectation
-from gantrymq.store.file_row import FileRow, read_row
-from gantrymq.store.finding import Findings, Kind
-from gantrymq.store.index_inspection import IndexInspection
 from gantrymq.store.layout import ABORT, CHECKPOINT, COMMIT_LOG, POSITION_MAX
-from gantrymq.store.log_reader import Break, Cause, LogReader
 from gantrymq.store.marks import PATH as MARKS_PATH
 from gantrymq.store.marks import LogMark
-from gantrymq.store.queue_inspection import LogRange, QueueInspection
+from gantrymq.store.offline.expectation import Expectation
+from gantrymq.store.offline.file_row import FileRow, read_row
+from gantrymq.store.offline.finding import Findings, Kind
+from gantrymq.store.offline.index_inspection import IndexInspection
+from gantrymq.store.offline.log_reader import Break, Cause, LogReader
+from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
+from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
 from gantrymq.store.queue_snapshot import PATH as SNAPSHOT_PATH
 from gantrymq.store.recovery import Progress
 from gantrymq.store.settings import StoreSettings
-from gantrymq.store.store_sizes import StoreSizes, detect, newest_slot
 
 # A log with more than this is beyond a plan; they are counted all the same.
 BREAKS_MAX: Final = 1000

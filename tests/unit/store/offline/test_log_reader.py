@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, poke
 from gantrymq.store.entry import Entry
-from gantrymq.store.file_row import read_row
-from gantrymq.store.finding import Findings
-from gantrymq.store.log_reader import Break, Cause, LogReader
+from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.finding import Findings
+from gantrymq.store.offline.log_reader import Break, Cause, LogReader
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message.record import Record, encode
 

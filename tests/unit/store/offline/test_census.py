@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gantrymq.store.census import Census, Figures
-from gantrymq.store.file_row import read_row
-from gantrymq.store.finding import Findings
+from gantrymq.store.offline.census import Census, Figures
+from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.finding import Findings
 from gantrymq.testing.memory_disk import MemoryDisk
 
 JavaStore = Callable[[str], MemoryDisk]

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from gantrymq.fakes.store_damage import LOG, flip
-from gantrymq.store.file_row import read_row
-from gantrymq.store.finding import Findings
-from gantrymq.store.log_reader import Break
-from gantrymq.store.record_choice import RecordChoice, chosen
+from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.finding import Findings
+from gantrymq.store.offline.log_reader import Break
+from gantrymq.store.offline.record_choice import RecordChoice, chosen
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.message.record import Record
 

@@ -7,9 +7,9 @@ import pytest
 from gantrymq.fakes.store import OpenedStore
 from gantrymq.fakes.store_damage import flip, found, inspect, remove_tree
 from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.finding import Kind, Severity
-from gantrymq.store.repair import Tools, carry_out
-from gantrymq.store.repair_plan import Side, Wishes, make_plan
+from gantrymq.store.offline.finding import Kind, Severity
+from gantrymq.store.offline.repair import Tools, carry_out
+from gantrymq.store.offline.repair_plan import Side, Wishes, make_plan
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk, Storage
 

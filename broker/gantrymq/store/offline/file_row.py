@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.base.disk import Disk, Entry
-from gantrymq.store.finding import Findings, Kind
 from gantrymq.store.layout import parse_name
+from gantrymq.store.offline.finding import Findings, Kind
 
 
 @final

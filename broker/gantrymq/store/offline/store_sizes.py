@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure, Entry, File
-from gantrymq.store.file_row import usual_size
-from gantrymq.store.finding import Findings, Kind
 from gantrymq.store.index_file import (
     ENTRY,
     ENTRY_BYTES,
@@ -32,6 +30,8 @@ from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE, INDEX
 from gantrymq.store.marks import PATH as MARKS_PATH
 from gantrymq.store.marks import SLOT_BYTES as MARK_BYTES
 from gantrymq.store.marks import SLOT_POSITIONS, Slot, decode_slot
+from gantrymq.store.offline.file_row import usual_size
+from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.store.settings import StoreSettings
 

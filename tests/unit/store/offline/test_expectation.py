@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.store.entry import Entry
-from gantrymq.store.expectation import Expectation, keys_of
 from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.offline.expectation import Expectation, keys_of
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.java_string import hash_code
 

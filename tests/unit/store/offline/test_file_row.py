@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.store.file_row import read_row, usual_size
-from gantrymq.store.finding import Findings, Kind
+from gantrymq.store.offline.file_row import read_row, usual_size
+from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.testing.memory_disk import MemoryDisk
 
 

@@ -10,8 +10,8 @@ from typing import Final, final
 
 from gantrymq.base.disk import Disk
 from gantrymq.store.entry import Entry
-from gantrymq.store.file_row import FileRow
-from gantrymq.store.log_reader import LogReader
+from gantrymq.store.offline.file_row import FileRow
+from gantrymq.store.offline.log_reader import LogReader
 from gantrymq.store.recovery import Progress
 from gantrymq.wire import java_string
 

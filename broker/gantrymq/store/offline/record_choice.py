@@ -8,10 +8,10 @@ from typing import final
 
 from gantrymq.base.disk import Disk
 from gantrymq.store.entry import Entry
-from gantrymq.store.expectation import keys_of
-from gantrymq.store.file_row import FileRow
 from gantrymq.store.layout import POSITION_MAX
-from gantrymq.store.log_reader import Break, LogReader
+from gantrymq.store.offline.expectation import keys_of
+from gantrymq.store.offline.file_row import FileRow
+from gantrymq.store.offline.log_reader import Break, LogReader
 from gantrymq.wire.message.record import Record
 
 

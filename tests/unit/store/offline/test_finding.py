@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gantrymq.store.finding import KEPT_OF_A_KIND, Findings, Kind, Severity
+from gantrymq.store.offline.finding import KEPT_OF_A_KIND, Findings, Kind, Severity
 
 
 def test_the_worst_come_first() -> None:

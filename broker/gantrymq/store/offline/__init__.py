@@ -1,0 +1,1 @@
+"""Looking at a store that nobody runs, and repairing it: what `gantry store` does."""
