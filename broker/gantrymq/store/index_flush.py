@@ -20,6 +20,10 @@ from gantrymq.store.marks import LogMark
 # A busy index has entries in every page of its slots: a flush writes up to 20 MB.
 FLUSH_INTERVAL_MS: Final = 60_000
 
+# Or sooner, when the log has run so far ahead: its keys are entered again after a crash.
+BEHIND_BYTES: Final = 512 << 20
+RETRY_SECONDS: Final = 1.0
+
 
 @final
 class IndexFlush:
@@ -30,6 +34,7 @@ class IndexFlush:
         "_index",
         "_mark",
         "_next",
+        "_retry",
         "_snapshots",
         "_step",
         "_tickets",
@@ -41,6 +46,7 @@ class IndexFlush:
         self._index = index
         self._background = background
         self._next = now + FLUSH_INTERVAL_MS / 1000
+        self._retry = now
         self._snapshots: list[IndexSnapshot] = []
         self._step = 0
         self._tickets: set[int] = set()
@@ -59,8 +65,9 @@ class IndexFlush:
         self._index.write_entries()
         if self._snapshots:
             is_next = not self._tickets and self._go_on(log_flushed)
-        elif now >= self._next:
+        elif now >= self._next or (now >= self._retry and self._is_far_behind(dispatched)):
             self._next = now + FLUSH_INTERVAL_MS / 1000
+            self._retry = now + RETRY_SECONDS
             is_next = self._begin(dispatched)
         else:
             return
@@ -93,6 +100,9 @@ class IndexFlush:
                 self._snapshots = []
                 return
             is_next = self._go_on(dispatched.position)
+
+    def _is_far_behind(self, dispatched: LogMark) -> bool:
+        return dispatched.position - self.flushed.position > BEHIND_BYTES
 
     def _begin(self, dispatched: LogMark) -> bool:
         """Write the entries; whether they are to be synced now."""

@@ -1,11 +1,11 @@
 """When queues are written and synced, in rounds; and up to where of the log all of them are.
 
 Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
-synced, or, every `thorough_interval_ms`, with all that have any. Units are written only when their
-records are on disk. A thorough round ends with every unit synced that could be written when it
-began: `flushed` is then the place of the log that was dispatched and on disk at that time, and the
-checkpoint keeps its store time as logicsMsgTimestamp. While queues may hold false units (queues.py)
-it stays where it is until all of them were opened.
+synced; with all that have any when `thorough_interval_ms` has passed, or the log has run far ahead.
+Units are written only when their records are on disk. A thorough round ends with every unit synced
+that could be written when it began: `flushed` is then the place of the log that was dispatched and
+on disk at that time, and the checkpoint keeps its store time as logicsMsgTimestamp. While queues
+may hold false units (queues.py) it stays where it is until all of them were opened.
 
 A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
 the loop. A failed sync is raised: what is on disk is unknown then, and the process must stop.
@@ -31,6 +31,11 @@ REMOVED_QUEUES_A_TURN: Final = 4
 
 # The device takes more at a time, but the log's syncs share it.
 SYNCS_MAX: Final = 4
+
+# The log behind the queues' mark is what a start after a crash dispatches again, about a second for
+# each of these; where there are many queues, a thorough round costs as many syncs.
+BEHIND_BYTES: Final = 256 << 20
+BEHIND_BYTES_A_QUEUE: Final = 64 << 10
 
 # Tails in memory: 16 MiB are 800 000 units. Above, the oldest are written without waiting.
 UNWRITTEN_BYTES_MAX: Final = 16 << 20
@@ -153,7 +158,7 @@ class QueueFlush:
         return True
 
     def _begin(self, now: float, on_disk: LogMark) -> None:
-        self._is_thorough = now >= self._next_thorough
+        self._is_thorough = now >= self._next_thorough or self._is_far_behind(on_disk)
         least_bytes = 1 if self._is_thorough else self._policy.least_pages * PAGE_BYTES
         self._mark = on_disk if self._queues.is_settled else self.flushed
         self._wipes = self._queues.wipes
@@ -165,6 +170,10 @@ class QueueFlush:
         self._next_round = now + self._policy.interval_ms / 1000
         if self._is_thorough:
             self._next_thorough = now + self._policy.thorough_interval_ms / 1000
+
+    def _is_far_behind(self, on_disk: LogMark) -> bool:
+        allowed = BEHIND_BYTES + BEHIND_BYTES_A_QUEUE * len(self._queues.unsynced)
+        return on_disk.position - self.flushed.position > allowed
 
     def _has_room(self) -> bool:
         return len(self._tickets) < SYNCS_MAX

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gantrymq.base.disk import DiskFailure
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.index_flush import IndexFlush
+from gantrymq.store.index_flush import BEHIND_BYTES, IndexFlush
 from gantrymq.store.index_lookup import KeyQuery, find_offsets
 from gantrymq.store.marks import LogMark
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
@@ -103,6 +103,15 @@ def test_what_comes_during_a_flush_belongs_to_the_next() -> None:
         fixture.finish()
     assert fixture.flushed_ms == 30_000
     assert Fixture(fixture.disk.crash(), is_clean=False).offsets() == records(30)
+
+
+def test_a_log_that_has_run_far_ahead_is_not_kept_waiting() -> None:
+    fixture = Fixture(FaultyDisk())
+    fixture.put(1)
+    fixture.flush.turn(1.0, LogMark(BEHIND_BYTES), BEHIND_BYTES)
+    assert not fixture.flush.is_under_way
+    fixture.flush.turn(1.0, LogMark(BEHIND_BYTES + 1), BEHIND_BYTES)
+    assert fixture.flush.is_under_way
 
 
 def test_a_header_counts_only_records_that_the_log_has_on_disk() -> None:

@@ -11,6 +11,8 @@ from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_flush import (
+    BEHIND_BYTES,
+    BEHIND_BYTES_A_QUEUE,
     REMOVED_QUEUES_A_TURN,
     SYNCS_MAX,
     WRITTEN_QUEUES_A_TURN,
@@ -88,6 +90,16 @@ def test_a_queue_with_few_units_waits_for_the_thorough_round() -> None:
     fixture.run(60.0, 50_000)
     assert not fixture.queues.unsynced
     assert fixture.flush.flushed.position == 50_000
+
+
+def test_a_log_that_has_run_far_ahead_makes_a_round_thorough() -> None:
+    fixture = Fixture(MemoryDisk())
+    fixture.fill("A", 1)
+    ahead = BEHIND_BYTES + 2 * BEHIND_BYTES_A_QUEUE
+    fixture.run(1.0, 1000)
+    assert fixture.flush.flushed.position == 0
+    fixture.run(2.0, ahead)
+    assert fixture.flush.flushed.position == ahead
 
 
 def test_the_mark_is_that_of_the_rounds_begin_and_waits_for_its_end() -> None:
