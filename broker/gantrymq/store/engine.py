@@ -372,7 +372,7 @@ class Store:
     def _keep_from(self) -> int:
         """No file of the log goes that holds this position, or what is behind."""
         assert self._persistence is not None
-        marks = self._persistence.marks
+        marks = self._persistence.safe_marks
         return min(self._dispatcher.position, marks.queues, marks.log.record_start)
 
     # ------------------------------------------------------------------ stop

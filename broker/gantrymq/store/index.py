@@ -143,11 +143,6 @@ class Index:
         )
 
     @property
-    def next_offset(self) -> int:
-        """Keys of records from here on are not in the index."""
-        return self.end_offset + 1 if self.files else 0
-
-    @property
     def end_ms(self) -> int:
         """The store time of the newest entry's record."""
         return self.files[-1].end_ms if self.files else 0

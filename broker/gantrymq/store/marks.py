@@ -21,9 +21,9 @@ right CRC counts. Only a mark that goes down, because something is about to be c
 before the cut: `settle` syncs it. Where the log has no such record as the mark speaks of, someone
 else wrote the log since, and the marks are void.
 
-How often: when one has moved and a second or 16 MiB have passed, synced in the
-background every tenth time: what is written again after a power cut stays within what a few
-seconds wrote.
+How often: when one has moved and a second or 16 MiB have passed, synced in the background every
+ten seconds: what is written again after a power cut stays within what a few seconds wrote. Until
+then a power cut may lead back to the marks that are `safe`: what they speak of must stay.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FILE_BYTES: Final = 4096 + SLOT_BYTES
 
 INTERVAL_SECONDS: Final = 1.0
 INTERVAL_BYTES: Final = 16 << 20
-WRITES_PER_SYNC: Final = 10
+SYNC_SECONDS: Final = 10.0
 
 
 @final
@@ -118,12 +118,14 @@ class MarksFile:
         "_background",
         "_file",
         "_file_bytes",
+        "_next_sync",
         "_next_write",
         "_sequence",
         "_sync_ticket",
-        "_writes",
+        "_syncing",
         "is_size_known",
         "marks",
+        "safe",
     )
 
     def __init__(self, disk: Disk, background: Background, file_bytes: int) -> None:
@@ -131,11 +133,14 @@ class MarksFile:
         self._background = background
         self._file_bytes = file_bytes
         self._file = _open(disk)
+        self._next_sync = 0.0
         self._next_write = 0.0
         self._sync_ticket = 0
-        self._writes = 0
+        self._syncing: Marks | None = None
         self._sequence = 0
         self.marks: Marks | None = None
+        self.safe: Marks | None = None
+        """What is on disk for good: a power cut may lead back to these."""
         self.is_size_known = False
         for at in SLOT_POSITIONS:
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
@@ -148,20 +153,23 @@ class MarksFile:
 
         A failure is for the log of the process alone: the marks that stand are still true.
         """
-        written = self.marks.log.position if self.marks else 0
-        if marks == self.marks or marks.log.position < written:
-            return None
-        if now < self._next_write and marks.log.position - written < INTERVAL_BYTES:
-            return None
-        self._next_write = now + INTERVAL_SECONDS
         try:
-            self._write(marks)
-            self._writes += 1
-            if self._writes % WRITES_PER_SYNC == 0 and not self._sync_ticket:
+            if self._is_due(marks, now):
+                self._next_write = now + INTERVAL_SECONDS
+                self._write(marks)
+            if self.marks != self.safe and now >= self._next_sync and not self._sync_ticket:
+                self._next_sync = now + SYNC_SECONDS
                 self._sync_ticket = self._background.sync(self._file)
+                self._syncing = self.marks
         except DiskError as error:
             return error
         return None
+
+    def _is_due(self, marks: Marks, now: float) -> bool:
+        written = self.marks.log.position if self.marks else 0
+        if marks == self.marks or marks.log.position < written:
+            return False
+        return now >= self._next_write or marks.log.position - written >= INTERVAL_BYTES
 
     def settle(self, marks: Marks) -> None:
         """These are the marks, for good: before a cut, after recovery, at a clean stop."""
@@ -170,12 +178,17 @@ class MarksFile:
             self._file.sync()
         except DiskError as error:
             raise SyncFailedError(error) from error
+        self.safe = marks
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion was ours; a mark that is not on disk does no harm."""
         if completion.ticket != self._sync_ticket:
             return False
         self._sync_ticket = 0
+        if completion.error is None:
+            self.safe = self._syncing
+        else:
+            self._next_sync = float("inf")  # one that succeeds later says nothing
         return True
 
     def close(self) -> None:

@@ -98,6 +98,13 @@ class Persistence:
         assert marks is not None, "recovery settles the marks"
         return marks
 
+    @property
+    def safe_marks(self) -> Marks:
+        """What no power cut takes back."""
+        marks = self._marks.safe
+        assert marks is not None, "recovery settles the marks"
+        return marks
+
     def take(self, completion: Completion) -> bool:
         """Whether the completion was for one of the flushes."""
         if self.flusher.take(completion) or self._marks.take(completion):

@@ -183,9 +183,9 @@ class Recovery:
         self._queues_from = start.walk.position
         index = self._parts.index
         index.load(is_clean=self.report.is_clean, flushed_ms=self._checkpoint.index_ms)
-        # A record may have been entered in part when Java was killed, and is entered once more.
-        is_newest_whole = self.report.is_clean
-        index_from = max(log.start, index.next_offset if is_newest_whole else index.end_offset)
+        # A record may have been entered in part when Java was killed, and is entered once more;
+        # and the mark of the index has to be where a record begins.
+        index_from = max(log.start, index.end_offset)
         is_rebuilt = index.was_cut or not index.files
         self._enter_from(index_from, is_rebuilt=is_rebuilt)
         if is_rebuilt and self._is_indexed and index_from < start.walk.position:

@@ -197,7 +197,11 @@ class Segments:
     def _removal_failed(self, error: DiskError) -> None:
         """The file is there still, and the next one must not go before it; or nobody knows."""
         start = self.first - self.file_bytes
-        if any(entry.name == file_name(start) for entry in self._disk.list(self.folder)):
+        try:
+            names = [entry.name for entry in self._disk.list(self.folder)]
+        except DiskError as unknown:
+            raise SyncFailedError(error) from unknown
+        if file_name(start) in names:
             self.first = start
         elif error.failure is not DiskFailure.NOT_FOUND:
             raise SyncFailedError(error) from error

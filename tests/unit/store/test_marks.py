@@ -10,7 +10,7 @@ from gantrymq.store.marks import (
     INTERVAL_BYTES,
     INTERVAL_SECONDS,
     SLOT_BYTES,
-    WRITES_PER_SYNC,
+    SYNC_SECONDS,
     LogMark,
     Marks,
     MarksFile,
@@ -86,17 +86,36 @@ def test_it_never_goes_down_by_itself() -> None:
     assert opened(disk).marks == marks(100, 1)
 
 
-def test_a_tenth_of_the_marks_are_synced_in_the_background() -> None:
+def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
     file = MarksFile(disk, background, SIZE)
-    for number in range(1, 2 * WRITES_PER_SYNC + 1):
+    file.advance(marks(1, 1), now=0.0)
+    for number in range(2, 100):
         file.advance(marks(number, number), now=number * INTERVAL_SECONDS)
     assert len(background.jobs) == 1  # never two at once
+    assert file.safe != marks(1, 1)
     background.complete_all()
     (completion,) = background.take_completions()
     assert file.take(completion)
     assert not file.take(completion)
+    assert file.safe == marks(1, 1)
+    file.advance(marks(99, 99), now=100.0 + SYNC_SECONDS)
+    assert len(background.jobs) == 1
+
+
+def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
+    disk = FaultyDisk()
+    background = MemoryBackground(disk)
+    file = MarksFile(disk, background, SIZE)
+    disk.fail("sync")
+    file.advance(marks(1, 1), now=0.0)
+    background.complete_all()
+    (completion,) = background.take_completions()
+    assert file.take(completion)
+    file.advance(marks(2, 2), now=100.0)
+    assert not background.jobs
+    assert file.safe is None
 
 
 @given(
