@@ -137,7 +137,8 @@ class ConsumeQueue:
             return KNOWN
         if offset != self.end:
             if self.end != self.start:
-                return KNOWN if offset < self.end else GAP
+                # A record behind all that are known, yet not a new unit: one of them is false.
+                return GAP
             self._begin(offset)  # a queue without units may begin anywhere
         if self.tail is None:
             self.tail = bytearray()

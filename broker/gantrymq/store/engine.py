@@ -16,13 +16,14 @@ this turn and all that follow: nothing is answered any more, and the process mus
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure
-from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
+from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.store.arena import Arena
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
@@ -32,7 +33,7 @@ from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.layout import ABORT, LOCK, StoreRefusedError
+from gantrymq.store.layout import ABORT, LOCK
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import MarksFile
 from gantrymq.store.pending_put import Put, PutAnswer
@@ -45,10 +46,14 @@ from gantrymq.store.readings import Finished, Readings
 from gantrymq.store.recovery import Parts, Progress, Recovery, Report
 from gantrymq.store.reserve import Reserve
 from gantrymq.store.retention import Retention
+from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.wire import java_string
 from gantrymq.wire.message.record import Record
+
+# How long a stop waits for the device before it looks whether there is anything left to wait for.
+DRAIN_SECONDS: Final = 1.0
 
 NOT_OPEN: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE, UNAVAILABLE + "The store is starting, or was stopped."
@@ -74,6 +79,7 @@ class Store:
         "_answered",
         "_arrivals",
         "_background",
+        "_broken",
         "_dispatch_error",
         "_dispatcher",
         "_is_sync",
@@ -123,6 +129,7 @@ class Store:
         self._waiting: dict[int, Put] = {}
         self._answered: list[PutAnswer] = []
         self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
+        self._broken: SyncFailedError | None = None
         self._dispatch_error: DiskError | None = None
         self.disk = disk
         self.settings = settings
@@ -142,21 +149,35 @@ class Store:
     def open(self, now: float) -> Iterator[Progress]:
         """To be gone through to its end. StoreRefusedError tells what to do about a directory that
         cannot be used as it is; DiskError of LOCKED that another process uses it."""
-        self.disk.lock(LOCK)
+        self._lock()
         is_clean = not any(entry.name == ABORT for entry in self.disk.list(""))
         if is_clean:
             self.disk.create(ABORT).close()
             self.disk.sync_folder("")
         try:
             yield from self._recover(now, is_clean=is_clean)
-        except (StoreRefusedError, CorruptionError):
-            if is_clean:
-                self._remove_abort()  # nothing was changed
+        except GantryError:
+            if is_clean and not self.report.is_changed:
+                with contextlib.suppress(DiskError):
+                    self._remove_abort()
             raise
+
+    def _lock(self) -> None:
+        """Java locks the file's first byte too, and writes this into it."""
+        self.disk.lock(LOCK)
+        file = self.disk.open(LOCK)
+        if not file.size():
+            file.write(0, [LOCK.encode()])
+        file.close()
 
     def _recover(self, now: float, *, is_clean: bool) -> Iterator[Progress]:
         settings = self.settings
-        marks = MarksFile(self.disk, self._background, settings.mapped_file_size_commit_log)
+        marks = MarksFile(
+            self.disk,
+            self._background,
+            settings.mapped_file_size_commit_log,
+            self.queues.file_bytes,
+        )
         checkpoint = CheckpointFile.open(self.disk)
         parts = Parts(
             self.disk,
@@ -226,6 +247,8 @@ class Store:
     def _join(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> int | Refused:
         first = messages[0]
         topic = java_string.utf8_text(first.topic)
+        if java_string.utf8_bytes(topic) != first.topic:
+            return illegal("The topic is not UTF-8.")
         if self.queues.find(topic, first.queue_id) is None:
             fault = folder_fault(topic, first.queue_id)
             if fault is not None:
@@ -239,11 +262,15 @@ class Store:
 
     def turn(self, now: float, wall_ms: int) -> Turn:
         """Everything there is to do; call it again at `deadline`, or when something happens."""
-        persistence, retention = self._persistence, self.retention
-        if persistence is None or retention is None:
-            raise LocalError("the store is not open")
-        for completion in self._background.take_completions():
-            self._take(completion, persistence, retention, now)
+        try:
+            return self._turn(now, wall_ms)
+        except SyncFailedError as error:
+            self._broken = error
+            raise
+
+    def _turn(self, now: float, wall_ms: int) -> Turn:
+        persistence, retention = self._opened()
+        self._take_completions(now)
         if self._dispatcher.position < self.log.end:
             self._catch_up()
         self._write_group(persistence, now, wall_ms)
@@ -256,6 +283,14 @@ class Store:
         retention.turn(now, wall_ms)
         self.readings.turn()
         return self._result()
+
+    def _opened(self) -> tuple[Persistence, Retention]:
+        """What there is of an open store that did not fail."""
+        if self._broken is not None:
+            raise self._broken
+        if self._persistence is None or self.retention is None:
+            raise LocalError("the store is not open")
+        return self._persistence, self.retention
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
@@ -276,17 +311,17 @@ class Store:
         """Bytes of the log that queues and index do not know yet."""
         return self.log.end - self._dispatcher.position
 
-    def _take(
-        self, completion: Completion, persistence: Persistence, retention: Retention, now: float
-    ) -> None:
-        is_known = (
-            persistence.take(completion)
-            or self.readings.take(completion)
-            or self.log.take(completion, now)
-            or retention.take(completion)
-            or self._reserve.take(completion)
-        )
-        assert is_known, f"nobody asked for ticket {completion.ticket}"
+    def _take_completions(self, now: float) -> None:
+        persistence, retention = self._opened()
+        for completion in self._background.take_completions():
+            is_known = (
+                persistence.take(completion)
+                or self.readings.take(completion)
+                or self.log.take(completion, now)
+                or retention.take(completion)
+                or self._reserve.take(completion)
+            )
+            assert is_known, f"nobody asked for ticket {completion.ticket}"
 
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         if not self._puts:
@@ -352,8 +387,8 @@ class Store:
             self._arrivals.append((self._dispatcher.position, self._dispatcher.take_arrived()))
 
     def _use_reserve(self, persistence: Persistence) -> None:
-        """Units or keys that find no space may use what was kept for them."""
-        for error in (self._dispatch_error, persistence.failure, self.index.failure):
+        """Units that find no space may use what was kept for them; the index can be missed."""
+        for error in (self._dispatch_error, persistence.failure):
             if error is not None and error.failure is DiskFailure.NO_SPACE:
                 self.watch.out_of_space()
                 return
@@ -381,9 +416,13 @@ class Store:
         """A clean stop, which waits for the disk: everyone who waits is answered, everything is
         on disk, and the next start has nothing to repair."""
         turn = self.turn(now, wall_ms)
-        persistence = self._persistence
-        assert persistence is not None
-        is_clean = self._finish(persistence)
+        persistence, _ = self._opened()
+        try:
+            self._drain(persistence, now)
+            is_clean = self._finish(persistence)
+        except SyncFailedError as error:
+            self._broken = error
+            raise
         for put in self._waiting.values():
             self._answer(put, PutStatus.PUT_OK)
         self._waiting.clear()
@@ -395,6 +434,12 @@ class Store:
         for part in (persistence, self.log, self.queues, self.index):
             part.close()
         return Turn([*turn.answers, *rest.answers], turn.arrived, turn.readings)
+
+    def _drain(self, persistence: Persistence, now: float) -> None:
+        """Hear what became of the syncs under way: a later one that succeeds would not tell."""
+        while persistence.is_syncing:
+            self._background.wait(DRAIN_SECONDS)
+            self._take_completions(now)
 
     def _finish(self, persistence: Persistence) -> bool:
         """Whether nothing is left to do at the next start; the reserve helps where space lacks."""

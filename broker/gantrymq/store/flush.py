@@ -92,7 +92,7 @@ class Flusher:
         self._target = self.flushed
 
     @property
-    def is_under_way(self) -> bool:
+    def is_syncing(self) -> bool:
         return bool(self._tickets)
 
     def wait(self, waiter: int, end: int, now: float) -> None:

@@ -7,8 +7,8 @@ is entered once more; whoever asks must bear a position twice, and records whose
 same hash.
 
 `put` does no I/O and cannot fail. What the disk refuses later is told in `failure`, and keys are
-kept in memory meanwhile, up to a bound; then they are left out and counted in `missed`. After
-a failed sync nobody knows what the disk holds: no key is taken any more until the next start.
+kept in memory meanwhile, up to a bound; after that, and after a failed sync, keys are left out and
+counted in `missed` until the next start, which enters them from the log.
 index_flush.py says when what is safe.
 """
 
@@ -233,7 +233,7 @@ class Index:
 
     def _enter(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
         file = self.files[-1] if self.files else self._roll()
-        if len(file.tail) >= self.unwritten_bytes_max or self.is_broken:
+        if self.missed or self.is_broken or len(file.tail) >= self.unwritten_bytes_max:
             self.missed += 1
             return
         if file.is_full:

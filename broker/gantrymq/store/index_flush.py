@@ -57,8 +57,13 @@ class IndexFlush:
     def is_under_way(self) -> bool:
         return bool(self._snapshots)
 
+    @property
+    def is_syncing(self) -> bool:
+        return bool(self._tickets)
+
     def deadline(self) -> float:
-        return self._next
+        """Of a turn that begins one; those of a flush under way come with the disk's answers."""
+        return float("inf") if self._snapshots else self._next
 
     def turn(self, now: float, dispatched: LogMark, log_flushed: int) -> None:
         """Once a turn, after its entries: up to where they reach, and the log is on disk."""
@@ -108,6 +113,8 @@ class IndexFlush:
         """Write the entries; whether they are to be synced now."""
         index = self._index
         files = index.unsafe()
+        if index.missed:
+            dispatched = self.flushed  # what is left out is entered by the next start
         if index.is_broken or not all(index.attempt(file.write_entries) for file in files):
             return False
         self._mark = dispatched

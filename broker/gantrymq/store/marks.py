@@ -9,10 +9,10 @@ again.
     slot               "GFM1" | crc32 of the rest, 4 | and 8 bytes each: sequence | log's mark
                        | start and store timestamp of the record that ends there
                        | queues' mark | index's mark | number of queues, of index files
-                       | size of the log's files
-    example            47464d31 9b0e01e7 0000000000000001 0000000000000077 0000000000000000
+                       | size of the log's files, of the queues' files
+    example            47464d31 d5e02ba3 0000000000000001 0000000000000077 0000000000000000
                        0000018bcfe5687b 0000000000000077 0000000000000000 0000000000000004
-                       0000000000000000 0000000040000000
+                       0000000000000000 0000000040000000 00000000005b8d80
 
 Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
 read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
@@ -39,7 +39,7 @@ from gantrymq.store.segments import SyncFailedError
 
 PATH: Final = f"{OWN}/marks"
 MAGIC: Final = b"GFM1"
-_BODY: Final = struct.Struct(">9q")
+_BODY: Final = struct.Struct(">10q")
 _CRC: Final = struct.Struct(">I")
 SLOT_BYTES: Final = len(MAGIC) + _CRC.size + _BODY.size
 SLOT_POSITIONS: Final = (0, 4096)
@@ -74,6 +74,10 @@ class Marks:
     index_files: int = 0
 
 
+VOID: Final = Marks(LogMark(-1, -1, -1))
+"""No log has such a record: these never count."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -82,6 +86,7 @@ class Slot:
     sequence: int
     marks: Marks
     file_bytes: int
+    queue_file_bytes: int
 
 
 def encode_slot(slot: Slot) -> bytes:
@@ -96,6 +101,7 @@ def encode_slot(slot: Slot) -> bytes:
         marks.queue_count,
         marks.index_files,
         slot.file_bytes,
+        slot.queue_file_bytes,
     )
     return MAGIC + _CRC.pack(zlib.crc32(body)) + body
 
@@ -107,7 +113,7 @@ def decode_slot(data: bytes) -> Slot | None:
         return None
     numbers = _BODY.unpack(body)
     marks = Marks(LogMark(*numbers[1:4]), *numbers[4:8])
-    return Slot(numbers[0], marks, numbers[8])
+    return Slot(numbers[0], marks, numbers[8], numbers[9])
 
 
 @final
@@ -117,21 +123,23 @@ class MarksFile:
     __slots__ = (
         "_background",
         "_file",
-        "_file_bytes",
         "_next_sync",
         "_next_write",
         "_sequence",
+        "_sizes",
         "_sync_ticket",
         "_syncing",
-        "is_size_known",
+        "are_sizes_known",
         "marks",
         "safe",
     )
 
-    def __init__(self, disk: Disk, background: Background, file_bytes: int) -> None:
-        """`file_bytes` is the size of the log's files; `is_size_known`: they had it before."""
+    def __init__(
+        self, disk: Disk, background: Background, file_bytes: int, queue_file_bytes: int
+    ) -> None:
+        """Of files of these sizes; `are_sizes_known`: they had them before."""
         self._background = background
-        self._file_bytes = file_bytes
+        self._sizes = (file_bytes, queue_file_bytes)
         self._file = _open(disk)
         self._next_sync = 0.0
         self._next_write = 0.0
@@ -141,12 +149,12 @@ class MarksFile:
         self.marks: Marks | None = None
         self.safe: Marks | None = None
         """What is on disk for good: a power cut may lead back to these."""
-        self.is_size_known = False
+        self.are_sizes_known = False
         for at in SLOT_POSITIONS:
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
             if slot is not None and slot.sequence > self._sequence:
                 self._sequence, self.marks = slot.sequence, slot.marks
-                self.is_size_known = slot.file_bytes == file_bytes
+                self.are_sizes_known = (slot.file_bytes, slot.queue_file_bytes) == self._sizes
 
     def advance(self, marks: Marks, now: float) -> DiskError | None:
         """Everything below is on disk; it is written down now and then.
@@ -196,7 +204,7 @@ class MarksFile:
 
     def _write(self, marks: Marks) -> None:
         sequence = self._sequence + 1  # the same again after a failure: the other slot is good
-        data = encode_slot(Slot(sequence, marks, self._file_bytes))
+        data = encode_slot(Slot(sequence, marks, *self._sizes))
         self._file.write(SLOT_POSITIONS[sequence % 2], [data])
         self._sequence = sequence
         self.marks = marks

@@ -7,6 +7,7 @@ of the index costs the index.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
@@ -139,6 +140,12 @@ class Persistence:
         flush = self.flusher.deadline()
         return min(times) if flush is None else min(flush, *times)
 
+    @property
+    def is_syncing(self) -> bool:
+        """Whether a sync is under way whose failure would be ours to hear."""
+        flushes = (self.flusher, self._queue_flush, self._index_flush)
+        return any(flush.is_syncing for flush in flushes)
+
     def finish(self) -> bool:
         """Everything is on disk for good, waiting for it; whether nothing is left to be done again.
 
@@ -148,10 +155,14 @@ class Persistence:
         log.segments.sync(self.flusher.flushed.position, log.end)  # whatever else is refused
         log.tidy()
         self._queues.log_flushed = log.end
+        with contextlib.suppress(DiskError):
+            self._queues.remove_some(self._queues.count)  # else they come back with the next start
         self._sync_queues()
         end = self._dispatcher.mark
         if self._is_indexed:
             self._index_flush.flush(end)
+            if self._index.failure is not None and not self._index.is_broken:
+                raise self._index.failure
         self._checkpoint.save(
             replace(
                 self._checkpoint.saved,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.base.disk import Background, Completion
+from gantrymq.base.disk import Background, Completion, DiskError
 from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queues import Queues
@@ -39,6 +39,10 @@ BEHIND_BYTES_A_QUEUE: Final = 64 << 10
 
 # Tails in memory: 16 MiB are 800 000 units. Above, the oldest are written without waiting.
 UNWRITTEN_BYTES_MAX: Final = 16 << 20
+
+
+# Somebody has put something into a deleted queue's folder, or may forbid it.
+REMOVAL_RETRY_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class QueueFlush:
         "_is_thorough",
         "_mark",
         "_mark_count",
+        "_next_removal",
         "_next_round",
         "_next_thorough",
         "_policy",
@@ -102,6 +107,7 @@ class QueueFlush:
         self._mark = flushed
         self._mark_count = 0
         self._wipes = 0
+        self._next_removal = now
         self._next_round = now + policy.interval_ms / 1000
         self._next_thorough = now + policy.thorough_interval_ms / 1000
         self.flushed = flushed
@@ -112,10 +118,16 @@ class QueueFlush:
     def is_under_way(self) -> bool:
         return bool(self._round or self._tickets)
 
+    @property
+    def is_syncing(self) -> bool:
+        return bool(self._tickets)
+
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before; past while it has more."""
-        has_more = (self._round and self._has_room()) or self._queues.has_deleted
-        return float("-inf") if has_more else self._next_round
+        if self._round and self._has_room():
+            return float("-inf")
+        next_round = float("inf") if self.is_under_way else self._next_round
+        return min(next_round, self._next_removal) if self._queues.has_deleted else next_round
 
     def turn(self, now: float, on_disk: LogMark) -> None:
         """Once a turn, after its appends; `on_disk` tells up to where the log is, and dispatched.
@@ -126,7 +138,8 @@ class QueueFlush:
         self._queues.log_flushed = on_disk.position
         if has_moved and self._queues.unwritten_bytes > self._policy.unwritten_bytes_max:
             self._queues.write_down_to(self._policy.unwritten_bytes_max // 2)
-        self._queues.remove_some(REMOVED_QUEUES_A_TURN)
+        if now >= self._next_removal:
+            self._remove_deleted(now)
         if now >= self._next_round and not self.is_under_way:
             self._begin(now, on_disk)
         written = 0
@@ -135,6 +148,14 @@ class QueueFlush:
             self._round.pop()
             written += 1
         self._end_if_done()
+
+    def _remove_deleted(self, now: float) -> None:
+        try:
+            self._queues.remove_some(REMOVED_QUEUES_A_TURN)
+        except DiskError as error:
+            if error.operation == "sync_folder":
+                raise
+            self._next_removal = now + REMOVAL_RETRY_SECONDS
 
     def cut(self, end: LogMark) -> None:
         """The log is about to be cut here, its marks are lowered: before the queues are cut."""

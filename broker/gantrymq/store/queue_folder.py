@@ -109,6 +109,8 @@ class AfterCrash:
     confirms: Confirms
     is_ours: bool = False
     """Whether all that was written to the queues were units of records on disk for good."""
+    is_size_known: bool = True
+    """Whether the files had this size before, so that shorter ones were cut by the crash."""
 
 
 @final
@@ -129,7 +131,7 @@ def survey(
 ) -> Survey:
     """What this queue's folder holds, after a clean stop or after a crash."""
     folder = folders.folder(topic, queue_id)
-    entries = _usable(folders, folder, is_clean=crash is None)
+    entries = _usable(folders, folder, may_be_short=crash is not None and crash.is_size_known)
     if not entries:
         return Survey(0, 0, 0)
     starts = [int(entry.name) // UNIT_BYTES for entry in entries]
@@ -151,7 +153,7 @@ def survey(
     return Survey(starts[0], starts[-1] + folders.file_units, end, fault, last)
 
 
-def _usable(folders: QueueFolders, folder: str, *, is_clean: bool) -> Sequence[Entry]:
+def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequence[Entry]:
     """The files in order, each of full length."""
     disk = folders.files.disk
     entries = [entry for entry in disk.list(folder) if not entry.is_folder]
@@ -164,7 +166,7 @@ def _usable(folders: QueueFolders, folder: str, *, is_clean: bool) -> Sequence[E
             raise CorruptionError(f"{path}: only files named by {NAME_DIGITS} digits belong here")
         if first_byte % folders.file_bytes:
             raise CorruptionError(f"{path} cannot start a file of {folders.file_bytes} bytes")
-        if entry.size < folders.file_bytes and not is_clean:
+        if entry.size < folders.file_bytes and may_be_short:
             folders.files.get(path).resize(folders.file_bytes)
         elif entry.size != folders.file_bytes:
             raise CorruptionError(

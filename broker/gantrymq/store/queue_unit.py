@@ -60,9 +60,14 @@ def ordered_count(data: bytes) -> int:
     A torn unit may look valid; its offset is then too low for its place.
     """
     column = _offsets(data)
-    if all(map(operator.le, column, column[1:])):
+    if all(map(operator.lt, column, column[1:])):
         return len(column)
-    return next(n for n in range(1, len(column)) if column[n - 1] > column[n])
+    for number in range(1, len(column)):
+        if column[number - 1] >= column[number]:
+            position, size, _ = UNIT.unpack_from(data, number * UNIT_BYTES)
+            if not is_blank(position, size):
+                return number
+    return len(column)
 
 
 def _offsets(data: bytes) -> array[int]:

@@ -186,7 +186,6 @@ class Queues:
     def sync_all(self) -> None:
         """Write and sync everything, waiting for the disk: for a stop, when the log is synced."""
         self.log_flushed = POSITION_MAX
-        self.remove_some(len(self._deleted))
         if not self.is_settled:
             self.open_some(len(self._unopened))
         for queue in list(self.unsynced):
@@ -199,8 +198,9 @@ class Queues:
 
     def synced(self, queue: ConsumeQueue, end: int) -> None:
         """The queue's files were synced when they had its units up to `end`."""
-        queue.synced = max(queue.synced, min(end, queue.written))
-        self._keep_unsynced(queue)
+        if self._table.get(queue.topic, {}).get(queue.queue_id) is queue:  # not deleted since
+            queue.synced = max(queue.synced, min(end, queue.written))
+            self._keep_unsynced(queue)
 
     def cut_to_log(self, physical_offset: int) -> None:
         """The log is to end here: no queue keeps a unit of what lies behind.

@@ -29,7 +29,7 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
-from gantrymq.store.marks import LogMark, Marks, MarksFile
+from gantrymq.store.marks import VOID, LogMark, Marks, MarksFile
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queue_folder import AfterCrash
 from gantrymq.store.queue_snapshot import TopicState
@@ -69,6 +69,8 @@ class Report:
     is_clean: bool
     is_marked: bool = False
     """Our marks held; otherwise Java wrote the directory last."""
+    is_changed: bool = False
+    """Recovery came to where it changes something."""
     walked_bytes: int = 0
     rewritten_bytes: int = 0
     end_reason: str = ""
@@ -127,7 +129,7 @@ class Recovery:
         """All of it; StoreRefusedError when the directory is not to be touched."""
         parts = self._parts
         log = parts.log
-        log.load(is_size_known=parts.marks.is_size_known)
+        log.load(is_size_known=parts.marks.are_sizes_known)
         marks = parts.marks.marks
         if marks is not None and are_valid(marks, log.segments):
             start = yield from self._ours(marks)
@@ -175,11 +177,13 @@ class Recovery:
         if self.report.is_clean:
             yield from self._load_queues(None)
             known = max([queue.physical_end for queue in self._parts.queues.opened()], default=0)
+            self._refuse_short_log(known)
             start = start_after_java(segments, known)
         else:
             safe = self._settings.message_index_safe
             start = start_after_javas_crash(segments, self._checkpoint, safe=safe)
             yield from self._load_queues(start.walk.position)
+            self._refuse_short_log(int(self._parts.queues.count > 0))
         self._queues_from = start.walk.position
         index = self._parts.index
         index.load(is_clean=self.report.is_clean, flushed_ms=self._checkpoint.index_ms)
@@ -189,9 +193,18 @@ class Recovery:
         is_rebuilt = index.was_cut or not index.files
         self._enter_from(index_from, is_rebuilt=is_rebuilt)
         if is_rebuilt and self._is_indexed and index_from < start.walk.position:
-            # Between files there may be a blank: an index that is gone altogether begins at one.
-            start = replace(start, walk=LogMark(index.end_offset if index.files else log.start))
+            start = replace(start, walk=LogMark(index_from))
         return start
+
+    def _refuse_short_log(self, known: int) -> None:
+        """Queues that know more than the files of the log can hold: its disk is not there."""
+        segments = self._parts.log.segments
+        if known > segments.past:
+            raise StoreRefusedError(
+                f"{segments.folder} has files up to {segments.past} only, but messages behind "
+                "were on disk; mount the log's disk, or restore its files. To give up what is "
+                "missing: gantry store repair"
+            )
 
     def _enter_from(self, position: int, *, is_rebuilt: bool) -> None:
         """Keys of records from here on are entered."""
@@ -212,16 +225,22 @@ class Recovery:
             snapshot = None if marks is None else self._snapshot(marks)
             self._missing = set(queues.load(first, None, snapshot))
         else:
-            crash = AfterCrash(synced_offset, self._confirms, is_ours=self.report.is_marked)
-            queues.load(first, crash)
+            queues.load(first, self._crash(synced_offset))
         if marks is not None and queues.count + len(self._missing) < marks.queue_count:
             self._queues_from = first
             if synced_offset is not None:
-                is_ours = self.report.is_marked
-                queues.distrust(AfterCrash(first, self._confirms, is_ours=is_ours))
+                queues.distrust(self._crash(first))
         self._queues_found = total = queues.count
         while left := queues.open_some(QUEUES_A_STEP):
             yield Progress("queues", total - left, total)
+
+    def _crash(self, synced_offset: int) -> AfterCrash:
+        return AfterCrash(
+            synced_offset,
+            self._confirms,
+            is_ours=self.report.is_marked,
+            is_size_known=self._parts.marks.are_sizes_known,
+        )
 
     def _snapshot(self, marks: Marks) -> Sequence[TopicState] | None:
         """The queues as a clean stop of ours left them, if nobody wrote since."""
@@ -306,11 +325,12 @@ class Recovery:
         """The log ends here, for good, and so do queues and index."""
         parts = self._parts
         segments = parts.log.segments
+        self.report.is_changed = True
         is_untouched = self.report.is_clean and self.report.is_marked
         if not is_untouched or end != start.walk:
             marks = parts.marks.marks
             if not self.report.is_marked or marks is None:
-                parts.marks.settle(Marks(LogMark()))
+                parts.marks.settle(VOID)
             elif self._queues_from < marks.queues:
                 parts.marks.settle(replace(marks, queues=self._queues_from))
             segments.truncate(end.position)

@@ -158,5 +158,8 @@ class Background(Protocol):
     def remove(self, path: str) -> int:
         """Remove a file little by little, so that other writers are not held up."""
 
+    def wait(self, seconds: float) -> None:
+        """Until something has ended, at most so long: for a stop, while tickets are under way."""
+
     def take_completions(self) -> Sequence[Completion]:
         """What ended since the last call, in the order it ended."""

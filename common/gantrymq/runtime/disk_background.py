@@ -116,6 +116,9 @@ class DiskBackground:
     def remove(self, path: str) -> int:
         return self._ask(self._chores, "remove", path, lambda: _remove(self._disk, path))
 
+    def wait(self, seconds: float) -> None:
+        self._ready.poll(seconds)
+
     def take_completions(self) -> Sequence[Completion]:
         ended: list[Completion] = []
         for descriptor, _ in self._ready.poll(0):

@@ -92,6 +92,11 @@ class MemoryBackground:
         for _ in range(choose(len(self._jobs) + 1)):
             self.complete(self.jobs[choose(len(self._jobs))].ticket)
 
+    def wait(self, seconds: float) -> None:
+        """The oldest job ends now."""
+        if not self._completions:
+            self.complete(next(iter(self._jobs)))
+
     def take_completions(self) -> Sequence[Completion]:
         taken, self._completions = self._completions, []
         return taken

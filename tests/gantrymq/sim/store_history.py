@@ -87,6 +87,8 @@ def _live(
     """One life; the disk that the next one finds."""
     running = Running(disk, life, ledger, clock, tally)
     disk.memory.total_bytes = DISK_BYTES
+    clock.wall_ms += 1000
+    disk.memory.now_ms = clock.wall_ms
     _lose(disk, life.lost, ledger, tally)
     disk.faults = life.open_faults
     _cut_after(disk, life.open_cut)

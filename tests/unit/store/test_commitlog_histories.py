@@ -51,7 +51,7 @@ class History:
         self.log.load()
         self.log.resume(LogMark())
         self.flusher = Flusher(self.log, SETTINGS, now=0.0)
-        self.marks = MarksFile(self.disk, self.background, FILE_BYTES)
+        self.marks = MarksFile(self.disk, self.background, FILE_BYTES, 0)
         self.disk.faults = faults
         for now, (kind, sizes) in enumerate(steps):
             getattr(self, kind)(sizes, float(now))
@@ -102,7 +102,7 @@ def recovered(disk: FaultyDisk) -> tuple[list[Record], LogMark | None]:
     background = MemoryBackground(disk)
     log = CommitLog(disk, background, SETTINGS)
     log.load()
-    marks = MarksFile(disk, background, FILE_BYTES).marks
+    marks = MarksFile(disk, background, FILE_BYTES, 0).marks
     mark = None if marks is None else marks.log
     flushed = mark.position if mark else 0
     records: list[Record] = []

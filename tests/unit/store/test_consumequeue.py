@@ -67,8 +67,14 @@ def test_a_unit_that_is_there_is_left_alone() -> None:
     queue = queue_on(MemoryDisk())
     fill(queue, 3)
     assert queue.append(1, 100, 100, 7) is Appended.KNOWN
-    assert queue.append(2, 300, 100, 7) is Appended.KNOWN
     assert queue.append(7, 150, 50, 7) is Appended.KNOWN
+    assert content(queue) == b"".join(map(unit, range(3)))
+
+
+def test_a_newer_record_in_an_older_place_tells_that_a_unit_is_false() -> None:
+    queue = queue_on(MemoryDisk())
+    fill(queue, 3)
+    assert queue.append(2, 300, 100, 7) is Appended.GAP
     assert content(queue) == b"".join(map(unit, range(3)))
 
 

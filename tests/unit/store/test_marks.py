@@ -24,11 +24,12 @@ from gantrymq.testing.memory_background import MemoryBackground
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 EXAMPLE = """
-    47464d31 9b0e01e7 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
+    47464d31 d5e02ba3 0000000000000001 0000000000000077 0000000000000000 0000018bcfe5687b
     0000000000000077 0000000000000000 0000000000000004
-    0000000000000000 0000000040000000
+    0000000000000000 0000000040000000 00000000005b8d80
 """
 SIZE = 1 << 30
+QUEUE_SIZE = 6_000_000
 
 
 def marks(position: int, stamp: int = 0) -> Marks:
@@ -36,24 +37,24 @@ def marks(position: int, stamp: int = 0) -> Marks:
 
 
 def opened(disk: FaultyDisk) -> MarksFile:
-    return MarksFile(disk, MemoryBackground(disk), SIZE)
+    return MarksFile(disk, MemoryBackground(disk), SIZE, QUEUE_SIZE)
 
 
 def test_the_documented_example() -> None:
     data = bytes.fromhex(EXAMPLE)
-    slot = Slot(1, Marks(LogMark(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE)
+    slot = Slot(1, Marks(LogMark(0x77, 0, 1700000000123), 0x77, 0, 4), SIZE, QUEUE_SIZE)
     assert decode_slot(data) == slot
     assert encode_slot(slot) == data
 
 
-@given(st.lists(INT64, min_size=9, max_size=9))
+@given(st.lists(INT64, min_size=10, max_size=10))
 def test_slots_come_back(numbers: list[int]) -> None:
-    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:8]), numbers[8])
+    slot = Slot(numbers[0], Marks(LogMark(*numbers[1:4]), *numbers[4:8]), numbers[8], numbers[9])
     assert decode_slot(encode_slot(slot)) == slot
 
 
 def test_no_damaged_or_short_slot_is_believed() -> None:
-    data = encode_slot(Slot(7, marks(1 << 40, 1700000000123), SIZE))
+    data = encode_slot(Slot(7, marks(1 << 40, 1700000000123), SIZE, QUEUE_SIZE))
     for at in range(len(data)):
         assert decode_slot(data[:at]) is None
         for bit in range(8):
@@ -89,7 +90,7 @@ def test_it_never_goes_down_by_itself() -> None:
 def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
-    file = MarksFile(disk, background, SIZE)
+    file = MarksFile(disk, background, SIZE, QUEUE_SIZE)
     file.advance(marks(1, 1), now=0.0)
     for number in range(2, 100):
         file.advance(marks(number, number), now=number * INTERVAL_SECONDS)
@@ -107,7 +108,7 @@ def test_marks_are_synced_in_the_background_now_and_then_and_safe_afterwards() -
 def test_after_a_failed_sync_nothing_more_is_called_safe() -> None:
     disk = FaultyDisk()
     background = MemoryBackground(disk)
-    file = MarksFile(disk, background, SIZE)
+    file = MarksFile(disk, background, SIZE, QUEUE_SIZE)
     disk.fail("sync")
     file.advance(marks(1, 1), now=0.0)
     background.complete_all()
@@ -179,7 +180,7 @@ def test_a_mark_that_cannot_be_written_leaves_the_one_that_stands() -> None:
 def test_the_size_of_the_files_is_known_once_a_mark_was_written_with_it() -> None:
     disk = FaultyDisk()
     file = opened(disk)
-    assert not file.is_size_known
+    assert not file.are_sizes_known
     file.settle(marks(0, 0))
-    assert opened(disk).is_size_known
-    assert not MarksFile(disk, MemoryBackground(disk), SIZE * 2).is_size_known
+    assert opened(disk).are_sizes_known
+    assert not MarksFile(disk, MemoryBackground(disk), SIZE * 2, QUEUE_SIZE).are_sizes_known

@@ -120,7 +120,7 @@ def test_a_turn_does_a_bounded_amount() -> None:
         fixture.fill(f"T{number}", 1)
     fixture.flush.turn(60.0, LogMark(1))
     assert len(fixture.background.jobs) == SYNCS_MAX
-    assert fixture.flush.deadline() == 61.0  # only a completion lets it go on
+    assert fixture.flush.deadline() == float("inf")  # only a completion lets it go on
     fixture.finish()
     assert fixture.flush.deadline() == float("-inf")
     assert fixture.run(60.0, 1) <= 300 // SYNCS_MAX
@@ -187,7 +187,7 @@ def test_a_deleted_topic_is_removed_some_queues_a_turn() -> None:
         fixture.queues.append("A", queue_id, 0, queue_id * 100, 100, 0)
     fixture.queues.sync_all()
     fixture.queues.delete_topic("A")
-    assert fixture.flush.deadline() == float("-inf")
+    assert fixture.flush.deadline() <= 0.1
     fixture.flush.turn(0.1, LogMark())
     assert len(fixture.disk.list("consumequeue/A")) == REMOVED_QUEUES_A_TURN
     fixture.flush.turn(0.1, LogMark())

@@ -31,7 +31,7 @@ def write_files(disk: MemoryDisk, files: dict[int, list[int]], size: int = FILE_
     disk.make_folder(FOLDER)
     for first, sizes in files.items():
         file = disk.create(f"{FOLDER}/{first * UNIT_BYTES:020d}")
-        file.write(0, [UNIT.pack(9, each, 0) for each in sizes])
+        file.write(0, [UNIT.pack((first + n) * 9, size, 0) for n, size in enumerate(sizes)])
         file.resize(size)
 
 

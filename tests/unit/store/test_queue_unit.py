@@ -39,7 +39,7 @@ def test_valid_units_are_counted_up_to_the_first_that_is_not(
 def test_units_in_order_are_counted_up_to_the_first_that_is_not(offsets: list[int]) -> None:
     data = b"".join([UNIT.pack(offset, 1, -1) for offset in offsets])
     expected = min(1, len(offsets))
-    while 0 < expected < len(offsets) and offsets[expected - 1] <= offsets[expected]:
+    while 0 < expected < len(offsets) and offsets[expected - 1] < offsets[expected]:
         expected += 1
     assert ordered_count(data) == expected
 

@@ -115,7 +115,7 @@ def test_a_store_without_index_is_sound_only_when_it_is_switched_off(
 
 def put_marks(disk: MemoryDisk, mark: LogMark) -> None:
     disk.make_folder("gantry")
-    slot = encode_slot(Slot(1, Marks(mark), 65_536))
+    slot = encode_slot(Slot(1, Marks(mark), 65_536, 400))
     disk.create(MARKS_PATH).write(0, [slot])
 
 
