@@ -7,6 +7,8 @@ A file of 4096 bytes, the rest of it zeros:
           16-23  int64  indexMsgTimestamp     up to it the index is flushed
           24-31  int64  masterFlushedOffset   RocketMQ 5 only, kept as found
           32-39  int64  confirmPhyOffset      RocketMQ 5 only, kept as found
+         504-511 "GFC1" | crc32 of the numbers: ours; Java leaves it alone, so that it is wrong once
+                 Java has written, and what only our stores promise does not hold any more
 
 It is overwritten in place, like Java's: the numbers lie in one sector, which devices write whole.
 A missing or short file, or a number that is no time, reads as 0: recovery then goes further back.
@@ -15,6 +17,7 @@ A missing or short file, or a number that is no time, reads as 0: recovery then 
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -22,6 +25,10 @@ from gantrymq.base.disk import Disk, DiskError, DiskFailure, File
 from gantrymq.store.layout import CHECKPOINT
 
 FILE_BYTES: Final = 4096
+SECTOR_BYTES: Final = 512
+MAGIC: Final = b"GFC1"
+_CRC: Final = struct.Struct(">I")
+SIGNATURE_BYTES: Final = len(MAGIC) + _CRC.size
 NUMBERS: Final = struct.Struct(">5q")
 
 # Clocks may step back a little, and records of one moment are flushed apart: Java's allowance.
@@ -56,7 +63,18 @@ def encode(checkpoint: Checkpoint) -> bytes:
         checkpoint.master_flushed_offset,
         checkpoint.confirm_offset,
     )
-    return numbers.ljust(FILE_BYTES, b"\0")
+    signed = numbers.ljust(SECTOR_BYTES - SIGNATURE_BYTES, b"\0") + _signature(numbers)
+    return signed.ljust(FILE_BYTES, b"\0")
+
+
+def is_ours(data: bytes) -> bool:
+    """Whether one of our stores was the last to write these numbers."""
+    signature = data[SECTOR_BYTES - SIGNATURE_BYTES : SECTOR_BYTES]
+    return signature == _signature(data[: NUMBERS.size])
+
+
+def _signature(numbers: bytes) -> bytes:
+    return MAGIC + _CRC.pack(zlib.crc32(numbers))
 
 
 def decode(data: bytes) -> Checkpoint:
@@ -69,11 +87,13 @@ def decode(data: bytes) -> Checkpoint:
 class CheckpointFile:
     """The file, written when something changed; its owner decides how often (about a second)."""
 
-    __slots__ = ("_file", "saved")
+    __slots__ = ("_file", "is_ours", "saved")
 
-    def __init__(self, file: File, saved: Checkpoint) -> None:
+    def __init__(self, file: File, saved: Checkpoint, *, is_ours: bool) -> None:
         self._file = file
         self.saved = saved
+        self.is_ours = is_ours
+        """Whether nobody else wrote it since one of our stores did."""
 
     @classmethod
     def open(cls, disk: Disk, path: str = CHECKPOINT) -> CheckpointFile:
@@ -85,10 +105,10 @@ class CheckpointFile:
                 raise
             file = disk.create(path)
             disk.sync_folder(path.rpartition("/")[0])
-        saved = decode(file.read(0, NUMBERS.size))
+        data = file.read(0, SECTOR_BYTES)
         if file.size() != FILE_BYTES:
             file.resize(FILE_BYTES)
-        return cls(file, saved)
+        return cls(file, decode(data), is_ours=is_ours(data))
 
     @property
     def file(self) -> File:
@@ -97,10 +117,11 @@ class CheckpointFile:
 
     def write(self, checkpoint: Checkpoint) -> bool:
         """Write what is new; whether a sync is due. What it says must be synced before."""
-        if checkpoint == self.saved:
+        if checkpoint == self.saved and self.is_ours:
             return False
         self._file.write(0, [encode(checkpoint)])
         self.saved = checkpoint
+        self.is_ours = True
         return True
 
     def save(self, checkpoint: Checkpoint) -> None:

@@ -189,10 +189,11 @@ class Store:
             self._dispatcher,
             self._levels,
         )
-        recovery = Recovery(parts, settings, checkpoint.saved, is_clean=is_clean)
+        recovery = Recovery(parts, settings, checkpoint, is_clean=is_clean)
         self.report = recovery.report
         yield from recovery.steps()
         self._dispatcher.take_arrived()
+        checkpoint.save(checkpoint.saved)
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
         self.retention = Retention(
@@ -234,12 +235,11 @@ class Store:
         if self._persistence is None:
             return NOT_OPEN
         error = self._dispatch_error
-        if error is None and self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
-            error = self._persistence.failure
-        if error is not None:
+        if error is not None or self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
+            reason = error or self._persistence.failure or "the disk does not answer"
             return Refused(
                 PutStatus.SERVICE_NOT_AVAILABLE,
-                f"{UNAVAILABLE}Queues cannot be written: {error}; the broker goes on by itself "
+                f"{UNAVAILABLE}Queues cannot be written: {reason}; the broker goes on by itself "
                 "when they can.",
             )
         return self.watch.refusal()

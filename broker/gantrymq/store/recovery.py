@@ -20,7 +20,7 @@ from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.store import queue_snapshot
-from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
@@ -100,9 +100,11 @@ class Recovery:
 
     __slots__ = (
         "_checkpoint",
+        "_is_ours",
         "_keys_from",
         "_missing",
         "_parts",
+        "_promised",
         "_queues_found",
         "_queues_from",
         "_settings",
@@ -110,14 +112,16 @@ class Recovery:
     )
 
     def __init__(
-        self, parts: Parts, settings: StoreSettings, checkpoint: Checkpoint, *, is_clean: bool
+        self, parts: Parts, settings: StoreSettings, checkpoint: CheckpointFile, *, is_clean: bool
     ) -> None:
         self._parts = parts
         self._settings = settings
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint.saved
+        self._is_ours = checkpoint.is_ours
         self._queues_from = 0
         self._keys_from = 0
         self._queues_found = 0
+        self._promised = 0
         self._missing: set[tuple[str, int]] = set()
         self.report = Report(is_clean)
 
@@ -131,7 +135,7 @@ class Recovery:
         log = parts.log
         log.load(is_size_known=parts.marks.are_sizes_known)
         marks = parts.marks.marks
-        if marks is not None and are_valid(marks, log.segments):
+        if self._is_ours and marks is not None and are_valid(marks, log.segments):
             start = yield from self._ours(marks)
         else:
             start = yield from self._javas()
@@ -178,6 +182,7 @@ class Recovery:
             yield from self._load_queues(None)
             known = max([queue.physical_end for queue in self._parts.queues.opened()], default=0)
             self._refuse_short_log(known)
+            self._promised = known
             start = start_after_java(segments, known)
         else:
             safe = self._settings.message_index_safe
@@ -296,7 +301,7 @@ class Recovery:
         end = walk.mark.position
         reason = walk.stop.reason if walk.stop else "no file begins there"
         marks = self._parts.marks.marks
-        promised = marks.log.position if marks is not None else 0
+        promised = max(self._promised, marks.log.position if marks is not None else 0)
         segments = self._parts.log.segments
         if self.report.is_clean and not self.report.is_marked:
             promised = max(promised, self._later_record(end))

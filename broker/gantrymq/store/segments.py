@@ -272,7 +272,11 @@ class Segments:
     def sync(self, start: int, end: int) -> None:
         """What was written from `start` to `end` is on disk for good; blocks."""
         while start < end:
-            self._sync(self.file_of(start))
+            try:
+                file = self.file_of(start)
+            except DiskError as error:
+                raise SyncFailedError(error) from error
+            self._sync(file)
             start = self.start_of(start) + self.file_bytes
 
     def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int]]:

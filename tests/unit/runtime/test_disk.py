@@ -6,12 +6,13 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.base.errors import LocalError
 from gantrymq.runtime.disk import ALLOCATE_STEP_BYTES, REMOVE_STEP_BYTES, FolderDisk, disk_error
 
 # What Java's FileChannel.lock(0, 1, false) comes to.
@@ -127,6 +128,114 @@ def test_the_systems_words_are_kept(number: int, expected: DiskFailure) -> None:
     assert str(error) == f"write commitlog/0: {os.strerror(number)}"
 
 
+@pytest.mark.parametrize(
+    ("call", "operation", "path"),
+    [
+        (lambda disk: disk.open("commitlog/0"), "open", "commitlog/0"),
+        (lambda disk: disk.create("commitlog/0"), "create", "commitlog/0"),
+        (lambda disk: disk.rename("old", "new"), "rename", "old"),
+        (lambda disk: disk.sync_folder("index"), "sync_folder", "index"),
+        (lambda disk: disk.lock("nowhere/lock"), "lock", "nowhere/lock"),
+        (lambda disk: disk.create("file").read(1 << 63, 1), "read", "file"),
+    ],
+)
+def test_people_are_told_the_whole_path_and_programs_the_relative_one(
+    disk: FolderDisk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[FolderDisk], object],
+    operation: str,
+    path: str,
+) -> None:
+    def refuse(descriptor: int, size: int, position: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "pread", refuse)
+    with pytest.raises(DiskError) as caught:
+        call(disk)
+    assert str(caught.value).startswith(f"{operation} {tmp_path}/store/{path}: ")
+    assert caught.value.path == path
+
+
+@pytest.fixture
+def looked_at(tmp_path: Path) -> Iterator[FolderDisk]:
+    """A disk that is read only, with a folder, a file and a lock in it."""
+    (tmp_path / "store" / "folder").mkdir(parents=True)
+    (tmp_path / "store" / "file").write_bytes(b"abc")
+    (tmp_path / "store" / "lock").touch()
+    disk = FolderDisk(tmp_path / "store", is_read_only=True)
+    yield disk
+    disk.close()
+
+
+def test_a_disk_that_is_read_only_opens_nothing_for_writing(
+    looked_at: FolderDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def read_only(path: str, flags: int, *arguments: int, dir_fd: int | None = None) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real(path, flags, *arguments, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", read_only)
+    assert [entry.name for entry in looked_at.list("")] == ["file", "folder", "lock"]
+    file = looked_at.open("file")
+    other = file.duplicate()
+    assert (file.read(0, 9), other.read(1, 9), file.size()) == (b"abc", b"bc", 3)
+    assert not looked_at.is_locked("lock")
+    file.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda disk: disk.create("new"),
+        lambda disk: disk.make_folder("new"),
+        lambda disk: disk.rename("file", "new"),
+        lambda disk: disk.remove("file"),
+        lambda disk: disk.remove("folder"),
+        lambda disk: disk.remove_gradually("file"),
+        lambda disk: disk.lock("new"),
+        lambda disk: disk.open("file").write(0, [b"x"]),
+        lambda disk: disk.open("file").duplicate().write(0, [b"x"]),
+        lambda disk: disk.open("file").allocate(0, 10),
+        lambda disk: disk.open("file").resize(1),
+    ],
+)
+def test_what_would_change_a_disk_that_is_read_only_is_refused(
+    looked_at: FolderDisk, tmp_path: Path, call: Callable[[FolderDisk], object]
+) -> None:
+    with pytest.raises(LocalError, match=rf"{tmp_path}/store/.* opened to be read only"):
+        call(looked_at)
+    assert [entry.name for entry in looked_at.list("")] == ["file", "folder", "lock"]
+    assert (tmp_path / "store" / "file").read_bytes() == b"abc"
+
+
+def test_a_root_to_be_read_only_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(DiskError) as caught:
+        FolderDisk(tmp_path / "typo", is_read_only=True)
+    assert caught.value.failure is DiskFailure.NOT_FOUND
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_lock_is_seen_without_taking_it(
+    disk: FolderDisk, looked_at: FolderDisk, tmp_path: Path
+) -> None:
+    assert not looked_at.is_locked("no lock was made")
+    assert not looked_at.is_locked("lock")
+    disk.lock("lock")
+    assert looked_at.is_locked("lock")
+    disk.close()
+    with other_process(tmp_path / "store/lock") as other:
+        assert answer(other) == "held"
+        assert looked_at.is_locked("lock")
+        other.communicate()
+    assert not looked_at.is_locked("lock")
+    assert [entry.name for entry in looked_at.list("")] == ["file", "folder", "lock"]
+
+
 def test_a_refused_allocation_leaves_the_size(
     disk: FolderDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +316,7 @@ def test_a_classic_lock_of_another_process_is_seen(disk: FolderDisk, tmp_path: P
     disk.create("lock").close()
     with other_process(tmp_path / "store/lock") as other:
         assert answer(other) == "held"
-        with pytest.raises(DiskError, match="store/lock is locked by another process"):
+        with pytest.raises(DiskError, match="/store/lock: locked by another process"):
             disk.lock("lock")
         other.communicate()
     disk.lock("lock")

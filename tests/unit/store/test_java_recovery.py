@@ -239,6 +239,13 @@ ON_PURPOSE: Final[Mapping[str, Mapping[str, Any]]] = {
     "4.9.8_crashed_last_record_torn": {"hits": EACH_ONCE},
 }
 
+# After a clean stop the queues know of messages that the log has lost: Java cuts the queues, and
+# nobody hears of the loss. Ours is refused, with what to do.
+REFUSED_ON_PURPOSE: Final = {
+    "5.3.3_clean_last_two_records_gone",
+    "4.9.8_clean_last_two_records_gone",
+}
+
 
 @pytest.mark.parametrize("name", cases())
 def test_a_damaged_store_holds_what_it_holds_for_java(java_store: JavaStore, name: str) -> None:
@@ -248,4 +255,6 @@ def test_a_damaged_store_holds_what_it_holds_for_java(java_store: JavaStore, nam
     expected = javas(case)
     if expected is not None:
         expected = replace(expected, **ON_PURPOSE.get(name, {}))
+    if name in REFUSED_ON_PURPOSE:
+        expected = None
     assert ours(disk) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from gantrymq.base.disk import Disk
@@ -167,3 +169,41 @@ def test_what_was_removed_after_a_recovery_is_made_again_as_well(folder: str) ->
     remove_tree(disk, folder)
     opened = reopened(disk)
     assert found_by_key(opened, "k0") == found_by_key(opened, "k99") == 1
+
+
+def java_appends(disk: MemoryDisk) -> None:
+    """What Java leaves after it has opened a store of ours: numbers of its own in the checkpoint."""
+    file = disk.open("checkpoint")
+    file.write(0, [bytes(7) + b"\x09" + file.read(8, 32)])
+
+
+def test_marks_do_not_count_once_java_has_written_the_store() -> None:
+    disk = written()
+    java_appends(disk)
+    opened = reopened(disk)
+    assert not opened.store.report.is_marked
+    opened.close()
+    assert reopened(disk).store.report.is_marked
+
+
+def test_a_log_that_lost_its_end_is_refused_where_queues_know_better() -> None:
+    disk = written()
+    queue = reopened(copy.deepcopy(disk)).store.queues.find("T", 0)
+    assert queue is not None
+    java_appends(disk)
+    disk.remove(MARKS)
+    damage(disk, queue.unit(97)[0], bytes(8))
+    with pytest.raises(StoreRefusedError, match="store repair"):
+        OpenedStore(disk, SYNC)
+    assert not any(entry.name == "abort" for entry in disk.list(""))
+
+
+@pytest.mark.parametrize("stop", ["clean", "kill"])
+def test_a_log_whose_disk_is_not_there_is_refused(stop: str) -> None:
+    for is_marked in (True, False):
+        disk = written(stop=stop, seconds=61.0)
+        if not is_marked:
+            disk.remove(MARKS)
+        remove_tree(disk, "commitlog")
+        with pytest.raises(StoreRefusedError, match="mount the log's disk|were on disk"):
+            OpenedStore(disk, SYNC)
