@@ -98,7 +98,8 @@ class ConsumeQueue:
         self.is_open = True
         # The names may have been found in memory only, when the process alone had ended.
         self.has_new_name = crash is not None and found.files_end > found.start
-        if found.fault or (crash is not None and not crash.is_ours):
+        # With a fault it is to be cleared, once the marks say that the rest is gone.
+        if crash is not None and not crash.is_ours and not found.fault:
             self._wipe(found.end)
         return found.fault
 

@@ -33,7 +33,7 @@ from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.layout import ABORT, LOCK
+from gantrymq.store.layout import ABORT, COMMIT_LOG, LOCK, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import MarksFile
 from gantrymq.store.pending_put import Put, PutAnswer
@@ -149,6 +149,7 @@ class Store:
     def open(self, now: float) -> Iterator[Progress]:
         """To be gone through to its end. StoreRefusedError tells what to do about a directory that
         cannot be used as it is; DiskError of LOCKED that another process uses it."""
+        self._refuse_another_log()
         self._lock()
         is_clean = not any(entry.name == ABORT for entry in self.disk.list(""))
         if is_clean:
@@ -161,6 +162,15 @@ class Store:
                 with contextlib.suppress(DiskError):
                     self._remove_abort()
             raise
+
+    def _refuse_another_log(self) -> None:
+        log, root = self.settings.store_path_commit_log, self.settings.store_path_root_dir
+        here = f"{root.rstrip('/')}/{COMMIT_LOG}"
+        if log and log.rstrip("/") != here:
+            raise StoreRefusedError(
+                f"storePathCommitLog={log}: this store looks for its log in {here}; make that a "
+                f"link, ln -s {log} {here}, and leave the key out"
+            )
 
     def _lock(self) -> None:
         """Java locks the file's first byte too, and writes this into it."""

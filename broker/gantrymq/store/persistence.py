@@ -29,6 +29,9 @@ CHECKPOINT_SECONDS: Final = 1.0
 # Units that find no space wait; space comes back by deletion, which takes longer than this.
 RETRY_SECONDS: Final = 0.25
 
+# Bounds nothing: a stop waits for all of them.
+QUEUES_A_STEP: Final = 64
+
 # One that is old only makes Java's recovery do more.
 CHECKPOINTS_PER_SYNC: Final = 10
 
@@ -156,7 +159,8 @@ class Persistence:
         log.tidy()
         self._queues.log_flushed = log.end
         with contextlib.suppress(DiskError):
-            self._queues.remove_some(self._queues.count)  # else they come back with the next start
+            while self._queues.has_deleted:  # else they come back with the next start
+                self._queues.remove_some(QUEUES_A_STEP)
         self._sync_queues()
         end = self._dispatcher.mark
         if self._is_indexed:

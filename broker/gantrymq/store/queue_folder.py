@@ -157,7 +157,7 @@ def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequen
     """The files in order, each of full length."""
     disk = folders.files.disk
     entries = [entry for entry in disk.list(folder) if not entry.is_folder]
-    if entries and entries[-1].size == 0:
+    if entries and entries[-1].size == 0 and parse_name(entries[-1].name) is not None:
         disk.remove(f"{folder}/{entries.pop().name}")
     for entry in entries:
         path = f"{folder}/{entry.name}"

@@ -172,7 +172,7 @@ def test_what_was_removed_after_a_recovery_is_made_again_as_well(folder: str) ->
 
 
 def java_appends(disk: MemoryDisk) -> None:
-    """What Java leaves after it has opened a store of ours: numbers of its own in the checkpoint."""
+    """What Java leaves of a store of ours: other numbers in the checkpoint."""
     file = disk.open("checkpoint")
     file.write(0, [bytes(7) + b"\x09" + file.read(8, 32)])
 
@@ -205,5 +205,5 @@ def test_a_log_whose_disk_is_not_there_is_refused(stop: str) -> None:
         if not is_marked:
             disk.remove(MARKS)
         remove_tree(disk, "commitlog")
-        with pytest.raises(StoreRefusedError, match="mount the log's disk|were on disk"):
+        with pytest.raises(StoreRefusedError, match=r"mount the log.s disk|were on disk"):
             OpenedStore(disk, SYNC)
