@@ -14,32 +14,40 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # gantrymq.interop
 
-from bench import codec, document, machine, report, routes, targets
+from bench import codec, document, machine, report, routes, store, store_targets, targets
 from bench.load import LoadProgram
 from bench.servers import GANTRY, JAVA
 
-PARTS = ("codec", "namesrv")
+PARTS = ("codec", "namesrv", *store.PARTS)
 DISTURBED_SHARE = 0.05
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="shorter, noisier, keeps nothing")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; store: its parts; all"
+    )
     arguments = parser.parse_args()
-    if unknown := set(arguments.parts) - set(PARTS):
+    parts = set(arguments.parts or PARTS)
+    if "store" in parts:
+        parts = parts - {"store"} | set(store.PARTS)
+    if unknown := parts - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there is: {', '.join(PARTS)}")
     began = time.monotonic()
     os.sched_setaffinity(0, {machine.LOAD_CORE})
     facts = machine.facts()
     report.print_table("machine", [["fact", ""], *map(list, facts.items())])
-    parts = arguments.parts or PARTS
     if "codec" in parts:
         _codec(facts, quick=arguments.quick)
     if "namesrv" in parts:
         _name_servers(facts, quick=arguments.quick)
+    for part in store.PARTS:
+        if part in parts:
+            _store(part, facts, quick=arguments.quick)
     if not arguments.quick:
-        document.write({"codec": (codec.COMPILED, codec.JAVA), "namesrv": (GANTRY, JAVA)})
+        ours = dict.fromkeys(("namesrv", *store.PARTS), (GANTRY, JAVA))
+        document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)
     print(f"took {time.monotonic() - began:.0f} s")
 
 
@@ -74,6 +82,18 @@ def _name_servers(facts: dict[str, str], *, quick: bool) -> None:
     facts = facts | _disturbed_by(disturbance)
     if not quick:
         report.keep("namesrv", facts, ceiling + rows, judged)
+
+
+def _store(part: str, facts: dict[str, str], *, quick: bool) -> None:
+    disturbance = machine.Disturbance()
+    rows = store.PARTS[part](store.QUICK if quick else store.FULL)
+    report.print_rows(part, rows, GANTRY, JAVA)
+    judged = store_targets.judge(rows)
+    if judged:
+        report.print_targets("targets", judged)
+    facts = facts | _disturbed_by(disturbance)
+    if not quick:
+        report.keep(part, facts, rows, judged)
 
 
 def _disturbed_by(disturbance: machine.Disturbance) -> dict[str, str]:
