@@ -83,7 +83,34 @@ def measure_append(pace: Pace) -> list[Row]:
         count = pace.round_messages["128 B"] // BATCH
         what = f"append 128 B, batches of {BATCH}"
         _rounds(samples, workers, pace.rounds, what, "batch", count, 128, BATCH)
+        for words in ("128 B", "1 KB"):
+            for queues in (1, 64):
+                for group in GROUPS:
+                    _fed(samples, workers, pace, words, queues, group)
     return samples.rows()
+
+
+def _fed(
+    samples: Samples,
+    workers: Mapping[str, StoreWorker],
+    pace: Pace,
+    words: str,
+    queues: int,
+    group: int,
+) -> None:
+    """Frames through our kernel beside messages put into Java's store: ours parses requests and
+    writes replies besides."""
+    what = f"append {words}, {_queues(queues)}, groups of {group}, ours from frames"
+    body, count = BODIES[words], pace.round_messages[words]
+    workers[GANTRY].answer("prepare", body, queues, group)
+    for _ in range(pace.rounds):
+        for name, worker in workers.items():
+            order = f"frames {count} {group}"
+            if name == JAVA:
+                order = f"append {count} {body} {queues} {group}"
+            took = worker.took(*order.split())
+            samples.add(what, "messages/s", name, took.rate)
+            samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
 
 def measure_sync(pace: Pace) -> list[Row]:

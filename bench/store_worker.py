@@ -1,7 +1,8 @@
 """Drives our store, when told so on standard input.
 
-`python -m bench.store_worker` knows the orders of java/StoreWorker.java. A turn of the store is
-what a turn of the broker's loop is: a group of messages is put, then written as one.
+`python -m bench.store_worker` knows the orders of java/StoreWorker.java, and `frames`: the requests
+that `prepare` made, as they come from a socket. A turn of the store is what a turn of the broker's
+loop is: a group of messages is put, or fed, then written as one.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from bench.request import binary_request
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
 from gantrymq.store.engine import Store, Turn
+from gantrymq.store.kernel import Kernel
 from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -33,6 +36,8 @@ PROPERTIES: Final = [
 PULL: Final = 32
 QUEUES_A_TOPIC: Final = 10
 GROUP: Final = 64
+QUEUES_MAX: Final = 64
+SEND_MESSAGE_V2: Final = 310
 BURST: Final = 5
 SEGMENT_BYTES: Final = 1 << 30
 PHYSICAL_MEMORY_BYTES: Final = 1 << 40  # the limits of recent messages hold for all, as in Java
@@ -63,6 +68,15 @@ class Driver:
             new_index_name=_index_name,
             local_hour=lambda wall_ms: time.localtime(wall_ms // 1000).tm_hour,
         )
+        self._kernel = Kernel(
+            self.store.queues,
+            HOST,
+            region="DefaultRegion",
+            added_properties=b"",
+            max_message_size=settings.max_message_size,
+            file_bytes=segment_bytes,
+        )
+        self._kernel.serve(TOPIC, QUEUES_MAX)
         self._unanswered = 0
 
     def open(self) -> None:
@@ -75,6 +89,12 @@ class Driver:
 
     def put_batch(self, messages: list[Record]) -> None:
         _number(self.store.put_batch(messages))
+        self._unanswered += 1
+
+    def feed(self, requests: bytes) -> None:
+        fed = self.store.feed(self._kernel, requests, 0, HOST, _wall_ms())
+        if fed.at != len(requests):
+            raise RefusedError(f"the kernel took {fed.at} of {len(requests)} bytes")
         self._unanswered += 1
 
     def turn(self) -> Turn:
@@ -121,6 +141,7 @@ class Orders:
 
     def __init__(self) -> None:
         self._driver: Driver | None = None
+        self._requests: list[bytes] = []
 
     @property
     def _open(self) -> Driver:
@@ -150,6 +171,30 @@ class Orders:
             driver.turn()
         driver.settle()
         return f"{count} {_since(began)}"
+
+    def prepare(self, body_bytes: str, queues: str, group: str) -> str:
+        body, queue_count, size = _body(int(body_bytes)), int(queues), int(group)
+        driver = self._open
+        for queue_id in range(queue_count):  # what makes a queue is not for the kernel
+            driver.put(_message(TOPIC, queue_id, queue_id, body))
+        driver.turn()
+        driver.settle()
+        requests = [_request(number % queue_count, number, body) for number in range(1 << 14)]
+        self._requests = [
+            b"".join(requests[at : at + size]) for at in range(0, len(requests), size)
+        ]
+        return f"{len(self._requests)}"
+
+    def frames(self, count: str, group: str) -> str:
+        """Whole groups only."""
+        driver, requests = self._open, cycle(self._requests)
+        groups = int(count) // int(group)
+        began = time.perf_counter()
+        for data in islice(requests, groups):
+            driver.feed(data)
+            driver.turn()
+        driver.settle()
+        return f"{groups * int(group)} {_since(began)}"
 
     def batch(self, count: str, body_bytes: str, size: str) -> str:
         body = _body(int(body_bytes))
@@ -271,6 +316,26 @@ def _record(topic: bytes, queue_id: int, body: bytes, properties: bytes) -> Reco
         born_host=HOST,
         store_host=HOST,
     )
+
+
+def _request(queue_id: int, number: int, body: bytes) -> bytes:
+    """As a Java client writes it, in the binary header encoding."""
+    ext = {
+        "a": "bench-producer",
+        "b": TOPIC.decode(),
+        "c": "TBW102",
+        "d": "4",
+        "e": str(queue_id),
+        "f": "0",
+        "g": str(_wall_ms()),
+        "h": "0",
+        "i": PROPERTIES[number % len(PROPERTIES)].decode(),
+        "j": "0",
+        "k": "false",
+        "m": "false",
+        "n": "broker-a",
+    }
+    return binary_request(SEND_MESSAGE_V2, ext, number, body)
 
 
 def _body(size: int) -> bytes:

@@ -23,7 +23,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, final
 
-from mypy_extensions import i64
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
 
 from gantrymq.base.disk import Background
 from gantrymq.base.errors import CorruptionError, LocalError
@@ -46,8 +47,6 @@ ADDED: Final = Appended.ADDED
 KNOWN: Final = Appended.KNOWN
 GAP: Final = Appended.GAP
 
-_pack: Final = UNIT.pack
-
 
 @final
 class ConsumeQueue:
@@ -60,6 +59,7 @@ class ConsumeQueue:
         "files_end",
         "folders",
         "has_new_name",
+        "has_news",
         "is_open",
         "minimum_physical",
         "physical_end",
@@ -67,6 +67,7 @@ class ConsumeQueue:
         "start",
         "synced",
         "tail",
+        "taken",
         "topic",
         "written",
     )
@@ -76,9 +77,15 @@ class ConsumeQueue:
         self.topic: str = topic
         self.queue_id: int = queue_id
         self.is_open: bool = False
+        """Not so before it was opened, and after its topic was deleted: whoever keeps a queue
+        looks here, and asks the table again."""
         self.has_new_name: bool = False
         self.cuts: int = 0  # a sync asked for before a cut says nothing about the units after it
-        self.tail: bytearray | None = None
+        self.tail: BytesWriter | None = None
+        self.taken: i64 = 0
+        """Messages of the group at hand that have their numbers, but no units yet."""
+        self.has_news: bool = False
+        """Whether whoever takes note of new units will be told of this queue already."""
         self.start: i64 = 0
         self.files_end: i64 = 0
         self.synced: i64 = 0
@@ -98,9 +105,10 @@ class ConsumeQueue:
         self.is_open = True
         # The names may have been found in memory only, when the process alone had ended.
         self.has_new_name = crash is not None and found.files_end > found.start
-        # With a fault it is to be cleared, once the marks say that the rest is gone.
-        if crash is not None and not crash.is_ours and not found.fault:
+        if found.fault or (crash is not None and not crash.is_ours):
             self._wipe(found.end)
+            # The process before may have been killed between a removal and its sync.
+            self.folders.files.disk.sync_folder(self.folders.folder(self.topic, self.queue_id))
         return found.fault
 
     def restore(self, state: QueueState) -> None:
@@ -141,9 +149,12 @@ class ConsumeQueue:
                 # A record behind all that are known, yet not a new unit: one of them is false.
                 return GAP
             self._begin(offset)  # a queue without units may begin anywhere
-        if self.tail is None:
-            self.tail = bytearray()
-        self.tail += _pack(physical_offset, size, tags_code)
+        tail = self.tail
+        if tail is None:
+            tail = self.tail = BytesWriter()
+        write_i64_be(tail, physical_offset)
+        write_i32_be(tail, i32(size))
+        write_i64_be(tail, tags_code)
         self.end = offset + 1
         self.physical_end = physical_offset + size
         return ADDED
@@ -193,7 +204,7 @@ class ConsumeQueue:
         """Move the tail, as far as its records are on disk, into the files."""
         if self.tail is None:
             return
-        tail = bytes(self.tail)
+        tail = self.tail.getvalue()
         stop = self.end
         if self.physical_end > self.folders.log_flushed:
             stop = self.written + below_count(tail, self.folders.log_flushed)
@@ -206,7 +217,7 @@ class ConsumeQueue:
             unit = past
         rest = tail[(unit - self.written) * UNIT_BYTES :]
         self.written = unit
-        self.tail = bytearray(rest) if rest else None
+        self.tail = _writer(rest) if rest else None
 
     def unsynced_files(self) -> list[str]:
         """The files that units were written to since the last sync."""
@@ -233,7 +244,9 @@ class ConsumeQueue:
         if end < self.files_end:
             self._wipe(end)  # behind `written` too a crash may have left what is false from now on
         if self.tail is not None:
-            self.tail = self.tail[: max(0, end - self.written) * UNIT_BYTES] or None
+            self.tail.truncate(max(0, end - self.written) * UNIT_BYTES)
+            if len(self.tail) == 0:
+                self.tail = None
         self.written = min(self.written, end)
         self.end = end
         self.cuts += 1
@@ -338,7 +351,7 @@ class ConsumeQueue:
         if self.tail is None:
             return b""
         first = (offset - self.written) * UNIT_BYTES
-        return bytes(self.tail[first : first + count * UNIT_BYTES])
+        return _piece(self.tail, first, min(first + count * UNIT_BYTES, len(self.tail)))
 
     def _unit(self, offset: int) -> bytes:
         if not self.start <= offset < self.end:
@@ -368,3 +381,19 @@ class ConsumeQueue:
 
     def _position(self, unit: int) -> int:
         return unit % self.folders.file_units * UNIT_BYTES
+
+
+def _writer(data: bytes) -> BytesWriter:
+    writer = BytesWriter()
+    writer.write(data)
+    return writer
+
+
+def _piece(writer: BytesWriter, start: i64, stop: i64) -> bytes:
+    """These bytes, without a copy of all the others."""
+    piece = BytesWriter()
+    at = start
+    while at < stop:
+        piece.append(writer[at])
+        at += 1
+    return piece.getvalue()

@@ -10,9 +10,11 @@ Invariant: below `position` everything is dispatched. What the disk refuses leav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
-from gantrymq.store.consumequeue import ADDED, GAP
+from mypy_extensions import i64
+
+from gantrymq.store.consumequeue import ADDED, GAP, ConsumeQueue
 from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.marks import LogMark
@@ -20,8 +22,8 @@ from gantrymq.store.queue_folder import folder_fault
 from gantrymq.store.queues import Queues
 from gantrymq.wire import java_string
 
-# Names of topics that are remembered as text; what is not is made again.
-TOPICS_MAX = 100_000
+# Topics whose queues are remembered by the name's bytes; what is not is found again.
+TOPICS_MAX: Final = 100_000
 
 
 @final
@@ -29,10 +31,10 @@ class Dispatcher:
     """Of queues and an index that have everything below the mark it starts at."""
 
     __slots__ = (
+        "_arrived",
         "_index",
+        "_known",
         "_queues",
-        "_topics",
-        "arrived",
         "gaps",
         "index_from",
         "position",
@@ -42,15 +44,14 @@ class Dispatcher:
     )
 
     def __init__(self, queues: Queues, index: Index | None) -> None:
-        self._index = index
-        self._queues = queues
-        self._topics: dict[bytes, str] = {}
-        self.index_from = 0
-        self.position = 0
-        self.record_start = 0
-        self.store_timestamp_ms = 0
-        self.arrived: dict[tuple[str, int], None] = {}
-        """Queues that have new units since somebody took note."""
+        self._index: Index | None = index
+        self._queues: Queues = queues
+        self._known: dict[bytes, dict[int, ConsumeQueue]] = {}
+        self._arrived: list[ConsumeQueue] = []
+        self.index_from: i64 = 0
+        self.position: i64 = 0
+        self.record_start: i64 = 0
+        self.store_timestamp_ms: i64 = 0
         self.gaps: dict[tuple[str, int], None] = {}
         """Queues that miss units before one that was to be added; they have to be rebuilt."""
         self.unplaced = 0
@@ -78,22 +79,23 @@ class Dispatcher:
 
     def unit(self, entry: Entry) -> None:
         """The queue's part."""
-        topic = self._topic(entry.topic)
-        if folder_fault(topic, entry.queue_id) is not None:
+        queue = self._queue(entry.topic, entry.queue_id)
+        if queue is None:
             self.unplaced += 1
             return
-        appended = self._queues.append(
-            topic,
-            entry.queue_id,
+        appended = self._queues.append_to(
+            queue,
             entry.queue_offset,
             entry.physical_offset,
             entry.size,
             entry.tags_code,
         )
         if appended is ADDED:
-            self.arrived[topic, entry.queue_id] = None
+            if not queue.has_news:
+                queue.has_news = True
+                self._arrived.append(queue)
         elif appended is GAP:
-            self.gaps[topic, entry.queue_id] = None
+            self.gaps[queue.topic, queue.queue_id] = None
 
     def keys(self, entry: Entry) -> None:
         """The index's part."""
@@ -110,13 +112,30 @@ class Dispatcher:
             )
 
     def take_arrived(self) -> Sequence[tuple[str, int]]:
-        arrived, self.arrived = self.arrived, {}
-        return tuple(arrived)
+        """Topic and id of each queue that has new units since the last call."""
+        if not self._arrived:
+            return ()
+        arrived, self._arrived = self._arrived, []
+        for queue in arrived:
+            queue.has_news = False
+        return [(queue.topic, queue.queue_id) for queue in arrived]
 
-    def _topic(self, name: bytes) -> str:
-        topic = self._topics.get(name)
-        if topic is None:
-            if len(self._topics) >= TOPICS_MAX:
-                self._topics.clear()
-            topic = self._topics[name] = java_string.utf8_text(name)
-        return topic
+    def known(self, topic: bytes, queue_id: i64) -> ConsumeQueue | None:
+        """The queue of a record that was dispatched before, if it is still there."""
+        queues = self._known.get(topic)
+        queue = None if queues is None else queues.get(queue_id)
+        return queue if queue is not None and queue.is_open else None
+
+    def _queue(self, topic: bytes, queue_id: i64) -> ConsumeQueue | None:
+        """The queue, which is made when it is new; None where it cannot have a folder."""
+        queue = self.known(topic, queue_id)
+        if queue is not None:
+            return queue
+        text = java_string.utf8_text(topic)
+        if folder_fault(text, queue_id) is not None:
+            return None
+        if len(self._known) >= TOPICS_MAX:
+            self._known.clear()
+        queue = self._queues.find_or_make(text, queue_id)
+        self._known.setdefault(topic, {})[queue_id] = queue
+        return queue

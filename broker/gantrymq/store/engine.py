@@ -19,28 +19,28 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
 from gantrymq.base.errors import GantryError, LocalError
-from gantrymq.store.arena import Arena
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
+from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
+from gantrymq.store.intake import Intake, Pending
+from gantrymq.store.kernel import Fed, Kernel
 from gantrymq.store.layout import ABORT, COMMIT_LOG, LOCK, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import MarksFile
-from gantrymq.store.pending_put import Put, PutAnswer
+from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.persistence import Persistence
-from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message, illegal
+from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
-from gantrymq.store.queue_folder import folder_fault
 from gantrymq.store.queues import Queues
 from gantrymq.store.readings import Finished, Readings
 from gantrymq.store.recovery import Parts, Progress, Recovery, Report
@@ -49,7 +49,6 @@ from gantrymq.store.retention import Retention
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
-from gantrymq.wire import java_string
 from gantrymq.wire.message.record import Record
 
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
@@ -61,14 +60,24 @@ NOT_OPEN: Final = Refused(
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Turn:
-    """What a turn brought about."""
+    """What a turn brought about. Hot, hence slotted and not frozen."""
 
-    answers: Sequence[PutAnswer]
-    arrived: Sequence[tuple[str, int]]
-    """Topic and queue id of queues in which consumers find more than before."""
-    readings: Sequence[Finished]
+    __slots__ = ("answers", "arrived", "readings")
+
+    def __init__(
+        self,
+        answers: Sequence[PutAnswer],
+        arrived: Sequence[tuple[str, int]],
+        readings: Sequence[Finished],
+    ) -> None:
+        self.answers: Sequence[PutAnswer] = answers
+        self.arrived: Sequence[tuple[str, int]] = arrived
+        """Topic and queue id of queues in which consumers find more than before."""
+        self.readings: Sequence[Finished] = readings
+
+
+NOTHING: Final = Turn((), (), ())
 
 
 @final
@@ -80,14 +89,14 @@ class Store:
         "_arrivals",
         "_background",
         "_broken",
+        "_deleted",
         "_dispatch_error",
         "_dispatcher",
+        "_intake",
         "_is_sync",
-        "_last_number",
         "_levels",
         "_local_hour",
         "_persistence",
-        "_puts",
         "_reader",
         "_reserve",
         "_waiting",
@@ -124,9 +133,8 @@ class Store:
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
         self._reader = EntryReader(file_bytes, levels, verify_body=False)
         self._reserve = Reserve(disk, background)
-        self._puts: list[Put] = []
-        self._last_number = 0
-        self._waiting: dict[int, Put] = {}
+        self._deleted: list[str] = []
+        self._waiting: dict[int, Pending] = {}
         self._answered: list[PutAnswer] = []
         self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self._broken: SyncFailedError | None = None
@@ -141,6 +149,7 @@ class Store:
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
         self._dispatcher = Dispatcher(self.queues, index)
+        self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
 
@@ -231,14 +240,28 @@ class Store:
         refused = self._refusal() or check_message(message, self.settings)
         if refused is not None:
             return refused
-        return self._join([message], is_batch=False, waits=waits)
+        return self._intake.put([message], is_batch=False, waits=waits)
 
     def put_batch(self, messages: Sequence[Record], *, waits: bool = True) -> int | Refused:
         """The same for messages of one queue that are stored together, with one answer."""
         refused = self._refusal() or check_batch(messages, self.settings)
         if refused is not None:
             return refused
-        return self._join(messages, is_batch=True, waits=waits)
+        return self._intake.put(messages, is_batch=True, waits=waits)
+
+    def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
+        """Take the send requests from data[start] on for this turn's group, up to the first that
+        only `put` can judge; the answer to `Fed.number` has their replies.
+
+        They come before everything that was put, or will be, in this turn.
+        """
+        if self._refusal() is not None:
+            return Fed(start, 0, b"")
+        return self._intake.feed(kernel, data, start, born_host, wall_ms)
+
+    def delete_topic(self, topic: str) -> None:
+        """Its queues go with the next turn, behind what this turn's group has for them."""
+        self._deleted.append(topic)
 
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
@@ -253,20 +276,6 @@ class Store:
                 "when they can.",
             )
         return self.watch.refusal()
-
-    def _join(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> int | Refused:
-        first = messages[0]
-        topic = java_string.utf8_text(first.topic)
-        if java_string.utf8_bytes(topic) != first.topic:
-            return illegal("The topic is not UTF-8.")
-        if self.queues.find(topic, first.queue_id) is None:
-            fault = folder_fault(topic, first.queue_id)
-            if fault is not None:
-                return illegal(f"{fault}.")
-        self._last_number += 1
-        put = Put(self._last_number, messages, is_batch=is_batch, waits=waits)
-        self._puts.append(put)
-        return put.number
 
     # ------------------------------------------------------------------ the turn
 
@@ -283,15 +292,20 @@ class Store:
         self._take_completions(now)
         if self._dispatcher.position < self.log.end:
             self._catch_up()
-        self._write_group(persistence, now, wall_ms)
+        if not self._intake.is_empty:
+            self._write_group(persistence, now, wall_ms)
+        while self._deleted:
+            self.queues.delete_topic(self._deleted.pop())
         for released in persistence.turn(now):
-            put = self._waiting.pop(released.waiter)
+            pending = self._waiting.pop(released.waiter)
             is_ok = released.in_time
-            self._answer(put, PutStatus.PUT_OK if is_ok else PutStatus.FLUSH_DISK_TIMEOUT)
+            self._answer(pending, PutStatus.PUT_OK if is_ok else PutStatus.FLUSH_DISK_TIMEOUT)
         self._use_reserve(persistence)
         self.watch.turn(now)
-        retention.turn(now, wall_ms)
-        self.readings.turn()
+        if now >= retention.deadline():
+            retention.turn(now, wall_ms)
+        if self.readings.is_due:
+            self.readings.turn()
         return self._result()
 
     def _opened(self) -> tuple[Persistence, Retention]:
@@ -305,9 +319,13 @@ class Store:
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
         persistence, retention = self._persistence, self.retention
-        if persistence is None or retention is None or self._puts or self.readings.is_due:
+        if persistence is None or retention is None or self._is_due:
             return float("-inf")
         return min(persistence.deadline(), self.watch.deadline(), retention.deadline())
+
+    @property
+    def _is_due(self) -> bool:
+        return not self._intake.is_empty or bool(self._deleted) or self.readings.is_due
 
     @property
     def readable(self) -> int:
@@ -334,43 +352,27 @@ class Store:
             assert is_known, f"nobody asked for ticket {completion.ticket}"
 
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
-        if not self._puts:
-            return
-        puts, self._puts = self._puts, []
-        arena = self.log.start_group(wall_ms)
-        self._lay_out(puts, arena)
-        refused = self.log.write(arena, now)
+        """What was fed, and behind it what was put: all of it with one write, or nothing."""
+        group, pending = self._intake.take(wall_ms)
+        refused = self.log.write(group.arena, now)
+        group.end()
         if refused is not None:
             self.watch.look_soon()
-            for put in puts:
-                self._answered.append(PutAnswer(put.number, refused.status, remark=refused.text))
+            for one in pending:
+                self._answer(one, refused.status, refused.text)
             return
-        self._dispatch(arena)
-        for put in puts:
-            if self._is_sync and put.waits:
-                self._waiting[put.number] = put
-                persistence.flusher.wait(put.number, arena.end, now)
+        self._dispatch(group.entries)
+        for one in pending:
+            if self._is_sync and one.waits:
+                self._waiting[one.number] = one
+                persistence.flusher.wait(one.number, group.arena.end, now)
             else:
-                self._answer(put, PutStatus.PUT_OK)
+                self._answer(one, PutStatus.PUT_OK)
 
-    def _lay_out(self, puts: Sequence[Put], arena: Arena) -> None:
-        """Give each message its place in its queue and in the log."""
-        ends: dict[tuple[bytes, int], int] = {}
-        for put in puts:
-            first = put.messages[0]
-            key = (first.topic, first.queue_id)
-            end = ends.get(key)
-            if end is None:
-                queue = self.queues.find(java_string.utf8_text(first.topic), first.queue_id)
-                end = queue.end if queue else 0
-            ends[key] = put.number_from(end)
-            put.lay_out(arena)
-
-    def _dispatch(self, arena: Arena) -> None:
+    def _dispatch(self, entries: Sequence[Entry]) -> None:
         """What was written just now; where that fails, `_catch_up` goes on from there."""
         try:
-            for run in arena.runs():
-                self._dispatcher.dispatch(self._reader.read(run.data, run.position).found)
+            self._dispatcher.dispatch(entries)
         except DiskError as error:
             self._dispatch_error = error
         self._note_arrivals()
@@ -393,8 +395,9 @@ class Store:
         assert not self._dispatcher.gaps, (
             f"units are missing before new ones: {self._dispatcher.gaps}"
         )
-        if self._dispatcher.arrived:
-            self._arrivals.append((self._dispatcher.position, self._dispatcher.take_arrived()))
+        arrived = self._dispatcher.take_arrived()
+        if arrived:
+            self._arrivals.append((self._dispatcher.position, arrived))
 
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""
@@ -403,16 +406,21 @@ class Store:
                 self.watch.out_of_space()
                 return
 
-    def _answer(self, put: Put, status: PutStatus) -> None:
-        self._answered.append(put.answer(status))
+    def _answer(self, pending: Pending, status: PutStatus, remark: str = "") -> None:
+        self._answered.append(pending.answer(status, remark))
 
     def _result(self) -> Turn:
+        if not self._answered and not self._arrivals and not self.readings.is_due:
+            return NOTHING
         answers, self._answered = self._answered, []
+        return Turn(answers, self._take_arrived(), self.readings.take_finished())
+
+    def _take_arrived(self) -> Sequence[tuple[str, int]]:
         readable = self.readable
         arrived: dict[tuple[str, int], None] = {}
         while self._arrivals and self._arrivals[0][0] <= readable:
             arrived.update(dict.fromkeys(self._arrivals.popleft()[1]))
-        return Turn(answers, tuple(arrived), self.readings.take_finished())
+        return tuple(arrived)
 
     def _keep_from(self) -> int:
         """No file of the log goes that holds this position, or what is behind."""
@@ -433,8 +441,8 @@ class Store:
         except SyncFailedError as error:
             self._broken = error
             raise
-        for put in self._waiting.values():
-            self._answer(put, PutStatus.PUT_OK)
+        for pending in self._waiting.values():
+            self._answer(pending, PutStatus.PUT_OK)
         self._waiting.clear()
         rest = self._result()
         self._persistence = self.retention = None

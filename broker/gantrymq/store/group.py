@@ -1,9 +1,10 @@
 """A group: the messages of one turn, until the log has taken or refused them all.
 
 Their bytes are in the arena, what dispatch needs of them in `entries`, and the queues they go to
-have already counted them: `settle` makes that good, `take_back` undoes it. Messages come from the
-kernel, which writes them by itself, and as records from the general path. Invariant: every record
-of the arena has its entry, in the log's order, and a queue's numbers have no gap, whoever adds.
+know how many of them are `taken`: until `end`, whoever numbers a message counts those too. Messages
+come from the kernel, which writes them by itself, and as records from the general path. Invariant:
+every record of the arena has its entry, in the log's order, and a queue's numbers have no gap,
+whoever adds.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import final
 from mypy_extensions import i64
 
 from gantrymq.store.arena import Arena
+from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.entry import Entry, of_record
 from gantrymq.store.property_scan import PropertyScan
@@ -21,57 +23,45 @@ from gantrymq.wire.message.record import Record
 
 
 @final
-class QueueEnd:
-    """The number of a queue's next message, those of the group at hand included."""
-
-    __slots__ = ("next", "settled")
-
-    def __init__(self, next_offset: i64) -> None:
-        self.next: i64 = next_offset
-        self.settled: i64 = next_offset
-
-
-@final
 class Group:
     """Made for an arena, and over with it."""
 
-    __slots__ = ("_levels", "_moved", "_scan", "arena", "entries")
+    __slots__ = ("_levels", "_queues", "_scan", "arena", "entries")
 
     def __init__(self, arena: Arena, levels: DelayLevels) -> None:
         self._levels: DelayLevels = levels
-        self._scan: PropertyScan = PropertyScan()
+        self._scan: PropertyScan | None = None
         self.arena: Arena = arena
         self.entries: list[Entry] = []
-        self._moved: list[QueueEnd] = []
+        self._queues: list[ConsumeQueue] = []
 
-    def number(self, end: QueueEnd) -> i64:
-        """The queue offset of one more message."""
-        offset = end.next
-        if offset == end.settled:
-            self._moved.append(end)
-        end.next = offset + 1
-        return offset
+    def number(self, queue: ConsumeQueue, count: i64) -> i64:
+        """The queue offset of the first of so many more messages."""
+        taken = queue.taken
+        if taken == 0:
+            self._queues.append(queue)
+        queue.taken = taken + count
+        return queue.end + taken
 
     def add(self, message: Record) -> None:
         """Place one message whose queue offset is set."""
         self.arena.add(message)
-        self.entries.append(of_record(message, self._scan, self._levels))
+        self._enter(message)
 
     def add_batch(self, messages: Sequence[Record]) -> None:
         """Place messages that stay in one file."""
         self.arena.add_batch(messages)
         for message in messages:
-            self.entries.append(of_record(message, self._scan, self._levels))
+            self._enter(message)
 
-    def settle(self) -> None:
-        """The log has the group."""
-        for end in self._moved:
-            end.settled = end.next
-        self._moved.clear()
+    def end(self) -> None:
+        """The log took the group, whose units are next, or refused it, and there will be none."""
+        for queue in self._queues:
+            queue.taken = 0
+        self._queues.clear()
 
-    def take_back(self) -> None:
-        """The log refused the group."""
-        for end in self._moved:
-            end.next = end.settled
-        self._moved.clear()
-        self.entries.clear()
+    def _enter(self, message: Record) -> None:
+        scan = self._scan
+        if scan is None:
+            scan = self._scan = PropertyScan()
+        self.entries.append(of_record(message, scan, self._levels))

@@ -40,10 +40,20 @@ TOPICS_MAX: Final = 10_000
 def extend_hash(seed: i64, text: bytes) -> i64:
     """Java's string hash, in 32 bits unsigned, of what has hash `seed` and this UTF-8 behind it."""
     result: i64 = seed
-    if text.isascii():
-        for byte in text:
-            result = (result * 31 + byte) & 0xFFFFFFFF
-        return result
+    length: i64 = len(text)
+    position: i64 = 0
+    while position < length:
+        byte: i64 = text[position]
+        if byte >= 0x80:
+            return _extend_by_units(seed, text)
+        result = (result * 31 + byte) & 0xFFFFFFFF
+        position += 1
+    return result
+
+
+def _extend_by_units(seed: i64, text: bytes) -> i64:
+    """The same for text that is not ASCII."""
+    result: i64 = seed
     units = java_string.utf8_text(text).encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
         result = (result * 31 + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
@@ -84,8 +94,8 @@ class Index:
         self._folder: str = folder
         self._sizes: IndexSizes = sizes
         self._seeds: dict[bytes, int] = {}
-        self.write_bytes: int = WRITE_BYTES
-        self.unwritten_bytes_max: int = UNWRITTEN_BYTES_MAX
+        self.write_bytes: i64 = WRITE_BYTES
+        self.unwritten_bytes_max: i64 = UNWRITTEN_BYTES_MAX
         self.new_name: Callable[[], str] = new_name
         self.files: list[IndexFile] = []
         self.faults: list[str] = []
@@ -167,9 +177,14 @@ class Index:
     def key_hash(self, topic: bytes, key: bytes) -> int:
         return positive(extend_hash(self._seed(topic), key))
 
+    @property
+    def has_much(self) -> bool:
+        """Whether there are entries to be written ahead of the flush."""
+        return bool(self.files) and len(self.files[-1].tail) >= self.write_bytes
+
     def write_entries(self) -> None:
         """Once a turn: entries of which there are many are written ahead of the flush."""
-        if self.files and len(self.files[-1].tail) >= self.write_bytes:
+        if self.has_much:
             self.attempt(self.files[-1].write_entries)
 
     def unsafe(self) -> list[IndexFile]:

@@ -26,7 +26,8 @@ from array import array
 from dataclasses import dataclass
 from typing import Final, final
 
-from mypy_extensions import i64
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64, u8
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.open_files import OpenFiles
@@ -44,8 +45,6 @@ PAGE_BYTES: Final = PAGE_SLOTS * SLOT_BYTES
 LOAD_BYTES: Final = 256 * PAGE_BYTES
 
 EMPTY_PAGE: Final = bytes(PAGE_BYTES)
-
-_pack: Final = ENTRY.pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,40 @@ class IndexSizes:
 
 
 @final
+class SlotPage:
+    """A page of the slots, as on disk."""
+
+    __slots__ = ("is_dirty", "slots")
+
+    def __init__(self, data: bytes) -> None:
+        self.slots: BytesWriter = BytesWriter()
+        self.slots.write(data[:-1])
+        self.slots.append(data[-1])  # written at once they would take up twice as much
+        self.is_dirty: bool = False
+
+    def slot(self, at: i64) -> i64:
+        slots = self.slots
+        first: i64 = at << 2
+        number = i64(slots[first]) << 24 | i64(slots[first + 1]) << 16
+        number |= i64(slots[first + 2]) << 8 | i64(slots[first + 3])
+        return number if number < 0x80000000 else number - 0x100000000
+
+    def set_slot(self, at: i64, number: i64) -> None:
+        slots = self.slots
+        first: i64 = at << 2
+        slots[first] = u8((number >> 24) & 0xFF)
+        slots[first + 1] = u8((number >> 16) & 0xFF)
+        slots[first + 2] = u8((number >> 8) & 0xFF)
+        slots[first + 3] = u8(number & 0xFF)
+
+
+@final
 class IndexFile:
     """One file; `pages` is None in those that are full and safe."""
 
     __slots__ = (
+        "_entries",
+        "_slots",
         "begin_ms",
         "begin_offset",
         "count",
@@ -94,6 +123,8 @@ class IndexFile:
         self.name: str = name
         self.path: str = f"{folder}/{name}"
         self.sizes: IndexSizes = sizes
+        self._entries: i64 = sizes.entries
+        self._slots: i64 = sizes.slots
         self.exists: bool = False
         self.begin_ms: i64 = 0
         self.end_ms: i64 = 0
@@ -102,32 +133,38 @@ class IndexFile:
         self.used_slots: i64 = 0
         self.count: i64 = 1
         self.saved_count: i64 = 1  # as the header on disk says for good
-        self.tail: bytearray = bytearray()
+        self.tail: BytesWriter = BytesWriter()
         self.tail_start: i64 = 1
-        self.pages: dict[int, array[int]] | None = {}
-        self.dirty: set[int] = set()
+        self.pages: list[SlotPage | None] | None = self._no_pages()
+        self.dirty: list[int] = []
+        """Numbers of the pages that the disk does not have as they are."""
 
     @property
     def is_full(self) -> bool:
-        return self.count >= self.sizes.entries
+        return self.count >= self._entries
 
     def put(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
         """Enter one key of a record; the file is not full."""
         pages = self.pages
         assert pages is not None, "an entry for a file that was given up"
-        slot: i64 = key_hash % self.sizes.slots
+        slot: i64 = key_hash % self._slots
         number = slot >> 10
-        page = pages.get(number)
+        page = pages[number]
         if page is None:
-            page = pages[number] = array("i", EMPTY_PAGE)
+            page = pages[number] = SlotPage(EMPTY_PAGE)
         count = self.count
-        previous: i64 = page[slot & 1023]
+        previous = page.slot(slot & 1023)
         if previous <= 0 or previous > count:
             previous = 0
             self.used_slots += 1
-        self.tail += _pack(key_hash, physical_offset, self._seconds(store_ms), previous)
-        page[slot & 1023] = count
-        self.dirty.add(number)
+        tail = self.tail
+        write_i32_be(tail, i32(key_hash))
+        write_i64_be(tail, physical_offset)
+        write_i32_be(tail, i32(self._seconds(store_ms)))
+        write_i32_be(tail, i32(previous))
+        page.set_slot(slot & 1023, count)
+        if not page.is_dirty:
+            self._note_dirty(number, page)
         if count <= 1:
             self.begin_offset = physical_offset
             self.begin_ms = store_ms
@@ -137,20 +174,21 @@ class IndexFile:
 
     def write_entries(self) -> None:
         """The first of three steps, a sync after each: entries, slots, header."""
-        if not self.tail:
+        if len(self.tail) == 0:
             return
-        self.write_at(self.sizes.entry_position(self.tail_start), bytes(self.tail))
+        self.write_at(self.sizes.entry_position(self.tail_start), self.tail.getvalue())
         self.tail_start = self.count
-        self.tail = bytearray()
+        self.tail = BytesWriter()
 
     def snapshot(self) -> IndexSnapshot:
         """The slots and the header as they are now, to be written when the entries are safe."""
         pages: list[tuple[int, bytes]] = []
         for number in sorted(self.dirty):
-            page = array("i", self.pages[number] if self.pages is not None else ())
-            page.byteswap()
+            page = None if self.pages is None else self.pages[number]
+            assert page is not None, "a page that was written to"
+            page.is_dirty = False
             slots_left = self.sizes.slots - number * PAGE_SLOTS
-            pages.append((number, page.tobytes()[: slots_left * SLOT_BYTES]))
+            pages.append((number, page.slots.getvalue()[: slots_left * SLOT_BYTES]))
         self.dirty.clear()
         return IndexSnapshot(self, self.header(), pages, self.count, self.end_offset)
 
@@ -201,20 +239,17 @@ class IndexFile:
     def load_pages(self) -> None:
         """Read the slots, to go on filling this file."""
         file = self.files.get(self.path)
-        self.pages = {}
+        self.pages = pages = self._no_pages()
         slots_end = self.sizes.slot_position(self.sizes.slots)
         for position in range(HEADER_BYTES, slots_end, LOAD_BYTES):
             data = file.read(position, min(LOAD_BYTES, slots_end - position))
             for at in range(0, len(data), PAGE_BYTES):
                 piece = data[at : at + PAGE_BYTES]
                 if piece.count(0) != len(piece):
-                    page = array("i", piece.ljust(PAGE_BYTES, b"\0"))
-                    page.byteswap()
+                    page = SlotPage(piece.ljust(PAGE_BYTES, b"\0"))
                     number = (position - HEADER_BYTES + at) // PAGE_BYTES
-                    self.pages[number] = page
-        for number, page in self.pages.items():
-            if max(page) >= self.count:
-                self._resolve(number, page)
+                    pages[number] = page
+                    self._resolve(number, page)
         if self.dirty:
             # For good, before the entries that the disk's slots lead through are written over.
             self.snapshot().write_slots()
@@ -224,14 +259,14 @@ class IndexFile:
         """The slot's newest entry; None when only the disk knows."""
         if self.pages is None:
             return None
-        page = self.pages.get(slot >> 10)
-        return 0 if page is None else page[slot & 1023]
+        page = self.pages[slot >> 10]
+        return 0 if page is None else page.slot(slot & 1023)
 
     def entry_in_memory(self, entry: int) -> bytes | None:
         if entry < self.tail_start:
             return None
         at = (entry - self.tail_start) * ENTRY_BYTES
-        return bytes(self.tail[at : at + ENTRY_BYTES])
+        return bytes([self.tail[at + byte] for byte in range(ENTRY_BYTES)])
 
     def _seconds(self, store_ms: i64) -> i64:
         """Java's timeDiff: seconds since the file began, within an int32."""
@@ -240,17 +275,35 @@ class IndexFile:
         seconds: i64 = (store_ms - self.begin_ms) // 1000
         return min(seconds, SECONDS_MAX)
 
-    def _resolve(self, number: int, page: array[int]) -> None:
+    def _no_pages(self) -> list[SlotPage | None]:
+        return [None] * -(-self.sizes.slots // PAGE_SLOTS)
+
+    def _note_dirty(self, number: int, page: SlotPage) -> None:
+        page.is_dirty = True
+        self.dirty.append(number)
+
+    def give_back(self, number: int) -> None:
+        """This page of a snapshot was not written."""
+        page = None if self.pages is None else self.pages[number]
+        if page is not None and not page.is_dirty:
+            self._note_dirty(number, page)
+
+    def _resolve(self, number: int, page: SlotPage) -> None:
         """Slots that were written ahead of the header: back to entries that it counts."""
-        for at, entry in enumerate(page):
+        column = array("i", page.slots.getvalue())
+        column.byteswap()
+        if max(column) < self.count:
+            return
+        for at, entry in enumerate(column):
             while entry >= self.count:
                 position = self.sizes.entry_position(entry)
                 data = self.files.get(self.path).read(position, ENTRY_BYTES)
                 before = ENTRY.unpack(data)[3] if len(data) == ENTRY_BYTES else 0
                 entry = before if before < entry else 0  # noqa: PLW2901 - walks the chain
-            if entry != page[at]:
-                page[at] = max(0, entry)
-                self.dirty.add(number)
+            if entry != column[at]:
+                page.set_slot(at, max(0, entry))
+                if not page.is_dirty:
+                    self._note_dirty(number, page)
 
     def write_at(self, position: int, data: bytes) -> None:
         """Write into the file, which is made when there is something to write."""
@@ -296,7 +349,8 @@ class IndexSnapshot:
 
     def give_up(self) -> None:
         """The flush failed: what was not written is to be written by the next one."""
-        self.file.dirty.update([number for number, _ in self.pages])
+        for number, _ in self.pages:
+            self.file.give_back(number)
 
     def confirm(self) -> None:
         """All of it is on disk. A full file is read from there from now on."""

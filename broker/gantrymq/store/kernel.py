@@ -3,9 +3,10 @@
     frame -> fields (send_binary.py, send_json.py) -> record (record_writer.py) -> entry -> reply
 
 One call takes a run of whole frames. It ends at the first that is no send, is not whole, or is not
-entirely plain: a topic that is not `served`, a transaction, a delay, a batch, a property that the
-store or the broker acts upon, anything near a limit, anything malformed. Such a frame becomes
-a command and takes the general path, which judges, refuses and explains.
+entirely plain: a topic that is not `served`, the first message of a queue, a transaction, a delay,
+a batch, a property that the store or the broker acts upon, anything near a limit, anything
+malformed. Such a frame becomes a command and takes the general path, which judges, refuses and
+explains.
 
 Invariant: what is taken here would have been taken there, with the same bytes in the log. The
 stored properties are the sender's with the broker's own behind them.
@@ -16,21 +17,24 @@ standard library's JSON: who has the choice asks `IS_QUICK`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, final
 
 from librt.strings import BytesWriter, read_i32_be
 from mypy_extensions import i64
 
-from gantrymq.base.errors import LocalError
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store import send_binary
+from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.entry import SCHEDULE_TOPIC, Entry, tag_hash
-from gantrymq.store.group import Group, QueueEnd
+from gantrymq.store.group import Group
 from gantrymq.store.property_scan import PropertyScan
+from gantrymq.store.queues import Queues
 from gantrymq.store.record_writer import RecordWriter
 from gantrymq.store.send_fields import SendFields
 from gantrymq.store.send_json import JsonReader
 from gantrymq.store.send_reply import ReplyWriter
+from gantrymq.wire import java_string
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
@@ -64,16 +68,28 @@ _NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
 class Fed:
     """What became of a buffer."""
 
-    __slots__ = ("at", "count", "log_end", "replies")
+    __slots__ = ("at", "count", "number", "replies")
 
-    def __init__(self, at: int, count: int, log_end: int, replies: bytes) -> None:
+    def __init__(self, at: int, count: int, replies: bytes) -> None:
         self.at: int = at
         """Where in the buffer the first frame begins that was not taken."""
         self.count: int = count
-        self.log_end: int = log_end
-        """Behind the last record: the replies may leave when this is safe."""
+        self.number: int = 0
+        """The store's, for the answer to these sends; 0 when it took none."""
         self.replies: bytes = replies
-        """Frames that say code 0; oneway sends have none."""
+        """Frames that say code 0, to be sent when that is true; oneway sends have none."""
+
+
+@final
+class _Topic:
+    """A topic that is served."""
+
+    __slots__ = ("name", "queues", "text")
+
+    def __init__(self, name: bytes, text: str, queue_count: int) -> None:
+        self.name: bytes = name
+        self.text: str = text
+        self.queues: list[ConsumeQueue | None] = [None] * queue_count
 
 
 @final
@@ -87,6 +103,7 @@ class Kernel:
         "_file_bytes",
         "_is_json",
         "_json",
+        "_queues",
         "_records",
         "_replies",
         "_scan",
@@ -95,6 +112,7 @@ class Kernel:
 
     def __init__(
         self,
+        queues: Queues,
         store_host: bytes,
         *,
         region: str,
@@ -105,32 +123,30 @@ class Kernel:
         self._added: bytes = added_properties
         self._body_bytes_max: i64 = max_message_size
         self._file_bytes: i64 = file_bytes
+        self._queues: Queues = queues
         self._fields: SendFields = SendFields()
         self._json: JsonReader = JsonReader(self._fields)
         self._is_json: bool = False
         self._scan: PropertyScan = PropertyScan()
         self._records: RecordWriter = RecordWriter(store_host)
         self._replies: ReplyWriter = ReplyWriter(store_host, region)
-        self._served: dict[bytes, list[QueueEnd]] = {}
+        self._served: dict[bytes, _Topic] = {}
 
-    def serve(self, topic: bytes, ends: Sequence[QueueEnd]) -> None:
-        """From now on take messages of this topic, which may be written to: its queues' ends.
+    def serve(self, topic: bytes, queue_count: int) -> None:
+        """From now on take messages for so many queues of this topic, which may be written to.
 
         Not for topics whose messages the broker changes, nor for those of groups.
         """
         is_plain = 0 < len(topic) <= TOPIC_BYTES_MAX_V1 and topic[0] != 0x25 and 0 not in topic
         if not is_plain or topic in _NEVER_SERVED:
             raise LocalError(f"topic {topic!r} is not for the kernel")
-        self._served[topic] = list(ends)
+        text = java_string.utf8_text(topic)
+        assert java_string.utf8_bytes(text) == topic, "queues are found by the topic's text"
+        self._served[topic] = _Topic(topic, text, queue_count)
 
     def forget(self, topic: bytes) -> None:
         """Leave this topic to the general path."""
         self._served.pop(topic, None)
-
-    def end(self, topic: bytes, queue_id: int) -> QueueEnd | None:
-        """A queue of a topic that is served: whoever else stores into it takes numbers there."""
-        ends = self._served.get(topic)
-        return ends[queue_id] if ends is not None and 0 <= queue_id < len(ends) else None
 
     def feed(self, group: Group, data: bytes, start: int, born_host: bytes) -> Fed:
         """Take the frames from data[start] on into the group."""
@@ -144,7 +160,7 @@ class Kernel:
                 break
             at += length
             count += 1
-        return Fed(int(at), count, int(group.arena.end), replies.getvalue())
+        return Fed(int(at), count, replies.getvalue())
 
     def _frame(self, data: bytes, at: i64) -> i64:
         """The length of the send request at `at`, which is then in `_fields`; 0 for all else."""
@@ -166,8 +182,11 @@ class Kernel:
     def _take(self, group: Group, data: bytes, at: i64, end: i64, replies: BytesWriter) -> bool:
         """Store the request in `_fields` and reply to it; False when it is not plain."""
         fields = self._fields
-        ends = self._served.get(fields.topic)
-        if ends is None or not 0 <= fields.queue_id < len(ends) or not self._is_plain():
+        topic = self._served.get(fields.topic)
+        if topic is None or not self._is_plain():
+            return False
+        queue = self._queue(topic, fields.queue_id)
+        if queue is None:
             return False
         body = data[at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF) : end]
         properties = codec.join(fields.properties, self._added)
@@ -179,10 +198,22 @@ class Kernel:
             or size + _BLANK_BYTES > self._file_bytes
         ):
             return False
-        entry = self._store(group, ends[fields.queue_id], body, properties, size)
+        entry = self._store(group, topic.name, queue, body, properties, size)
         if (fields.command_flag & _ONEWAY) == 0:
             self._reply(entry, replies)
         return True
+
+    def _queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
+        """None when the topic has no such queue, or nobody has stored into it yet."""
+        if not 0 <= queue_id < len(topic.queues):
+            return None
+        queue = topic.queues[queue_id]
+        if queue is None or not queue.is_open:
+            try:
+                queue = topic.queues[queue_id] = self._queues.find(topic.text, queue_id)
+            except (DiskError, CorruptionError):
+                return None  # it cannot be opened: the general path tells
+        return queue
 
     def _is_plain(self) -> bool:
         """Whether the message is one that nobody acts upon but by storing it."""
@@ -199,14 +230,20 @@ class Kernel:
         return not scan.has_other_names or _has_plain_names(properties)
 
     def _store(
-        self, group: Group, end: QueueEnd, body: bytes, properties: bytes, size: i64
+        self,
+        group: Group,
+        topic: bytes,
+        queue: ConsumeQueue,
+        body: bytes,
+        properties: bytes,
+        size: i64,
     ) -> Entry:
         """Put the message into the group."""
         fields = self._fields
         scan = self._scan
         arena = group.arena
         position = arena.room(size)
-        queue_offset = group.number(end)
+        queue_offset = group.number(queue, 1)
         self._records.write(
             arena.writer,
             fields,
@@ -218,7 +255,7 @@ class Kernel:
         )
         arena.took(size)
         entry = Entry(
-            fields.topic,
+            topic,
             fields.queue_id,
             queue_offset,
             position,

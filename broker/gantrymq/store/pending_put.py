@@ -7,28 +7,52 @@ then, so that what is refused leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
-from gantrymq.store.arena import Arena
+from gantrymq.store.group import Group
 from gantrymq.store.put import PutStatus
 from gantrymq.wire.message import sys_flag
 from gantrymq.wire.message.record import Record
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class PutAnswer:
-    """What became of a put; the rest is told where the status says that it is stored."""
+    """What became of a put; the rest is told where the status says that it is stored.
 
-    number: int
-    status: PutStatus
-    positions: Sequence[int] = ()
-    """Where in the log each message lies."""
-    queue_offset: int = 0
-    """Of the first message."""
-    store_timestamp_ms: int = 0
-    remark: str = ""
+    Hot, hence slotted and not frozen; treat it as a value all the same.
+    """
+
+    __slots__ = (
+        "number",
+        "positions",
+        "queue_offset",
+        "remark",
+        "replies",
+        "status",
+        "store_timestamp_ms",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        status: PutStatus,
+        positions: Sequence[int] = (),
+        queue_offset: int = 0,
+        store_timestamp_ms: int = 0,
+        remark: str = "",
+        *,
+        replies: bytes = b"",
+    ) -> None:
+        self.number: int = number
+        self.status: PutStatus = status
+        self.positions: Sequence[int] = positions
+        """Where in the log each message lies."""
+        self.queue_offset: int = queue_offset
+        """Of the first message."""
+        self.store_timestamp_ms: int = store_timestamp_ms
+        self.remark: str = remark
+        self.replies: bytes = replies
+        """To sends that were fed: the frames to send, whatever became of them."""
 
 
 @final
@@ -40,36 +64,33 @@ class Put:
     def __init__(
         self, number: int, messages: Sequence[Record], *, is_batch: bool, waits: bool
     ) -> None:
-        self.number = number
-        self.messages = messages
-        self.is_batch = is_batch
-        self.waits = waits
+        self.number: int = number
+        self.messages: Sequence[Record] = messages
+        self.is_batch: bool = is_batch
+        self.waits: bool = waits
 
     @property
     def has_units(self) -> bool:
         """Whether the messages stand in their queue; those of open transactions do not."""
         transaction = sys_flag.transaction_type(self.messages[0].sys_flag)
-        return transaction in {sys_flag.TRANSACTION_NONE, sys_flag.TRANSACTION_COMMIT}
+        return transaction in (sys_flag.TRANSACTION_NONE, sys_flag.TRANSACTION_COMMIT)
 
-    def number_from(self, queue_offset: int) -> int:
-        """Set the places in the queue; the next one that is free then."""
-        if not self.has_units:
-            for message in self.messages:
-                message.queue_offset = 0
-            return queue_offset
-        for offset, message in enumerate(self.messages, queue_offset):
-            message.queue_offset = offset
-        return queue_offset + len(self.messages)
+    def lay_out(self, group: Group, queue_offset: int) -> None:
+        """Set the places in the queue, from this one on, and in the log."""
+        if not self.is_batch:
+            message = self.messages[0]
+            message.queue_offset = queue_offset
+            group.add(message)
+            return
+        step = 1 if self.has_units else 0
+        for message in self.messages:
+            message.queue_offset = queue_offset
+            queue_offset += step
+        group.add_batch(self.messages)
 
-    def lay_out(self, arena: Arena) -> None:
-        """Set the places in the log."""
-        if self.is_batch:
-            arena.add_batch(self.messages)
-        else:
-            arena.add(self.messages[0])
-
-    def answer(self, status: PutStatus) -> PutAnswer:
-        """For a put that is stored."""
+    def answer(self, status: PutStatus, remark: str = "") -> PutAnswer:
+        if not status.is_stored:
+            return PutAnswer(self.number, status, remark=remark)
         first = self.messages[0]
         return PutAnswer(
             self.number,

@@ -48,6 +48,7 @@ class Persistence:
         "_checkpoints",
         "_disk",
         "_dispatcher",
+        "_has_news",
         "_index",
         "_index_flush",
         "_is_indexed",
@@ -90,6 +91,7 @@ class Persistence:
         index = LogMark(marks.index, 0, saved.index_ms)
         self._queue_flush = QueueFlush(parts.queues, background, policy, now, queues)
         self._units_retry = now
+        self._has_news = True
         self._index_flush = IndexFlush(parts.index, background, now, index)
         self.flusher = Flusher(parts.log, settings, now)
         self.failure: DiskError | None = None
@@ -111,6 +113,7 @@ class Persistence:
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion was for one of the flushes."""
+        self._has_news = True
         if self.flusher.take(completion) or self._marks.take(completion):
             return True
         try:
@@ -126,6 +129,13 @@ class Persistence:
     def turn(self, now: float) -> Sequence[Released]:
         """After the turn's appends and their dispatch; who need not wait for the disk any more."""
         self.flusher.turn(now)
+        if self._has_news or self._index.has_much or now >= self._due():
+            self._has_news = False
+            self._follow(now)
+        return self.flusher.take_released()
+
+    def _follow(self, now: float) -> None:
+        """What is written and marked in the wake of the log's flush."""
         dispatched, flushed = self._dispatcher.mark, self.flusher.flushed
         self._flush_queues(now, min(dispatched, flushed, key=_position))
         if self._is_indexed:
@@ -134,14 +144,16 @@ class Persistence:
         if now >= self._checkpoint_due:
             self._checkpoint_due = now + CHECKPOINT_SECONDS
             self._write_checkpoint()
-        return self.flusher.take_released()
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
-        queues = max(self._queue_flush.deadline(), self._units_retry)
-        times = [queues, self._index_flush.deadline(), self._checkpoint_due]
         flush = self.flusher.deadline()
-        return min(times) if flush is None else min(flush, *times)
+        return self._due() if flush is None else min(flush, self._due())
+
+    def _due(self) -> float:
+        """When there is something to write besides the log's flush."""
+        queues = max(self._queue_flush.deadline(), self._units_retry)
+        return min(queues, self._index_flush.deadline(), self._checkpoint_due)
 
     @property
     def is_syncing(self) -> bool:

@@ -138,19 +138,20 @@ def survey(
     count = 1
     while count < len(starts) and starts[count] == starts[count - 1] + folders.file_units:
         count += 1
-    fault = ""
-    if count < len(starts):
-        fault = (
-            f"{folder}: a file is missing before {entries[count].name}; the queue is cut there "
-            "and has to be rebuilt from the log"
-        )
     row = _Row(folders, topic, queue_id, starts[0], starts[count - 1] + folders.file_units)
     try:
         end = row.end_if_clean() if crash is None else row.end_after(crash)
         last = row.last_before(end)
     finally:
         row.close()
-    return Survey(starts[0], starts[-1] + folders.file_units, end, fault, last)
+    fault = ""
+    if count < len(starts):
+        fault = (
+            f"{folder}: a file is missing before {entries[count].name}; the queue is cut there "
+            "and has to be rebuilt from the log"
+        )
+    files_end = starts[-1] + folders.file_units
+    return Survey(starts[0], files_end, end, fault, last)
 
 
 def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequence[Entry]:
@@ -163,7 +164,9 @@ def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequen
         path = f"{folder}/{entry.name}"
         first_byte = parse_name(entry.name)
         if first_byte is None:
-            raise CorruptionError(f"{path}: only files named by {NAME_DIGITS} digits belong here")
+            raise CorruptionError(
+                f"{path}: only files named by {NAME_DIGITS} digits belong here; move it away"
+            )
         if first_byte % folders.file_bytes:
             raise CorruptionError(f"{path} cannot start a file of {folders.file_bytes} bytes")
         if entry.size < folders.file_bytes and may_be_short:

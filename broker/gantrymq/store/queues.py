@@ -22,6 +22,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import final
 
+from mypy_extensions import i64
+
 from gantrymq.base.disk import Disk, Entry, File
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue import ADDED, Appended, ConsumeQueue
@@ -151,6 +153,11 @@ class Queues:
             self._open(queue)
         return queue
 
+    def find_or_make(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """The queue, opened; a new one has no file before it has units."""
+        queue = self.find(topic, queue_id)
+        return self._make(topic, queue_id) if queue is None else queue
+
     def append(
         self,
         topic: str,
@@ -161,13 +168,20 @@ class Queues:
         tags_code: int,
     ) -> Appended:
         """Add a unit to a queue, which is made when it is new."""
-        queue = self.find(topic, queue_id)
-        if queue is None:
-            queue = self._make(topic, queue_id)
+        return self.append_to(
+            self.find_or_make(topic, queue_id), offset, physical_offset, size, tags_code
+        )
+
+    def append_to(
+        self, queue: ConsumeQueue, offset: i64, physical_offset: i64, size: i64, tags_code: i64
+    ) -> Appended:
+        """The same for who has the queue, which is open."""
+        was_synced = queue.synced >= queue.end
         appended = queue.append(offset, physical_offset, size, tags_code)
         if appended is ADDED:
             self.unwritten_bytes += UNIT_BYTES
-            self.unsynced[queue] = None
+            if was_synced:
+                self.unsynced[queue] = None
         return appended
 
     def write(self, queue: ConsumeQueue) -> None:
@@ -236,10 +250,12 @@ class Queues:
     def delete_topic(self, topic: str) -> None:
         """Forget the topic's queues; `remove_some` removes their folders."""
         for queue_id, queue in self._table.pop(topic, {}).items():
+            assert not queue.taken, "units of a group are on their way: Store.delete_topic waits"
             self._unopened.pop(queue, None)
             self.faults.pop(queue, None)
             self.unsynced.pop(queue, None)
             self.unwritten_bytes -= queue.unwritten_bytes
+            queue.is_open = False
             self._deleted[topic, queue_id] = None
 
     @property

@@ -237,7 +237,16 @@ class Recovery:
                 queues.distrust(self._crash(first))
         self._queues_found = total = queues.count
         while left := queues.open_some(QUEUES_A_STEP):
+            self._expect_rebuild()
             yield Progress("queues", total - left, total)
+        self._expect_rebuild()
+
+    def _expect_rebuild(self) -> None:
+        """A queue that was found damaged is short from now on: the next start must know as well."""
+        marks = self._parts.marks.marks
+        first = self._parts.log.start
+        if self._parts.queues.faults and marks is not None and marks.queues > first:
+            self._parts.marks.settle(replace(marks, queues=first))
 
     def _crash(self, synced_offset: int) -> AfterCrash:
         return AfterCrash(

@@ -1,9 +1,13 @@
-"""What `gantry store` does. Only `repair --yes` writes, and only under the store's lock."""
+"""What `gantry store` does. Only `repair --yes` writes, and only under the store's lock.
+
+Everything else works where nothing may be written: the disk is opened to be read only.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +18,6 @@ from typing import Final
 from gantrymq.app import store_dump, store_text
 from gantrymq.app.progress_line import ProgressLine
 from gantrymq.app.store_text import Json
-from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_text
@@ -33,6 +36,9 @@ from gantrymq.store.offline.store_sizes import KEYS, detect
 from gantrymq.store.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
+SETTABLE: Final = (*KEYS, "messageDelayLevel", "messageIndexEnable", "storePathCommitLog")
+NO_LOG: Final = "there is no folder commitlog in it"
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -42,6 +48,10 @@ class Opened:
     disk: FolderDisk
     assumptions: Assumptions
 
+    @property
+    def has_log(self) -> bool:
+        return (self.root / COMMIT_LOG).is_dir()
+
 
 # ---------------------------------------------------------------------- commands
 
@@ -49,6 +59,7 @@ class Opened:
 def _check(opened: Opened, arguments: argparse.Namespace) -> int:
 
     seen = _inspect(opened, arguments)
+    _refuse_other_folders(opened, seen)
     _write(arguments, store_text.check_json(seen), store_text.check_lines(seen))
     return 0 if seen.findings.is_sound else 1
 
@@ -74,8 +85,10 @@ def _dump(opened: Opened, arguments: argparse.Namespace) -> int:
 
 def _repair(opened: Opened, arguments: argparse.Namespace) -> int:
 
-    if _is_locked(opened.root):
+    if opened.disk.is_locked(LOCK):
         raise ConfigurationError(f"a broker is running on {opened.root}: stop it before a repair")
+    if not opened.has_log:
+        _refuse_other_folders(opened, _inspect(opened, arguments))
     if arguments.yes:
         opened.disk.lock(LOCK)
     seen = _inspect(opened, arguments)
@@ -89,7 +102,8 @@ def _repair(opened: Opened, arguments: argparse.Namespace) -> int:
     )
     plan = make_plan(seen, wishes)
     if not arguments.yes or not plan.steps:
-        todo = ["nothing was changed: add --yes to do it"] if plan.steps else ["nothing to do"]
+        todo = ["nothing to do"] if not plan.left else []
+        todo = ["nothing was changed: add --yes to do it"] if plan.steps else todo
         _write(arguments, store_text.plan_json(plan), [*store_text.plan_lines(plan), *todo])
         return 1 if plan.steps or plan.left else 0
     side = _carry_out(opened, arguments, plan, seen)
@@ -126,7 +140,7 @@ def _new_index_name() -> str:
 
 def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
     inspection = Inspection(opened.disk, opened.assumptions)
-    if arguments.command == "check" and _is_locked(opened.root):
+    if arguments.command == "check" and opened.disk.is_locked(LOCK):
         inspection.findings.warn(Kind.LOCK, LOCK, "a broker is running on this store")
     _follow(arguments, inspection.run())
     return inspection
@@ -137,11 +151,26 @@ def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
 
 def _open(arguments: argparse.Namespace) -> Opened:
     root: Path = arguments.directory
-    if not (root / COMMIT_LOG).is_dir():
-        raise ConfigurationError(
-            f"{root} is no store: there is no folder commitlog in it; name storePathRootDir"
-        )
-    return Opened(root, FolderDisk(root), _assumptions(arguments))
+    if not root.is_dir():
+        raise ConfigurationError(f"{root} is no folder; name storePathRootDir")
+    is_writing = arguments.command == "repair" and arguments.yes
+    assumptions = _assumptions(arguments)
+    opened = Opened(root, FolderDisk(root, is_read_only=not is_writing), assumptions)
+    if arguments.command in {"stats", "dump"} and not opened.has_log:
+        link = assumptions.log_link
+        why = f"commitlog is a link to {link}, and nothing is there" if link else NO_LOG
+        raise ConfigurationError(f"{root} cannot be read: {why}; ask gantry store check")
+    return opened
+
+
+def _refuse_other_folders(opened: Opened, seen: Inspection) -> None:
+    if not opened.has_log and not seen.missing:
+        raise ConfigurationError(f"{opened.root} is no store: {NO_LOG}; name storePathRootDir")
+
+
+def _lost_link(log: Path) -> str:
+    """Where the log's folder is a link to, if nothing is there."""
+    return str(log.readlink()) if log.is_symlink() and not log.exists() else ""
 
 
 def _assumptions(arguments: argparse.Namespace) -> Assumptions:
@@ -156,38 +185,27 @@ def _assumptions(arguments: argparse.Namespace) -> Assumptions:
     bound = bind(StoreSettings, layers)
     settings = bound.settings
     text = settings_to_text(settings)
-    elsewhere = settings.store_path_commit_log
-    if elsewhere and Path(elsewhere) != arguments.directory / COMMIT_LOG:
+    log, elsewhere = arguments.directory / COMMIT_LOG, settings.store_path_commit_log
+    if elsewhere and os.path.realpath(elsewhere) != os.path.realpath(log):
         raise ConfigurationError(
-            f"storePathCommitLog is {elsewhere}; let a link lead there: "
-            f"ln -s {elsewhere} {arguments.directory / COMMIT_LOG}"
+            f"storePathCommitLog is {elsewhere}; let a link lead there: ln -s {elsewhere} {log}"
         )
     said = {key: int(text[key]) for key in KEYS if key in bound.sources}
-    return Assumptions(said, settings.message_delay_level, settings.message_index_enable)
+    return Assumptions(
+        said,
+        settings.message_delay_level,
+        settings.message_index_enable,
+        _lost_link(log),
+    )
 
 
 def _pair(item: str) -> tuple[str, str]:
     key, separator, value = item.partition("=")
     if not separator:
         raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set maxIndexNum=100")
+    if key.strip() not in SETTABLE:
+        raise ConfigurationError(f"--set {item}: only {', '.join(SETTABLE)} count here")
     return key.strip(), value
-
-
-def _is_locked(root: Path) -> bool:
-    """Whether somebody holds the lock, which is tried for a moment where its file is there."""
-
-    if not (root / LOCK).exists():
-        return False
-    disk = FolderDisk(root)
-    try:
-        disk.lock(LOCK)
-    except DiskError as error:
-        if error.failure is not DiskFailure.LOCKED:
-            raise
-        return True
-    finally:
-        disk.close()
-    return False
 
 
 # ---------------------------------------------------------------------- faces

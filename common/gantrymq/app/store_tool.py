@@ -29,15 +29,15 @@ def run(argv: list[str]) -> int:
 
     try:
         return run_command(arguments)
-    except GantryError as error:
-        sys.stderr.write(f"{_PROGRAM} {arguments.command}: {error}\n")
-        return 2
     except KeyboardInterrupt:
         sys.stderr.write(f"{_PROGRAM} {arguments.command}: interrupted; run it again\n")
         return 130
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (GantryError, OSError) as error:
+        sys.stderr.write(f"{_PROGRAM} {arguments.command}: {error}\n")
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:

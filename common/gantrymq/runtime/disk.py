@@ -6,7 +6,11 @@ mapped into memory: an I/O error is a `DiskError`, never a signal.
 
 What the system's errors become: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND
 (there is no such file, or no such folder); EEXIST, ENOTEMPTY -> EXISTS; everything else -> BROKEN
-with the system's words.
+with the system's words. The text of an error has the whole path, for people; `DiskError.path` is
+relative as everywhere.
+
+A disk that is opened to be read only makes nothing, opens nothing for writing, and takes no lock:
+it is for mounts and users that may not write. What would change something is a `LocalError`.
 
 The lock is an open file description lock on the byte range [0, 1): it excludes Java's lock on the
 same range and a second store in this process, and no other close of the file can drop it, as a
@@ -46,32 +50,43 @@ _FAILURES: Final = {
 }
 
 # struct flock of 64-bit Linux: type, whence, start, length, process (must be 0 for this lock)
-_FIRST_BYTE: Final = struct.pack("hhqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+_FLOCK: Final = struct.Struct("hhqqixxxx")
+_FIRST_BYTE: Final = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+
+_NO_ROOT: Final = Path()
 
 
-def disk_error(error: OSError, operation: str, path: str) -> DiskError:
+def disk_error(error: OSError, operation: str, path: str, root: Path = _NO_ROOT) -> DiskError:
     """What the system refused, in the port's terms."""
     failure = _FAILURES.get(error.errno or 0, DiskFailure.BROKEN)
-    return DiskError(failure, operation, path, error.strerror or str(error))
+    return _told(failure, operation, path, root, error.strerror or str(error))
+
+
+def _told(failure: DiskFailure, operation: str, path: str, root: Path, detail: str) -> DiskError:
+    told = DiskError(failure, operation, str(root / path), detail)
+    told.path = path
+    return told
 
 
 @contextlib.contextmanager
-def _mapped(operation: str, path: str) -> Iterator[None]:
+def _mapped(operation: str, root: Path, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise disk_error(error, operation, path) from error
+        raise disk_error(error, operation, path, root) from error
 
 
 @final
 class FolderFile:
     """An open file of a `FolderDisk`."""
 
-    __slots__ = ("_descriptor", "_has_nowait", "_path")
+    __slots__ = ("_descriptor", "_has_nowait", "_is_read_only", "_path", "_root")
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, root: Path, path: str, descriptor: int, *, is_read_only: bool) -> None:
+        self._root = root
         self._path = path
         self._descriptor = descriptor
+        self._is_read_only = is_read_only
         self._has_nowait = True  # until the file system says no
 
     @property
@@ -84,18 +99,24 @@ class FolderFile:
             raise LocalError(f"{self._path} is closed")
         return self._descriptor
 
+    def _writable(self) -> int:
+        if self._is_read_only:
+            raise LocalError(f"{self._root / self._path} is opened to be read only")
+        return self.fileno()
+
     def duplicate(self) -> FolderFile:
         """Another handle of the same file, closed on its own."""
-        with _mapped("duplicate", self._path):
+        with _mapped("duplicate", self._root, self._path):
             descriptor = os.dup(self.fileno())
-        return FolderFile(self._path, descriptor)
+        is_read_only = self._is_read_only
+        return FolderFile(self._root, self._path, descriptor, is_read_only=is_read_only)
 
     def size(self) -> int:
-        with _mapped("size", self._path):
+        with _mapped("size", self._root, self._path):
             return os.fstat(self.fileno()).st_size
 
     def write(self, position: int, pieces: Sequence[bytes]) -> None:
-        descriptor = self.fileno()
+        descriptor = self._writable()
         _refuse_negative(position)
         missing = sum(map(len, pieces))
         try:
@@ -108,7 +129,7 @@ class FolderFile:
             elif missing:
                 self._write_rest(position, b"".join(pieces))
         except OSError as error:
-            raise disk_error(error, "write", self._path) from error
+            raise disk_error(error, "write", self._path, self._root) from error
 
     def read(self, position: int, size: int) -> bytes:
         descriptor = self.fileno()
@@ -121,7 +142,7 @@ class FolderFile:
                     break
                 data += more
         except OSError as error:
-            raise disk_error(error, "read", self._path) from error
+            raise disk_error(error, "read", self._path, self._root) from error
         return data
 
     def read_cached(self, position: int, size: int) -> bytes | None:
@@ -141,14 +162,14 @@ class FolderFile:
             if error.errno == errno.EOPNOTSUPP:
                 self._has_nowait = False
                 return None
-            raise disk_error(error, "read", self._path) from error
+            raise disk_error(error, "read", self._path, self._root) from error
         return bytes(buffer) if count == size else bytes(buffer[:count])
 
     def allocate(self, position: int, size: int) -> None:
         """The same as the port's, in steps; nobody else extends the file meanwhile."""
-        descriptor = self.fileno()
+        descriptor = self._writable()
         _refuse_negative(position, size)
-        with _mapped("allocate", self._path):
+        with _mapped("allocate", self._root, self._path):
             size_before = os.fstat(descriptor).st_size
             try:
                 for start in range(position, position + size, ALLOCATE_STEP_BYTES):
@@ -160,18 +181,18 @@ class FolderFile:
 
     def resize(self, size: int) -> None:
         _refuse_negative(size)
-        with _mapped("resize", self._path):
-            os.ftruncate(self.fileno(), size)
+        with _mapped("resize", self._root, self._path):
+            os.ftruncate(self._writable(), size)
 
     def sync(self) -> None:
         # fdatasync covers the size and the extents: only the times of the file may be old.
-        with _mapped("sync", self._path):
+        with _mapped("sync", self._root, self._path):
             os.fdatasync(self.fileno())
 
     def forget_cached(self, position: int, size: int) -> None:
         _refuse_negative(position, size)
         if size:  # the system takes 0 for "to the end"
-            with _mapped("forget_cached", self._path):
+            with _mapped("forget_cached", self._root, self._path):
                 os.posix_fadvise(self.fileno(), position, size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
@@ -191,15 +212,17 @@ class FolderFile:
 
 @final
 class FolderDisk:
-    """A folder of the file system as a disk; the folder is made when it is missing."""
+    """A folder of the file system as a disk, which is made when it is missing and may be."""
 
-    __slots__ = ("_locks", "_root", "_root_path")
+    __slots__ = ("_is_read_only", "_locks", "_root", "_root_path")
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_read_only: bool = False) -> None:
+        self._is_read_only = is_read_only
         self._root_path = root
         self._locks: list[int] = []
-        with _mapped("open", str(root)):
-            root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        with self._mapped("open", ""):
+            if not is_read_only:
+                root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def supports_nowait(self, folder: str) -> bool:
@@ -207,7 +230,7 @@ class FolderDisk:
 
         Overlayfs, tmpfs and NFS cannot tell what is cached: there it always answers None.
         """
-        with _mapped("open", folder):
+        with self._mapped("open", folder):
             descriptor = self._open_folder(folder)
         try:
             return _probe_nowait(descriptor)
@@ -215,13 +238,14 @@ class FolderDisk:
             os.close(descriptor)
 
     def open(self, path: str) -> FolderFile:
-        return self._open("open", path, os.O_RDWR)
+        return self._open("open", path, os.O_RDONLY if self._is_read_only else os.O_RDWR)
 
     def create(self, path: str) -> FolderFile:
+        self._refuse_read_only("create", path)
         return self._open("create", path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
 
     def list(self, folder: str) -> Sequence[Entry]:
-        with _mapped("list", folder):
+        with self._mapped("list", folder):
             try:
                 descriptor = self._open_folder(folder)
             except (FileNotFoundError, NotADirectoryError):
@@ -234,8 +258,9 @@ class FolderDisk:
         return sorted(entries, key=lambda entry: entry.name)
 
     def make_folder(self, folder: str) -> None:
+        self._refuse_read_only("make_folder", folder)
         parts = path_parts(folder)
-        with _mapped("make_folder", folder):
+        with self._mapped("make_folder", folder):
             for count in range(1, len(parts) + 1):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir("/".join(parts[:count]), FOLDER_MODE, dir_fd=self._root)
@@ -245,13 +270,15 @@ class FolderDisk:
                 raise FileExistsError(errno.EEXIST, "a file has this name") from error
 
     def rename(self, old: str, new: str) -> None:
+        self._refuse_read_only("rename", old)
         _refuse_root("rename", old, new)
-        with _mapped("rename", old):
+        with self._mapped("rename", old):
             os.rename(old, new, src_dir_fd=self._root, dst_dir_fd=self._root)
 
     def remove(self, path: str) -> None:
+        self._refuse_read_only("remove", path)
         _refuse_root("remove", path)
-        with _mapped("remove", path):
+        with self._mapped("remove", path):
             try:
                 os.unlink(path, dir_fd=self._root)
             except IsADirectoryError:
@@ -274,7 +301,7 @@ class FolderDisk:
             file.close()
 
     def sync_folder(self, folder: str) -> None:
-        with _mapped("sync_folder", folder):
+        with self._mapped("sync_folder", folder):
             descriptor = self._open_folder(folder)
             try:
                 os.fsync(descriptor)
@@ -282,7 +309,7 @@ class FolderDisk:
                 os.close(descriptor)
 
     def usage(self, folder: str) -> Usage:
-        with _mapped("usage", folder):
+        with self._mapped("usage", folder):
             descriptor = self._open_folder(folder)
             try:
                 figures = os.statvfs(descriptor)
@@ -291,16 +318,33 @@ class FolderDisk:
         return Usage(figures.f_blocks * figures.f_frsize, figures.f_bavail * figures.f_frsize)
 
     def lock(self, path: str) -> None:
+        self._refuse_read_only("lock", path)
         descriptor = self._open("lock", path, os.O_RDWR | os.O_CREAT).fileno()
         try:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _FIRST_BYTE)
         except OSError as error:
             os.close(descriptor)
             if error.errno in {errno.EAGAIN, errno.EACCES}:
-                place = f"{self._root_path / path} is {DiskFailure.LOCKED.value}"
-                raise DiskError(DiskFailure.LOCKED, "lock", path, place) from error
-            raise disk_error(error, "lock", path) from error
+                root, words = self._root_path, DiskFailure.LOCKED.value
+                raise _told(DiskFailure.LOCKED, "lock", path, root, words) from error
+            raise disk_error(error, "lock", path, self._root_path) from error
         self._locks.append(descriptor)
+
+    def is_locked(self, path: str) -> bool:
+        """Whether somebody holds this lock: it is neither made nor taken."""
+        try:
+            file = self._open("is_locked", path, os.O_RDONLY)
+        except DiskError as error:
+            if error.failure is not DiskFailure.NOT_FOUND:
+                raise
+            return False
+        try:
+            with self._mapped("is_locked", path):
+                holder = fcntl.fcntl(file.fileno(), fcntl.F_OFD_GETLK, _FIRST_BYTE)
+        finally:
+            file.close()
+        kind: int = _FLOCK.unpack(holder)[0]
+        return kind != fcntl.F_UNLCK
 
     def close(self) -> None:
         """Give the locks back; the open files stay open."""
@@ -311,9 +355,18 @@ class FolderDisk:
 
     def _open(self, operation: str, path: str, flags: int) -> FolderFile:
         _refuse_root(operation, path)
-        with _mapped(operation, path):
+        with self._mapped(operation, path):
             descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE, dir_fd=self._root)
-        return FolderFile(path, descriptor)
+        is_read_only = not flags & os.O_RDWR
+        return FolderFile(self._root_path, path, descriptor, is_read_only=is_read_only)
+
+    def _mapped(self, operation: str, path: str) -> contextlib.AbstractContextManager[None]:
+        return _mapped(operation, self._root_path, path)
+
+    def _refuse_read_only(self, operation: str, path: str) -> None:
+        if self._is_read_only:
+            place = self._root_path / path
+            raise LocalError(f"{operation} {place}: the disk is opened to be read only")
 
     def _open_folder(self, folder: str) -> int:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

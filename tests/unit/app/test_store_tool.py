@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +105,10 @@ def test_what_is_no_store_cannot_be_read(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no folder commitlog" in done.stderr
     assert gantry("check", tmp_path / "typo").returncode == 2
+    assert "File name too long" in gantry("check", tmp_path / ("x" * 300)).stderr
     assert not (tmp_path / "typo").exists()
+    assert gantry("repair", tmp_path, "--yes").returncode == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_running_broker_is_a_warning_for_check_and_refuses_a_repair(
@@ -131,11 +138,128 @@ def test_sizes_come_from_the_brokers_file(store: Path, tmp_path: Path) -> None:
         ["-c", "/nowhere/broker.conf"],
         ["--set", "maxIndexNum"],
         ["--set", "maxIndexNum=x"],
+        ["--set", "nosuchkey=1"],
         ["--set", "storePathCommitLog=/elsewhere"],
     ],
 )
 def test_what_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> None:
     assert run(["check", str(store), *arguments]) == 2
+
+
+def test_a_setting_that_does_not_count_is_refused_with_those_that_do(store: Path) -> None:
+    done = gantry("check", store, "--set", "maxIndexNums=100")
+    assert done.returncode == 2
+    assert "maxIndexNums=100: only mappedFileSizeCommitLog, " in done.stderr
+    assert "maxIndexNum, messageDelayLevel" in done.stderr
+
+
+@pytest.fixture
+def read_only(store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store on a file system that takes no writes, as one that is mounted so."""
+    real = os.open
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def read(path: str, flags: int, *arguments: int, dir_fd: int | None = None) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
+            refuse()
+        return real(path, flags, *arguments, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", read)
+    for name in ("mkdir", "rename", "unlink", "rmdir", "link", "symlink", "utime"):
+        monkeypatch.setattr(os, name, refuse)
+    return store
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["check"], ["stats"], ["dump"], ["dump", "--queues"], ["dump", "--checkpoint"], ["repair"]],
+)
+def test_looking_needs_no_permission_to_write(read_only: Path, command: list[str]) -> None:
+    done = gantry(*command[:1], read_only, *command[1:])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_repair_that_may_not_write_says_where(read_only: Path) -> None:
+    done = gantry("repair", read_only, "--rebuild", "all", "--yes")
+    assert done.returncode == 2
+    assert f"{read_only}/lock: Read-only file system" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "dump", "repair"])
+def test_looking_leaves_no_lock_file(store: Path, command: str) -> None:
+    (store / "lock").unlink()
+    assert gantry(command, store).returncode == 0
+    assert not (store / "lock").exists()
+
+
+def unmount(store: Path) -> None:
+    """The folder is there, and nothing in it."""
+    shutil.rmtree(store / "commitlog")
+    (store / "commitlog").mkdir()
+
+
+def unlink(store: Path) -> None:
+    """The log was on a disk of its own, which is gone."""
+    shutil.rmtree(store / "commitlog")
+    (store / "commitlog").symlink_to("/nowhere/commitlog")
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"),
+    [
+        (unmount, "commitlog: has no file of the log, but messages are known to the queues (17), "),
+        (lambda store: shutil.rmtree(store / "commitlog"), "commitlog: is not there, but "),
+        (unlink, "commitlog: is a link to /nowhere/commitlog, and nothing is there, but "),
+    ],
+)
+def test_a_log_that_is_missing_is_to_be_mounted(
+    store: Path, harm: Callable[[Path], None], text: str
+) -> None:
+    harm(store)
+    before = content(store)
+    done = gantry("check", store)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "ERROR  missing log: 1" in done.stdout
+    assert text in done.stdout
+    assert "is its disk mounted?" in done.stdout
+    assert "next start takes them away" not in done.stdout
+    for wish in ([], ["--rebuild", "all"], ["--keep", "newer"]):
+        plan = gantry("repair", store, "--yes", *wish)
+        assert plan.returncode == 1
+        assert plan.stdout.startswith("left as it is: commitlog ")
+        assert "mount its disk, or restore it" in plan.stdout
+        assert len(plan.stdout.splitlines()) == 1
+    assert content(store) == before
+
+
+def test_a_missing_log_can_be_given_up(store: Path) -> None:
+    unmount(store)
+    queues = content(store / "consumequeue")
+    done = gantry("repair", store, "--keep", "older", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert gantry("check", store).returncode == 0
+    (side,) = (store / "gantry/cut").iterdir()
+    assert content(side / "consumequeue") == queues
+    assert not (store / "consumequeue").exists()
+
+
+def test_a_link_to_nothing_is_left_for_its_owner(store: Path) -> None:
+    unlink(store)
+    done = gantry("repair", store, "--keep", "older", "--yes")
+    assert done.returncode == 1
+    assert "left as it is: commitlog is a link to /nowhere/commitlog: make a folder" in done.stdout
+    for command in ("stats", "dump"):
+        refused = gantry(command, store)
+        assert refused.returncode == 2
+        assert "is a link to /nowhere/commitlog, and nothing is there" in refused.stderr
+
+
+def test_a_log_elsewhere_is_taken_where_the_link_leads_there(store: Path, tmp_path: Path) -> None:
+    (store / "commitlog").rename(tmp_path / "fast")
+    (store / "commitlog").symlink_to(tmp_path / "fast")
+    assert gantry("check", store, "--set", f"storePathCommitLog={tmp_path}/fast").returncode == 0
 
 
 def test_dump_prints_a_line_for_each_message(store: Path) -> None:
@@ -211,6 +335,16 @@ def test_rebuilt_queues_are_javas_own(store: Path) -> None:
     assert gantry("repair", store, "--rebuild", "all", "--yes").returncode == 0
     assert content(store / "consumequeue") == before
     assert gantry("check", store).returncode == 0
+
+
+@pytest.mark.parametrize("wish", [[], ["--rebuild", "all"]])
+def test_what_does_not_belong_is_moved_aside(store: Path, wish: list[str]) -> None:
+    names = ["commitlog/note", "consumequeue/note", "consumequeue/VecTopic/0/note", "index/note"]
+    for name in names:
+        (store / name).write_bytes(name.encode())
+    assert gantry("repair", store, "--yes", *wish).returncode == 0
+    (side,) = (store / "gantry/cut").iterdir()
+    assert {name: content(side)[name] for name in names} == {name: name.encode() for name in names}
 
 
 def test_help_names_the_commands() -> None:

@@ -97,7 +97,8 @@ def test_a_short_write_goes_on_until_the_system_refuses(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout == f"{DiskFailure.BROKEN.name} write a: {os.strerror(errno.EFBIG)}"
+    words = os.strerror(errno.EFBIG)
+    assert done.stdout == f"{DiskFailure.BROKEN.name} write {tmp_path}/a: {words}"
     assert (tmp_path / "a").read_bytes() == b"a" * 600 + b"b" * 400
 
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
@@ -359,7 +359,26 @@ LIVES = st.lists(
 )
 
 
+# A cut of the queues, killed before its removals were synced; then the power goes.
+KILLED_IN_A_CUT = [
+    (
+        [("B", 1, False), ("C", 8, True), ("A", 1, False), ("A", 5, True), ("A", 9, False)],
+        27,
+        True,
+        False,
+    ),
+    (
+        [("A", 3, False), ("A", 3, True), ("A", 1, False), ("B", 1, False), ("A", 1, False)],
+        51,
+        False,
+        True,
+    ),
+    ([("B", 1, False), ("C", 2, True), ("A", 1, False)], 19, True, False),
+]
+
+
 @given(st.integers(0, 1 << 32), LIVES)
+@example(8109885, KILLED_IN_A_CUT)
 def test_power_cuts_lose_nothing_below_the_mark_and_nothing_false_survives(
     seed: int, lives: list[tuple[list[tuple[str, int, bool]], int, bool, bool]]
 ) -> None:

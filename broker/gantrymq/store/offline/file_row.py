@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.base.disk import Disk, Entry
-from gantrymq.store.layout import parse_name
+from gantrymq.store.layout import NAME_DIGITS, parse_name
 from gantrymq.store.offline.finding import Findings, Kind
 
 
@@ -91,9 +91,9 @@ def read_row(
 
 def _why_foreign(entry: Entry, start: int | None, file_bytes: int) -> str:
     if entry.is_folder:
-        return "a folder does not belong here"
+        return "a folder does not belong here: move it away"
     if start is None:
-        return "files here are named by the 20 digits of their position"
+        return f"only files named by {NAME_DIGITS} digits belong here: move it away"
     return f"begins at {start}, which is no multiple of the files' length {file_bytes}"
 
 

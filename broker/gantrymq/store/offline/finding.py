@@ -37,6 +37,10 @@ class Kind(Enum):
     SIZES = ("sizes", "say them: -c broker.conf, or --set KEY=VALUE")
     FOREIGN = ("foreign file", "move it out of the store, or: gantry store repair")
     LENGTH = ("file length", "restore the file, or: gantry store repair")
+    LOG_MISSING = (
+        "missing log",
+        "is its disk mounted? mount it, or restore it; to begin an empty one: repair --keep older",
+    )
     FILE_MISSING = ("missing file", "restore the file, or give up a side of the gap: repair --keep")
     LOG_DAMAGE = (
         "damaged log",
@@ -57,7 +61,10 @@ class Kind(Enum):
         "delivery time",
         "say messageDelayLevel: -c broker.conf; else repair --rebuild queues",
     )
-    UNIT_AHEAD = ("units ahead of the log", "nothing: the next start takes them away")
+    UNIT_AHEAD = (
+        "units ahead of the log",
+        "restore what the log lost; after a crash: nothing, the next start takes them away",
+    )
     INDEX_FILE = ("index file", "gantry store repair --rebuild index")
     INDEX_CHAIN = ("index chain", "gantry store repair --rebuild index")
     INDEX_WRONG = ("wrong index entry", "gantry store repair --rebuild index")

@@ -74,13 +74,18 @@ def read_heads(disk: Disk, sizes: IndexSizes, findings: Findings) -> list[IndexH
     heads: list[IndexHead] = []
     for entry in disk.list(INDEX):
         path = f"{INDEX}/{entry.name}"
-        if entry.is_folder or not (entry.name.isascii() and entry.name.isdigit()):
-            findings.error(Kind.FOREIGN, path, "only files named by their time belong here")
+        if _is_foreign(entry):
+            text = "only files named by their time belong here: move it away"
+            findings.error(Kind.FOREIGN, path, text)
             continue
         head = _read_head(disk, path, entry, sizes, findings)
         if head is not None:
             heads.append(head)
     return heads
+
+
+def _is_foreign(entry: Entry) -> bool:
+    return entry.is_folder or not (entry.name.isascii() and entry.name.isdigit())
 
 
 def _read_head(
@@ -114,6 +119,7 @@ class IndexInspection:
         "_pending_from",
         "_sizes",
         "entries",
+        "foreign",
         "heads",
         "is_damaged",
         "missing",
@@ -130,6 +136,7 @@ class IndexInspection:
         self.entries = 0
         self.missing = 0
         """Keys of the log that the index does not have."""
+        self.foreign = [f"{INDEX}/{each.name}" for each in disk.list(INDEX) if _is_foreign(each)]
         self.heads = read_heads(disk, sizes, findings)
         self._entries: Iterator[IndexEntry] = self._all()
         self._next: IndexEntry | None = next(self._entries, None)

@@ -6,7 +6,8 @@
 
 Every record of the log is read once, in its order; queues and index are read side by side with it.
 Nothing is written, and memory does not grow with the log: what is kept are the files, one cursor a
-queue, the slots of one index file, and the first findings of each kind.
+queue, the slots of one index file, and the first findings of each kind. With a log that is missing
+nothing is compared.
 """
 
 from __future__ import annotations
@@ -20,14 +21,22 @@ from gantrymq.store import checkpoint
 from gantrymq.store.checkpoint import Checkpoint
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.entry import Entry
-from gantrymq.store.layout import ABORT, CHECKPOINT, COMMIT_LOG, POSITION_MAX
+from gantrymq.store.layout import (
+    ABORT,
+    CHECKPOINT,
+    COMMIT_LOG,
+    CONSUME_QUEUE,
+    INDEX,
+    POSITION_MAX,
+)
 from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import LogMark
+from gantrymq.store.marks import VOID, LogMark
 from gantrymq.store.offline.expectation import Expectation
 from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings, Kind
 from gantrymq.store.offline.index_inspection import IndexInspection
 from gantrymq.store.offline.log_reader import Break, Cause, LogReader
+from gantrymq.store.offline.missing_log import missing_log, witnesses
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
 from gantrymq.store.queue_snapshot import PATH as SNAPSHOT_PATH
@@ -51,6 +60,8 @@ class Assumptions:
     sizes: Mapping[str, int] = field(default_factory=dict)
     delay_level: str = StoreSettings().message_delay_level
     has_index: bool = True
+    log_link: str = ""
+    """Where the log's folder is a link to, if nothing is there: a disk cannot tell."""
 
 
 @final
@@ -91,10 +102,13 @@ class Inspection:
         "_slot",
         "breaks",
         "checkpoint",
+        "derived",
         "findings",
         "index",
         "is_crashed",
         "log",
+        "log_link",
+        "missing",
         "queues",
         "row",
         "sizes",
@@ -111,12 +125,17 @@ class Inspection:
         self.breaks: list[Break] = []
         self.queues = QueueInspection(disk, self.sizes.queue_bytes, self.findings)
         self.index = IndexInspection(disk, self.sizes.index, self.findings, self.row.first)
+        self.log_link = assumptions.log_link
+        self.missing = ""
+        """In words, if the log or its newest files are not there."""
         self.checkpoint = Checkpoint()
+        self.derived = tuple(path for path in (CONSUME_QUEUE, INDEX) if _exists(disk, path))
         self.vouchers = tuple(path for path in VOUCHERS if _exists(disk, path))
         self._levels = DelayLevels(assumptions.delay_level)
         self._expectation = Expectation(disk, self.sizes.index)
         self._has_index = assumptions.has_index or bool(self.index.heads)
         slot = newest_slot(disk)
+        slot = None if slot is None or slot.marks == VOID else slot
         self._slot = slot
         self._begins: list[tuple[int, int]] = []  # of the log's files: position, first store time
         self._mark: LogMark = slot.marks.log if slot else LogMark()
@@ -128,14 +147,18 @@ class Inspection:
             text = "the last writer was stopped in the middle, or is running"
             self.findings.note(Kind.ABORT, ABORT, text)
         self.queues.load()
-        yield from self._read_log()
         self._read_checkpoint()
+        if not self.row.files and self._is_missing():
+            return
+        yield from self._read_log()
+        self._judge_checkpoint()
         units_from, keys_from = self._added_from()
         is_crashed = self.is_crashed
         log = LogRange(self.row.first, self._log_end(), is_crashed, units_from, keys_from)
         for done in self.queues.finish(log):
             if done % QUEUES_A_STEP == 0:
                 yield Progress("queues", done, self.queues.count)
+        self._judge_newest_files()
         if self._has_index:
             self.index.finish(log)
         self._judge_marks()
@@ -191,6 +214,20 @@ class Inspection:
 
     # ------------------------------------------------------------------ judging
 
+    def _is_missing(self) -> bool:
+        known = [*witnesses(self._disk, self.index.heads, self.checkpoint, self._mark)]
+        self.missing = missing_log(self._disk, self.log_link, known)
+        if self.missing:
+            self.findings.error(Kind.LOG_MISSING, COMMIT_LOG, self.missing)
+        return bool(self.missing)
+
+    def _judge_newest_files(self) -> None:
+        """After a clean stop no queue knows of messages that the files have no place for."""
+        known, past = self.queues.known_end, self.row.past
+        if known > past and not self.is_crashed:
+            self.missing = f"has files up to {past} only, but queues know of messages up to {known}"
+            self.findings.error(Kind.FILE_MISSING, COMMIT_LOG, self.missing, past)
+
     def _judge_break(self, event: Break) -> None:
         if len(self.breaks) == BREAKS_MAX:
             self.breaks.pop()  # so that the last one always is the end
@@ -215,9 +252,6 @@ class Inspection:
         except DiskError as error:
             if error.failure is not DiskFailure.NOT_FOUND:
                 raise
-            if self.log.records:
-                text = "is missing: after a crash recovery looks at the whole log"
-                self.findings.note(Kind.CHECKPOINT, CHECKPOINT, text)
             return
         size, data = file.size(), file.read(0, checkpoint.NUMBERS.size)
         file.close()
@@ -226,6 +260,11 @@ class Inspection:
         if any(number < 0 for number in _numbers(data)):
             self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"no times: {_numbers(data)}")
         self.checkpoint = checkpoint.decode(data)
+
+    def _judge_checkpoint(self) -> None:
+        if CHECKPOINT not in self.vouchers and self.log.records:
+            text = "is missing: after a crash recovery looks at the whole log"
+            self.findings.note(Kind.CHECKPOINT, CHECKPOINT, text)
         if self.checkpoint.log_ms > self.log.last_ms:
             text = f"says the log reached {self.checkpoint.log_ms}, it ends at {self.log.last_ms}"
             self.findings.warn(Kind.CHECKPOINT, CHECKPOINT, f"{text}: records may be lost")

@@ -92,6 +92,8 @@ class QueueInspection:
         "_has_ext",
         "_pages",
         "damaged",
+        "foreign",
+        "known_end",
         "units",
     )
 
@@ -104,7 +106,11 @@ class QueueInspection:
         self._pages: dict[tuple[str, int], bytes] = {}
         self.damaged: dict[tuple[str, int], None] = {}
         """The queues to be rebuilt, in the order they were found."""
+        self.foreign: list[str] = []
+        """The paths of what does not belong where it is."""
         self.units = 0
+        self.known_end = 0
+        """Where the newest of the messages ends that units behind the log's end speak of."""
 
     def load(self) -> None:
         """List the folders."""
@@ -112,13 +118,16 @@ class QueueInspection:
         for topic in disk.list(CONSUME_QUEUE):
             if not topic.is_folder:
                 path = f"{CONSUME_QUEUE}/{topic.name}"
+                self.foreign.append(path)
                 findings.error(Kind.FOREIGN, path, "only folders of topics belong here")
         for topic_name, name in queue_folders(disk):
             folder = f"{CONSUME_QUEUE}/{topic_name}/{name}"
             if not (name.isascii() and name.isdigit()) or int(name) > QUEUE_ID_MAX:
+                self.foreign.append(folder)
                 findings.error(Kind.FOREIGN, folder, "folders here are named by a queue's number")
                 continue
             row = read_row(disk, folder, self._file_bytes, findings, Kind.QUEUE_FILES)
+            self.foreign += row.foreign
             key = (topic_name, int(name))
             self._cursors[key] = QueueCursor(folder, row)
             if row.gaps or any(file.size > self._file_bytes for file in row.files):
@@ -247,6 +256,7 @@ class QueueInspection:
                 continue
             if unit[0] >= log.end:
                 ahead += 1
+                self.known_end = max(self.known_end, unit[0] + unit[1])
             elif not stray and (unit[0] + unit[1] > log.start or cursor.first >= 0):
                 self._stray(key, number, unit)
                 stray = True

@@ -9,6 +9,9 @@ derived from it.
 
 What is derived from the log is made again from it, and of the queues only those that need it: the
 next offset of a queue whose messages have all expired is nowhere but in its own files.
+
+A log that is missing, or its newest files, may only be not mounted: nothing is planned until the
+user says that it is given up. Then its older side is what is left of it, be it nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, final
 
+from gantrymq.store.layout import COMMIT_LOG
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Inspection
 from gantrymq.store.offline.log_reader import Break, Cause
@@ -77,6 +81,11 @@ class RepairPlan:
 
 def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
     """Decide, from a look that was run to its end."""
+    if seen.missing and wishes.keep is not Side.OLDER:
+        todo = "mount its disk, or restore it; --keep older gives up what is not there"
+        return RepairPlan((), (f"{COMMIT_LOG} {seen.missing}: {todo}",), seen.row.past)
+    if seen.missing and not seen.row.files:
+        return _empty_log(seen)
     left: list[str] = []
     end = seen.breaks[-1].position if seen.breaks else seen.row.past
     log_steps = [*_foreign(seen), *_log(seen, wishes, left)]
@@ -87,6 +96,15 @@ def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
     if steps or seen.findings.has(Kind.CHECKPOINT) or seen.findings.has(Kind.LOG_LOST):
         steps = [*_void(seen), *steps]
     return RepairPlan(tuple(steps), tuple(left), end)
+
+
+def _empty_log(seen: Inspection) -> RepairPlan:
+    """All messages are given up, and with them what was derived from them."""
+    reason = "--keep older gives up the log, of which nothing is there; offsets begin at 0 again"
+    moved = [RepairStep(Action.MOVE, path, reason) for path in seen.derived]
+    link = f"{COMMIT_LOG} is a link to {seen.log_link}: make a folder there, or remove the link"
+    left = (link,) if seen.log_link else ()
+    return RepairPlan((*_void(seen), *_foreign(seen), *moved), left, 0)
 
 
 def _foreign(seen: Inspection) -> Iterator[RepairStep]:
@@ -147,6 +165,7 @@ def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iter
         yield _extend(path, seen.sizes.queue_bytes)
     if end < seen.log.end or seen.findings.has(Kind.UNIT_AHEAD):
         yield RepairStep(Action.CUT_QUEUES, "consumequeue", "the log ends there", end)
+    moved = set()
     wanted = dict.fromkeys(queues.seen()) if wishes.rebuild_queues else {}
     for key in wanted | queues.damaged:
         why_not = queues.why_not_rebuilt(key)
@@ -154,7 +173,11 @@ def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iter
             left.append(f"{queues.folder(key)} is not rebuilt: {why_not}")
             continue
         reason = "it does not agree with the log" if key in queues.damaged else "--rebuild queues"
+        moved.add(queues.folder(key))
         yield RepairStep(Action.REBUILD_QUEUE, queues.folder(key), reason, queue=key)
+    for path in queues.foreign:
+        if path.rpartition("/")[0] not in moved:
+            yield RepairStep(Action.MOVE, path, "it is no file of a queue")
 
 
 def _index(seen: Inspection, wishes: Wishes, log_steps: list[RepairStep]) -> Iterator[RepairStep]:
@@ -165,6 +188,9 @@ def _index(seen: Inspection, wishes: Wishes, log_steps: list[RepairStep]) -> Ite
         reason = "it does not agree with the log" if is_damaged else "the log was cut"
         reason = "--rebuild index" if wishes.rebuild_index else reason
         yield RepairStep(Action.REBUILD_INDEX, "index", reason)
+        return
+    for path in seen.index.foreign:
+        yield RepairStep(Action.MOVE, path, "it is no file of the index")
 
 
 def _void(seen: Inspection) -> Iterator[RepairStep]:

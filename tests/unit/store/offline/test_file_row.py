@@ -38,6 +38,14 @@ def test_what_does_not_belong_is_left_out_of_the_row() -> None:
     assert row.foreign == ("log/00000000000000000100", "log/backup")
 
 
+def test_what_does_not_belong_is_to_be_moved_away() -> None:
+    disk, findings = folder(f0=4096), Findings()
+    disk.create("log/note.txt")
+    read_row(disk, "log", 4096, findings)
+    (found,) = findings.kept()
+    assert found.text == "only files named by 20 digits belong here: move it away"
+
+
 def test_a_last_file_without_bytes_is_told() -> None:
     findings = Findings()
     row = read_row(folder(f0=4096, f4096=0), "log", 4096, findings)

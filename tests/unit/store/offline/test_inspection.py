@@ -17,7 +17,7 @@ from gantrymq.fakes.store_damage import (
     tree,
 )
 from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.marks import LogMark, Marks, Slot, encode_slot
+from gantrymq.store.marks import VOID, LogMark, Marks, Slot, encode_slot
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -63,6 +63,7 @@ def lose_the_middle(disk: MemoryDisk) -> None:
         (lambda disk: disk.open(SECOND_LOG).resize(70_000), Kind.LENGTH, ERROR),
         (lambda disk: disk.remove(LOG), Kind.UNIT_MISSING, None),
         (lose_the_middle, Kind.FILE_MISSING, ERROR),
+        (lambda disk: disk.remove(SECOND_LOG), Kind.FILE_MISSING, ERROR),
         (lambda disk: disk.create("commitlog/notes.txt"), Kind.FOREIGN, ERROR),
         (lambda disk: disk.make_folder("commitlog/old"), Kind.FOREIGN, ERROR),
         (lambda disk: disk.create("commitlog/00000000000000131072"), Kind.LENGTH, WARNING),
@@ -86,6 +87,29 @@ def test_a_log_that_begins_later_needs_nothing_of_what_is_gone(java_store: JavaS
     disk = java_store("5.3.3-clean")
     disk.remove(LOG)
     assert inspect(disk).findings.is_sound
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_of_a_log_that_is_missing_nothing_else_is_said(java_store: JavaStore, name: str) -> None:
+    disk = java_store(name)
+    remove_tree(disk, "commitlog")
+    assert found(disk) == {Kind.LOG_MISSING: ERROR}
+
+
+def test_a_link_to_nothing_is_told_even_of_a_store_without_messages() -> None:
+    seen = Inspection(MemoryDisk(), Assumptions(log_link="/logs"))
+    assert not list(seen.run())
+    (finding,) = seen.findings.kept()
+    assert finding.text == "is a link to /logs, and nothing is there"
+
+
+def test_marks_that_were_made_void_are_none(java_store: JavaStore) -> None:
+    disk = java_store("5.3.3-clean")
+    put_marks(disk, VOID.log)
+    poke(disk, LOG, 244, b"\0")  # behind the mark of a log, this would be a torn record
+    told = found(disk)
+    remove_tree(disk, "gantry")
+    assert told == found(disk)
 
 
 def test_what_lies_behind_damage_is_still_compared(java_store: JavaStore) -> None:

@@ -46,6 +46,17 @@ def test_a_store_that_was_stopped_is_sound() -> None:
     assert seen.index.entries == 200
 
 
+def test_a_store_without_messages_misses_nothing() -> None:
+    assert inspect(written(Storage(), is_stopped=True, count=0)).findings.is_sound
+
+
+def test_a_store_whose_log_is_gone_knows_it_by_all_the_rest() -> None:
+    disk = written(Storage(), is_stopped=True)
+    remove_tree(disk, "commitlog")
+    known = "the queues (2), the index (11), the checkpoint, the marks"
+    assert inspect(disk).missing == f"is not there, but messages are known to {known}"
+
+
 @pytest.mark.parametrize("count", [0, 1, 7, 50, 99, 100])
 def test_a_store_whose_process_died_needs_nobody(count: int) -> None:
     seen = inspect(written(Storage(), is_stopped=False, count=count))

@@ -98,6 +98,27 @@ def test_the_newer_side_of_a_single_file_cannot_be_kept(java_store: JavaStore) -
     assert any("only --keep older" in text for text in made.left)
 
 
+def test_newest_files_that_are_missing_wait_for_a_decision(disk: MemoryDisk) -> None:
+    disk.remove(SECOND_LOG)
+    for wishes in (Wishes(), Wishes(Side.NEWER, rebuild_queues=True)):
+        made = plan(disk, wishes)
+        assert made.steps == ()
+        known = "files up to 65536 only, but queues know of messages up to 88539: mount its disk"
+        assert made.left[0].startswith(f"commitlog has {known}")
+    assert (Action.CUT_QUEUES, "consumequeue") in steps(plan(disk, Wishes(Side.OLDER)))
+
+
+def test_a_log_that_is_missing_is_given_up_as_a_whole(disk: MemoryDisk) -> None:
+    disk.remove(LOG)
+    disk.remove(SECOND_LOG)
+    assert plan(disk).steps == ()
+    assert steps(plan(disk, Wishes(Side.OLDER))) == [
+        (Action.MOVE, "checkpoint"),
+        (Action.MOVE, "consumequeue"),
+        (Action.MOVE, "index"),
+    ]
+
+
 def test_a_short_last_file_is_extended(disk: MemoryDisk) -> None:
     disk.open(SECOND_LOG).resize(60_000)
     assert (Action.EXTEND, SECOND_LOG) in steps(plan(disk))
@@ -106,6 +127,22 @@ def test_a_short_last_file_is_extended(disk: MemoryDisk) -> None:
 def test_foreign_files_are_moved_aside(disk: MemoryDisk) -> None:
     disk.create("commitlog/notes.txt")
     assert (Action.MOVE, "commitlog/notes.txt") in steps(plan(disk))
+
+
+def test_foreign_files_of_queues_and_index_are_moved_aside(disk: MemoryDisk) -> None:
+    files = {"consumequeue/note", "consumequeue/VecTopic/0/note", "index/note"}
+    for path in files:
+        disk.create(path)
+    disk.make_folder("consumequeue/VecTopic/old")
+    moved = {path for _, path in steps(plan(disk))}
+    assert moved == {"checkpoint", "consumequeue/VecTopic/old", *files}
+
+
+def test_foreign_files_go_with_what_is_rebuilt(disk: MemoryDisk) -> None:
+    disk.create("consumequeue/VecTopic/0/note")
+    disk.create("index/note")
+    made = plan(disk, Wishes(rebuild_queues=True, rebuild_index=True))
+    assert not any("note" in step.path for step in made.steps)
 
 
 def test_a_queue_whose_messages_expired_is_left(disk: MemoryDisk) -> None:

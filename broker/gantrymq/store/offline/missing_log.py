@@ -1,0 +1,47 @@
+"""Whether a log of which no file is there is new, or missing: for offline tools.
+
+A store without messages has none of these witnesses. Where there is one, the log's disk is not
+mounted or its files are lost, and nothing that is derived from it may be judged by its absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gantrymq.base.disk import Disk
+from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
+from gantrymq.store.marks import LogMark
+from gantrymq.store.offline.index_inspection import IndexHead
+from gantrymq.store.offline.store_sizes import queue_folders
+
+
+def missing_log(disk: Disk, link: str, witnesses: Sequence[str]) -> str:
+    """What is wrong about a log without files; "" when nothing is. `link`: where the folder's
+    name leads, if nothing is there."""
+    if link:
+        text = f"is a link to {link}, and nothing is there"
+    elif not witnesses:
+        return ""
+    elif any(each.name == COMMIT_LOG for each in disk.list("")):
+        text = "has no file of the log"
+    else:
+        text = "is not there"
+    return f"{text}, but messages are known to {', '.join(witnesses)}" if witnesses else text
+
+
+def witnesses(
+    disk: Disk, heads: Sequence[IndexHead], saved: Checkpoint, mark: LogMark
+) -> Iterator[str]:
+    """What speaks of messages, in words."""
+    folders = (f"{CONSUME_QUEUE}/{topic}/{queue}" for topic, queue in queue_folders(disk))
+    queues = sum(any(each.size for each in disk.list(folder)) for folder in folders)
+    entered = sum(head.count > 1 for head in heads)
+    if queues:
+        yield f"the queues ({queues})"
+    if entered:
+        yield f"the index ({entered})"
+    if saved.log_ms:
+        yield "the checkpoint"
+    if mark.position > 0:
+        yield "the marks"

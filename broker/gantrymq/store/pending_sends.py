@@ -1,0 +1,48 @@
+"""Sends that the kernel took from one buffer, from then to their replies.
+
+The kernel writes the replies as if all went well. Where it did not they are told anew: a send that
+is stored keeps what its reply says and gets another code, one that is not gets code and remark.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.put import PutStatus
+from gantrymq.wire import frames
+from gantrymq.wire.frames import FrameReader
+
+# What Java says in every reply to a send, stored or not.
+_ALWAYS_SAID: Final = ("MSG_REGION", "TRACE_ON")
+
+
+@final
+class Sends:
+    """Who sent them waits for all of them alike."""
+
+    __slots__ = ("number", "replies")
+
+    waits: Final = True
+
+    def __init__(self, number: int, replies: bytes) -> None:
+        self.number: int = number
+        self.replies: bytes = replies
+
+    def answer(self, status: PutStatus, remark: str = "") -> PutAnswer:
+        replies = self.replies
+        if status is not PutStatus.PUT_OK:
+            replies = _told_anew(replies, status, remark)
+        return PutAnswer(self.number, status, remark=remark, replies=replies)
+
+
+def _told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
+    told = []
+    for reply in FrameReader().feed(replies):
+        reply.code = int(status.response_code)
+        if not status.is_stored:
+            ext = reply.ext or {}
+            reply.ext = {name: ext[name] for name in _ALWAYS_SAID}
+            reply.remark = remark
+        told.append(frames.encode(reply))
+    return b"".join(told)

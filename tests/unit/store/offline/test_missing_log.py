@@ -1,0 +1,49 @@
+"""What tells a log that is missing from one that is new."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.store.checkpoint import Checkpoint
+from gantrymq.store.marks import VOID, LogMark
+from gantrymq.store.offline.index_inspection import IndexHead
+from gantrymq.store.offline.missing_log import missing_log, witnesses
+from gantrymq.testing.memory_disk import MemoryDisk
+
+EMPTY = IndexHead("index/1", 0, 0, 0, 0, 0, 1)
+USED = IndexHead("index/1", 1, 1, 0, 0, 1, 2)
+
+
+def queue(size: int) -> MemoryDisk:
+    disk = MemoryDisk()
+    disk.make_folder("consumequeue/T/0")
+    disk.create("consumequeue/T/0/00000000000000000000").resize(size)
+    return disk
+
+
+@pytest.mark.parametrize(
+    ("disk", "head", "saved", "mark", "expected"),
+    [
+        (queue(0), EMPTY, Checkpoint(), LogMark(), []),
+        (queue(0), EMPTY, Checkpoint(), VOID.log, []),
+        (queue(20), EMPTY, Checkpoint(), LogMark(), ["the queues (1)"]),
+        (queue(0), USED, Checkpoint(), LogMark(), ["the index (1)"]),
+        (queue(0), EMPTY, Checkpoint(log_ms=1), LogMark(), ["the checkpoint"]),
+        (queue(0), EMPTY, Checkpoint(), LogMark(1, 0, 1), ["the marks"]),
+    ],
+)
+def test_each_witness_is_enough(
+    disk: MemoryDisk, head: IndexHead, saved: Checkpoint, mark: LogMark, expected: list[str]
+) -> None:
+    assert list(witnesses(disk, [head], saved, mark)) == expected
+
+
+def test_a_log_without_files_that_nobody_misses_is_new() -> None:
+    assert missing_log(MemoryDisk(), "", []) == ""
+
+
+def test_a_folder_without_files_is_told_from_none() -> None:
+    disk = MemoryDisk()
+    assert missing_log(disk, "", ["the marks"]).startswith("is not there")
+    disk.make_folder("commitlog")
+    assert missing_log(disk, "", ["the marks"]).startswith("has no file")
