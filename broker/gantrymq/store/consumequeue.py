@@ -108,7 +108,7 @@ class ConsumeQueue:
         if found.fault or (crash is not None and not crash.is_ours):
             self._wipe(found.end)
             # The process before may have been killed between a removal and its sync.
-            self.folders.files.disk.sync_folder(self.folders.folder(self.topic, self.queue_id))
+            self.folders.sync(self.topic, self.queue_id)
         return found.fault
 
     def restore(self, state: QueueState) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from gantrymq.base.disk import Entry, File
+from gantrymq.base.disk import DiskError, DiskFailure, Entry, File
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.layout import NAME_DIGITS, POSITION_MAX, parse_name
 from gantrymq.store.open_files import OpenFiles
@@ -89,6 +89,14 @@ class QueueFolders:
 
     def folder(self, topic: str, queue_id: int) -> str:
         return f"{self.root}/{topic}/{queue_id}"
+
+    def sync(self, topic: str, queue_id: int) -> None:
+        """The folder's names are on disk for good, where there is such a folder."""
+        try:
+            self.files.disk.sync_folder(self.folder(topic, queue_id))
+        except DiskError as error:
+            if error.failure is not DiskFailure.NOT_FOUND:
+                raise
 
     def path(self, topic: str, queue_id: int, unit: int) -> str:
         """The file that has this unit of the queue."""
