@@ -38,7 +38,7 @@ build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean env
 	$(BIN)/python -m pytest tests/build -q $(ARGS)
 
 sim: .venv/ready ## histories of a whole store with crashes, from seeds (GANTRY_HISTORIES=n for more)
-	$(BIN)/python -m pytest tests/sim -q $(ARGS)
+	$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS)
 
 crash: .venv/ready ## real kills and power cuts under the real store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
