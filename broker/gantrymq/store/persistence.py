@@ -29,7 +29,6 @@ CHECKPOINT_SECONDS: Final = 1.0
 # Units that find no space wait; space comes back by deletion, which takes longer than this.
 RETRY_SECONDS: Final = 0.25
 
-# Bounds nothing: a stop waits for all of them.
 QUEUES_A_STEP: Final = 64
 
 # One that is old only makes Java's recovery do more.
@@ -201,11 +200,6 @@ class Persistence:
             queue_snapshot.save(self._disk, now, self._queues.states())
         except DiskError:
             return  # the next start takes longer
-
-    def forget_queues(self, count: int) -> None:
-        """So many are about to be deleted: the next start must not miss them."""
-        marks = self.marks
-        self._marks.settle(replace(marks, queue_count=max(0, marks.queue_count - count)))
 
     def close(self) -> None:
         """Give the handles back."""

@@ -3,10 +3,10 @@
     gantry/reserve      allocated, never written; what it holds means nothing
 
 Others may fill the disk, too. Messages are refused then, but those acknowledged before have units
-and keys that are not written yet, and a stop writes config files. So there is a file that only
+that are not written yet, and a stop writes keys and config files. So there is a file that only
 takes up space: `give_up` frees it when one of those finds none, and it is taken again when there
 is space. Until then no message may be taken (disk_watch.py sees to it), or the log would eat up
-what was freed.
+what was freed. Keys alone do not use it up while the store runs: the index may fail.
 
 Nothing depends on it: without it, or once it is used up, the dispatch stops and a stop is no clean
 one, and what is missing is made from the log at the next start. The file is never synced: one that
