@@ -130,6 +130,8 @@ class Index:
                     file.is_whole() if trusts_headers else file.end_ms <= flushed_ms
                 )
             if is_kept and (is_clean or not is_behind_loss):
+                if not is_clean:
+                    file.save_header()
                 self.files.append(file)
             elif not is_clean:
                 lost.append(file)

@@ -221,6 +221,11 @@ class IndexFile:
         self.exists = True
         self.pages = None
 
+    def save_header(self) -> None:
+        """What was read of it may be in the system's memory alone, and so cannot be built on."""
+        self.write_at(0, self.header())
+        self.files.get(self.path).sync()
+
     def is_whole(self) -> bool:
         """Whether the header was not torn: it says of the first and last entry what they say."""
         file = self.files.get(self.path)
