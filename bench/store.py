@@ -87,7 +87,23 @@ def measure_append(pace: Pace) -> list[Row]:
             for queues in (1, 64):
                 for group in GROUPS:
                     _fed(samples, workers, pace, words, queues, group)
+            _crowd(samples, workers, pace, words)
     return samples.rows()
+
+
+def _crowd(samples: Samples, workers: Mapping[str, StoreWorker], pace: Pace, words: str) -> None:
+    """As many clients, each with one message under way: a thread each of Java's, and a turn's
+    group of frames of ours."""
+    what = f"append {words}, {WAITERS} clients, ours from frames"
+    body, count = BODIES[words], pace.round_messages[words]
+    workers[GANTRY].answer("prepare", body, 1, WAITERS)
+    orders = {GANTRY: f"frames {count} {WAITERS}", JAVA: f"sync {count} {body} {WAITERS}"}
+    for number in range(pace.rounds + 1):
+        for name, worker in workers.items():
+            took = worker.took(*orders[name].split())
+            if number:
+                samples.add(what, "messages/s", name, took.rate)
+                samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
 
 def _fed(

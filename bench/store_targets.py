@@ -11,6 +11,7 @@ from bench.store import CPU_SUFFIX, OPEN_CPU_SUFFIX
 APPEND_RATIO_MIN = 5.0
 DISTURBED_RATIO_MAX = 2.0
 AT_REST = ", at rest: "
+APPENDS = ("groups of 64" + CPU_SUFFIX, "ours from frames" + CPU_SUFFIX)
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
@@ -18,7 +19,7 @@ def judge(rows: Sequence[Row]) -> list[Target]:
     by_name = {row.what: row for row in rows}
     targets = []
     for row in rows:
-        if row.what.startswith("append 128 B") and row.what.endswith("groups of 64" + CPU_SUFFIX):
+        if row.what.startswith("append 128 B") and row.what.endswith(APPENDS):
             targets.append(_append(row))
         elif row.what.startswith("open ") and row.what.endswith(" was killed"):
             targets.append(_recovery(row, by_name[row.what + OPEN_CPU_SUFFIX]))

@@ -171,11 +171,11 @@ class Trial:
             self.ledger.faults.append(f"it gave up: {life.told('last')}")
         return life
 
-    def cut_power(self) -> None:
-        """The disk loses what the seed says; the ledger is not told."""
+    def cut_power(self, choices: str = "") -> None:
+        """The disk loses what the choices say, or the seed; the ledger is not told."""
         assert self._mount is not None
         self.cuts += 1
-        self._mount.cut(f"{self._seed} {self.cuts}")
+        self._mount.cut(choices or f"{self._seed} {self.cuts}")
 
     def check(self) -> None:
         """Nothing is wrong up to now, nor with anything that is held in the end."""
