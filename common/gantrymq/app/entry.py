@@ -15,6 +15,7 @@ _USAGE: Final = """\
 usage: gantry PROGRAM [OPTIONS]
 
 programs:
+  broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
 
@@ -24,8 +25,14 @@ options:
 """
 
 
+def _broker(arguments: list[str]) -> int:
+    from gantrymq.broker.main import run  # noqa: PLC0415 - programs load when asked for
+
+    return run(arguments)
+
+
 def _namesrv(arguments: list[str]) -> int:
-    from gantrymq.namesrv.main import run  # noqa: PLC0415 - programs load when asked for
+    from gantrymq.namesrv.main import run  # noqa: PLC0415 - as above
 
     return run(arguments)
 
@@ -36,7 +43,11 @@ def _store(arguments: list[str]) -> int:
     return run(arguments)
 
 
-_PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {"namesrv": _namesrv, "store": _store}
+_PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
+    "broker": _broker,
+    "namesrv": _namesrv,
+    "store": _store,
+}
 
 
 def main() -> None:

@@ -11,8 +11,9 @@ it is answered or released; what is held is bounded by SessionLimits plus one re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import LocalError
 from gantrymq.remoting.events import (
@@ -39,6 +40,10 @@ JOIN_BYTES_MAX: Final = 64 * 1024
 # The expiry heap keeps entries of answered requests until they surface; beyond this many more
 # than are alive it is rebuilt, so that it stays proportional to what is pending.
 STALE_EXPIRIES_MAX: Final = 1024
+
+Feed: TypeAlias = Callable[[bytes, int], int]
+"""Takes whole frames from data[start] on as they came; answers where the first begins that it did
+not take. What it took is told to `taken`."""
 
 
 @final
@@ -97,11 +102,15 @@ class Session:
 
     # ------------------------------------------------------------------ what came in
 
-    def receive(self, data: bytes, now: float) -> list[Event]:
+    def receive(self, data: bytes, now: float, feed: Feed | None = None) -> list[Event]:
         if self.is_over:
             return []
         self._active_at = now
-        commands = self._reader.feed(data)
+        requests_before = self._requests_in
+        if feed is None or self._draining:
+            commands = self._reader.feed(data)
+        else:
+            commands = self._feed(data, feed)
         events: list[Event] = []
         requests = self._sort(commands, events)
         if requests:
@@ -111,9 +120,40 @@ class Session:
             events.append(self._end(Reason.GARBAGE, str(failure)))
         elif not self._reader.is_mid_frame:
             self._frame_began_at = None
-        elif commands or self._frame_began_at is None:
+        elif commands or self._requests_in != requests_before or self._frame_began_at is None:
             self._frame_began_at = now
         return events
+
+    def _feed(self, data: bytes, feed: Feed) -> list[Command]:
+        """The commands among what was not taken as it came. Behind the first of them nothing is,
+        so that requests keep their order."""
+        reader = self._reader
+        commands: list[Command] = []
+        position = 0
+        if reader.is_mid_frame:
+            whole = reader.fill(data)
+            position = reader.filled
+            if whole and feed(whole, 0) == 0:
+                commands = reader.feed(whole)
+        if not commands and reader.failure is None and position < len(data):
+            position = feed(data, position)
+        if position < len(data):
+            commands += reader.feed(data[position:] if position else data)
+        return commands
+
+    def taken(self, count: int, frames_bytes: int) -> None:
+        """So many requests were taken as they came; `respond_taken` ends them."""
+        self._requests_in += count
+        self._bytes_in += count * REQUEST_OVERHEAD_BYTES + frames_bytes
+
+    def respond_taken(self, count: int, frames_bytes: int, responses: bytes) -> None:
+        """Frames that answer requests that were taken, in order; some may have been oneway."""
+        self._requests_in -= count
+        self._bytes_in -= count * REQUEST_OVERHEAD_BYTES + frames_bytes
+        assert self._requests_in >= 0, "a request was answered twice"
+        if responses and not self._is_closed:
+            self._output.append(responses)
+            self._output_bytes += len(responses)
 
     def _sort(self, commands: list[Command], events: list[Event]) -> list[Command]:
         """The requests among `commands`; responses become events."""

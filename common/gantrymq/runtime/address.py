@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from gantrymq.base.errors import ConfigurationError
 
 
@@ -20,3 +22,14 @@ def parse_address(address: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ConfigurationError(f'address "{address}" is not host:port')
     return host.strip("[]"), int(port)
+
+
+def own_address() -> str:
+    """The address by which others reach this machine, as far as its routes tell."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing; an address for documentation
+        except OSError:
+            return "127.0.0.1"
+        host: str = probe.getsockname()[0]
+        return host

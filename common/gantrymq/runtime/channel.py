@@ -9,11 +9,13 @@ cut off.
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Protocol, cast, final
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol, TypeAlias, cast, final
 
 from gantrymq.remoting.events import Ended, Event, Reason, Requests
 from gantrymq.remoting.failures import ConnectionLostError
-from gantrymq.remoting.session import Session
+from gantrymq.remoting.session import Feed, Session
 from gantrymq.runtime.address import format_address
 from gantrymq.runtime.calls import Calls
 from gantrymq.runtime.sweep import Sweep
@@ -31,8 +33,16 @@ EARLY_WRITE_BYTES: Final = 1024 * 1024
 FAREWELL_SECONDS: Final = 5.0
 
 
+ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int], int]"
+"""Takes whole frames of this channel from data[start] on, before they become commands; answers
+where the first begins that it did not take, and tells the channel what it `taken`."""
+
+
 class Owner(Protocol):
     """Whom a channel belongs to. Called on the loop; must neither block nor raise."""
+
+    @property
+    def feed(self) -> ChannelFeed | None: ...
 
     @property
     def sweep(self) -> Sweep: ...
@@ -57,6 +67,7 @@ class Channel(asyncio.Protocol):
         "_close_by",
         "_door",
         "_ending",
+        "_feed",
         "_handshake_began_at",
         "_held_bytes",
         "_in_turn",
@@ -94,6 +105,7 @@ class Channel(asyncio.Protocol):
         self.bytes_out = 0
         self.requests_seen = 0
         self._owner = owner
+        self._feed: Feed | None = None if owner.feed is None else partial(owner.feed, self)
         self._session = session
         self._door = door
         self._ready = ready
@@ -114,6 +126,16 @@ class Channel(asyncio.Protocol):
     def respond(self, request: Command, response: Command) -> None:
         """Answer; leaves with everything else of this turn. Does nothing once closed."""
         self._session.respond(request, response)
+        self._output_added()
+
+    def taken(self, count: int, frames_bytes: int) -> None:
+        """So many requests of this size were fed; `respond_taken` ends them."""
+        self.requests_seen += count
+        self._session.taken(count, frames_bytes)
+
+    def respond_taken(self, count: int, frames_bytes: int, responses: bytes) -> None:
+        """The frames that answer them, all at once."""
+        self._session.respond_taken(count, frames_bytes, responses)
         self._output_added()
 
     def release(self, request: Command) -> None:
@@ -246,7 +268,7 @@ class Channel(asyncio.Protocol):
             if self._door is not None:
                 data = self._pass_door(self._door, data, now)
             if data:
-                self._deliver(self._session.receive(data, now), now)
+                self._deliver(self._session.receive(data, now, self._feed), now)
             if self._door is not None and self._door.is_finished:
                 self.close(Reason.PEER_CLOSED)
         finally:

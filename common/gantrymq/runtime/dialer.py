@@ -88,6 +88,7 @@ class Dialer:
         self._open: dict[int, Channel] = {}
         self._next_id = 0
         self._is_closed = False
+        self.feed = None
 
     def connection(self, address: str) -> Connection:
         """The one connection to "host:port"; made when first needed, so ask for it each time.

@@ -19,7 +19,7 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.proxy import ProxyHeader
 from gantrymq.remoting.session import Session
 from gantrymq.runtime.certificates import ServerContexts, ServerTls, TlsMode
-from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.channel import Channel, ChannelFeed
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
@@ -101,7 +101,10 @@ class Server:
         tls: ServerContexts | None = None,
         clock: Clock = SYSTEM_CLOCK,
         log: Log | None = None,
+        feed: ChannelFeed | None = None,
     ) -> None:
+        """`feed` sees whole frames before they become commands, and may take them."""
+        self.feed = feed
         self.counters = ServerCounters()
         self.addresses: dict[str, tuple[str, int]] = {}  # where each listener really listens
         self.monotonic = clock.monotonic

@@ -70,6 +70,9 @@ def decode_frame(data: bytes, position: i64, length: i64) -> Command:
 class FrameReader:
     """Cuts one connection's stream into commands.
 
+    Who wants to see whole frames first, before they become commands, calls `fill` while one is in
+    pieces, and `feed` with what it does not take itself.
+
     To notice a frame that never ends, its owner looks after each `feed`: while `is_mid_frame`
     holds and a feed hands out nothing, it is still the same frame.
     """
@@ -82,6 +85,7 @@ class FrameReader:
         "_pieces",
         "_wanted",
         "failure",
+        "filled",
     )
 
     def __init__(
@@ -94,6 +98,8 @@ class FrameReader:
         self._buffered: i64 = 0
         self._wanted: i64 = _PREFIX  # of the frame in pieces; its prefix is wanted first
         self.failure: RemoteError | None = None
+        self.filled: int = 0
+        """Bytes that the last `fill` took."""
 
     @property
     def buffered_bytes(self) -> int:
@@ -117,11 +123,27 @@ class FrameReader:
             self._forget()
         return commands
 
+    def fill(self, data: bytes) -> bytes:
+        """The frame in pieces, when these bytes complete it; empty when they do not, or when it
+        turns out to be none."""
+        self.filled = len(data)
+        if self.failure is not None:
+            return b""
+        try:
+            return self._fill(data)
+        except RemoteError as error:
+            self.failure = error
+            self._forget()
+            return b""
+
     def _read(self, data: bytes, commands: list[Command]) -> None:
         position: i64 = 0
         end: i64 = len(data)
         if self._buffered > 0:
-            position = self._fill(data, commands)
+            whole = self._fill(data)
+            position = self.filled
+            if whole:
+                commands.append(decode_frame(whole, 0, len(whole)))
         while end - position >= _PREFIX:
             length = frame_length(data, position, self._frame_bytes_max, self._header_bytes_max)
             if end - position < length:
@@ -132,10 +154,11 @@ class FrameReader:
         if position < end:
             self._keep(data[position:])
 
-    def _fill(self, data: bytes, commands: list[Command]) -> i64:
-        """Give the frame in pieces what it lacks; how many bytes of data that took."""
+    def _fill(self, data: bytes) -> bytes:
+        """Give the frame in pieces what it lacks, of which `filled` tells the size."""
         position: i64 = 0
         end: i64 = len(data)
+        whole = b""
         while self._buffered > 0 and position < end:
             taken = min(self._wanted - self._buffered, end - position)
             self._keep(data[position : position + taken])
@@ -149,8 +172,9 @@ class FrameReader:
                 self._wanted = length
                 self._keep(joined)
             else:
-                commands.append(decode_frame(joined, 0, length))
-        return position
+                whole = joined
+        self.filled = int(position)
+        return whole
 
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)

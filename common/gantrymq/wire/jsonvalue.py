@@ -83,6 +83,19 @@ def text_key(key: JsonKey, what: str) -> str:
     raise RemoteError(f"{what}: a key is an object where text belongs")
 
 
+def long_of(value: Json, what: str) -> int:
+    """A value that is a long; `what` names it in the error."""
+    return _integer(value, what, INT64_MIN, INT64_MAX)
+
+
+def text_of(value: Json, what: str) -> str:
+    """A value that is text; a number is its own text."""
+    text = _text(value, what)
+    if text is None:
+        raise _unusable(what, value, "text")
+    return text
+
+
 def text_field(bean: JsonObject, name: str) -> str | None:
     """A String property; a number or boolean is its own text."""
     return _text(bean.get(name), name)

@@ -80,13 +80,17 @@ class OpenedStore:
 
     def bodies(self, topic: str = "T") -> Sequence[bytes]:
         """What the queue leads to."""
-        queue = self.store.queues.find(topic, 0)
-        assert queue is not None
+        return [record.body for record in self.records(topic, 0)]
+
+    def records(self, topic: str, queue_id: int) -> Sequence[Record]:
+        queue = self.store.queues.find(topic, queue_id)
+        if queue is None:
+            return []
         found = []
         for offset in range(queue.minimum, queue.end):
             position, size, _ = queue.unit(offset)
             data = self.store.log.segments.read(position, size)
             record = decode(data)
             assert (record.queue_offset, record.physical_offset) == (offset, position)
-            found.append(record.body)
+            found.append(record)
         return found

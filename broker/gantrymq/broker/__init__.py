@@ -1,0 +1,1 @@
+"""The broker: requests of producers, consumers and administrators, on a store."""

@@ -1,0 +1,158 @@
+"""Where a broker's settings come from when it starts, and who it is.
+
+defaults < file (-c) < saved at run time < environment GANTRY_<KEY> < flags. What was saved at run
+time is in `gantry/overrides.properties` of the store. The broker's and the store's keys stand in
+one file; keys that begin with `tls.` are the listeners' (certificates.py), only the file has them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.properties import decode_properties
+from gantrymq.base.settings import (
+    Layer,
+    Source,
+    bind,
+    environment_layer,
+    file_layer,
+    flag_layer,
+    setting_fields,
+)
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import Identity
+from gantrymq.runtime.address import own_address
+from gantrymq.runtime.certificates import ServerTls
+from gantrymq.store.settings import StoreSettings
+
+OVERRIDES: Final = "gantry/overrides.properties"
+
+_TLS_PREFIX: Final = "tls."
+_BROKER_KEYS: Final = frozenset(each.key for each in setting_fields(BrokerSettings))
+_STORE_KEYS: Final = frozenset(each.key for each in setting_fields(StoreSettings))
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that is known before the start."""
+
+    settings: BrokerSettings
+    store: StoreSettings
+    identity: Identity
+    tls: ServerTls = field(default_factory=ServerTls)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> Path:
+        """The store's folder."""
+        return Path(self.store.store_path_root_dir)
+
+
+def load(
+    config_file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, str],
+    data: Path | None = None,
+) -> Setup:
+    """Read the layers; ConfigurationError names every setting that cannot be used.
+
+    The store is in `store` of the data folder, the user's home unless given.
+    """
+    layers: list[Layer] = []
+    tls: dict[str, str] = {}
+    if config_file is not None:
+        layer = file_layer(decode_properties(_read(config_file)), str(config_file))
+        tls = _tls(layer)
+        rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
+        layers.append(Layer(Source.FILE, rest, layer.place))
+    last = [
+        environment_layer(BrokerSettings, environment),
+        environment_layer(StoreSettings, environment),
+        flag_layer(flags),
+    ]
+    root = _root([*layers, *last], data)
+    saved = root / OVERRIDES
+    if saved.exists():
+        layers.append(file_layer(decode_properties(_read(saved)), str(saved), Source.SAVED))
+    settings, store, warnings = _bind([*layers, *last])
+    store = replace(store, store_path_root_dir=str(root))
+    settings = _named(settings)
+    return Setup(settings, store, _identity(settings), ServerTls.from_properties(tls), warnings)
+
+
+def _bind(layers: Iterable[Layer]) -> tuple[BrokerSettings, StoreSettings, tuple[str, ...]]:
+    """Both kinds of settings; a key that neither knows is warned of once."""
+    layers = list(layers)
+    broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
+    store = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
+    return broker.settings, store.settings, broker.warnings
+
+
+def _only(layer: Layer, keys: frozenset[str]) -> Layer:
+    return replace(layer, values={k: v for k, v in layer.values.items() if k in keys})
+
+
+def _without(layer: Layer, keys: frozenset[str]) -> Layer:
+    return replace(layer, values={k: v for k, v in layer.values.items() if k not in keys})
+
+
+def _root(layers: Iterable[Layer], data: Path | None) -> Path:
+    """The store's folder: what the layers say, or the data folder's."""
+    said = ""
+    for layer in layers:
+        said = layer.values.get("storePathRootDir", said).strip()
+    if said:
+        return Path(said).absolute()
+    try:
+        return ((data or Path.home()) / "store").absolute()
+    except RuntimeError as error:
+        raise ConfigurationError(
+            "there is no home folder for the store; set HOME, or give --data FOLDER"
+        ) from error
+
+
+def _named(settings: BrokerSettings) -> BrokerSettings:
+    """With the addresses and the name that were left to the machine."""
+    address = settings.broker_ip1 or own_address()
+    return replace(
+        settings,
+        broker_name=settings.broker_name or socket.gethostname(),
+        broker_ip1=address,
+        broker_ip2=settings.broker_ip2 or address,
+    )
+
+
+def _identity(settings: BrokerSettings) -> Identity:
+    port = settings.listen_port
+    return Identity(
+        settings.broker_name,
+        settings.broker_cluster_name,
+        settings.broker_id,
+        _with_port(settings.broker_ip1, port),
+        _with_port(settings.broker_ip2, port + 1),
+    )
+
+
+def _with_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _tls(layer: Layer) -> dict[str, str]:
+    """The listeners' keys. Where tls.config.file names a file, its values win, as in Java."""
+    tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
+    if path := tls.pop("tls.config.file", "").strip():
+        tls |= file_layer(decode_properties(_read(Path(path))), path).values
+    return tls
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"{path} cannot be read: {cause}") from error

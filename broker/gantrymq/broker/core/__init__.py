@@ -1,0 +1,1 @@
+"""The broker's decisions, without sockets, files or clocks."""

@@ -1,0 +1,237 @@
+"""The broker as one value: requests, what the store, the clients and the files answer, and time go
+in; outcomes and effects come out.
+
+    feed(channel, data, start)      sends straight from a receive buffer
+    handle(request) -> outcome      everything else
+    turn()                          once a loop turn, and at `deadline`
+    written(file, failure), client_answered(number, response), closed(channel)
+    take_effects()                  after each of them
+
+Invariant: every request is answered once: by its outcome, or by an effect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError, RemoteError
+from gantrymq.broker.core.machine import Machine
+from gantrymq.broker.core.messages import (
+    HELD,
+    SILENT,
+    Channel,
+    Effect,
+    File,
+    Held,
+    Outcome,
+    Replies,
+    Reply,
+    Request,
+    Silent,
+)
+from gantrymq.broker.core.requests import REQUESTS
+from gantrymq.broker.core.state import State
+from gantrymq.remoting.refusal import failed, not_supported, overloaded
+from gantrymq.wire import hosts
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+
+UNKNOWN_CODE: Final = -1
+
+# Requests that wait for the store, a client or a file. Each connection is bounded by its session;
+# this bounds all of them together.
+WORKS_MAX: Final = 50_000
+
+# Messages of one turn. Larger writes gain nothing, and what waits behind them waits longer.
+GROUP_BYTES_MAX: Final = 8 << 20
+
+# The port two below the broker's serves everything but these, as Java's does.
+FAST_LISTENER: Final = "fast"
+_NOT_FAST: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+
+
+@final
+class Broker:
+    """The core. It owns the state; the assembly owns sockets, files and the clock."""
+
+    __slots__ = (
+        "_born_hosts",
+        "_fed",
+        "_group_bytes",
+        "_machines",
+        "counters",
+        "state",
+    )
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.counters: Counter[tuple[int, int]] = Counter()
+        self._machines: Sequence[Machine] = state.machines
+        self._fed: dict[int, tuple[Channel, int, int]] = {}
+        self._group_bytes = 0
+        self._born_hosts: dict[Channel, bytes] = {}
+
+    # ------------------------------------------------------------------ life
+
+    @property
+    def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
+        """What to hand the content of each file that a start finds, before `begin`."""
+        state = self.state
+        return {
+            File.TOPICS: state.topics.load,
+            File.GROUPS: state.groups.load,
+            File.OFFSETS: state.offsets.load,
+        }
+
+    def begin(self, now: float, wall_ms: int) -> None:
+        """The store is open, and the files are loaded: from now on requests come."""
+        self.state.now, self.state.wall_ms = now, wall_ms
+
+    def wind_down(self, now: float, wall_ms: int) -> None:
+        """The broker stops: whoever waits for a message to come is answered without one."""
+        self.state.now, self.state.wall_ms = now, wall_ms
+
+    # ------------------------------------------------------------------ requests
+
+    def feed(
+        self, channel: Channel, data: bytes, start: int, now: float, wall_ms: int
+    ) -> tuple[int, int]:
+        """Take the sends from data[start] on: where the first frame begins that was not taken, and
+        how many were.
+
+        Fed sends come before everything that was put in a turn, so none is taken behind a put: one
+        connection's messages keep their order.
+        """
+        state = self.state
+        kernel = state.kernel
+        if kernel is None or state.works.has_new_puts:
+            return start, 0
+        born_host = self._born_hosts.get(channel)
+        if born_host is None:
+            born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
+        fed = state.store.feed(kernel, data, start, born_host, wall_ms)
+        if fed.count:
+            self._fed[fed.number] = (channel, fed.count, fed.at - start)
+            self._taken(fed.at - start, now, wall_ms)
+        return fed.at, fed.count
+
+    def _taken(self, taken_bytes: int, now: float, wall_ms: int) -> None:
+        """A turn's group lies in memory: beyond the bound it is written at once."""
+        self._group_bytes += taken_bytes
+        if self._group_bytes >= GROUP_BYTES_MAX:
+            self.turn(now, wall_ms)
+
+    def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
+        """Carry out one request."""
+        state = self.state
+        state.now, state.wall_ms = now, wall_ms
+        code = request.command.code
+        handler = REQUESTS.get(code)
+        is_fast = request.channel.listener == FAST_LISTENER
+        if handler is None or (is_fast and code in _NOT_FAST):
+            return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
+        if len(state.works) >= WORKS_MAX:
+            return self._counted(request, Reply(overloaded("the store", 0)), code)
+        try:
+            outcome = handler(state, request)
+        except RemoteError as error:
+            outcome = Reply(failed(str(error)))
+        if isinstance(outcome, Reply | Held | Silent):
+            return self._counted(request, outcome, code)
+        state.works.start(
+            outcome,
+            lambda result: self._worked(request, result),
+            lambda error: self._broke(request, error),
+        )
+        if request.command.body:
+            self._taken(len(request.command.body), now, wall_ms)
+        return HELD
+
+    def _worked(self, request: Request, outcome: object) -> None:
+        """A request that was carried out in steps has its outcome."""
+        if isinstance(outcome, Reply):
+            self._counted(request, outcome, request.command.code)
+            self.state.effects.answer(request, outcome.command)
+        elif outcome is SILENT:
+            self.state.effects.release(request)
+        else:
+            assert outcome is HELD, f"{outcome!r} is no outcome"
+
+    def _broke(self, request: Request, error: Exception) -> None:
+        code = request.command.code
+        if not isinstance(error, GantryError):
+            self.state.effects.broken(f"a request of code {code} broke its handler", error)
+        text = str(error) if isinstance(error, RemoteError) else f"{type(error).__name__}: {error}"
+        reply = Reply(failed(text))
+        self._counted(request, reply, code)
+        self.state.effects.answer(request, reply.command)
+
+    def _counted(self, request: Request, outcome: Outcome, code: int) -> Outcome:
+        if isinstance(outcome, Reply):
+            self.counters[code, outcome.command.code] += 1
+            if request.command.is_oneway:
+                return SILENT
+        return outcome
+
+    # ------------------------------------------------------------------ time and answers
+
+    def turn(self, now: float, wall_ms: int) -> None:
+        """Everything there is to do; SyncFailedError ends the process."""
+        state = self.state
+        state.now, state.wall_ms = now, wall_ms
+        state.works.has_new_puts = False
+        self._group_bytes = 0
+        turn = state.store.turn(now, wall_ms)
+        for answer in turn.answers:
+            if not state.works.put_answered(answer):
+                channel, count, taken_bytes = self._fed.pop(answer.number)
+                state.effects.add(Replies(channel, count, taken_bytes, answer.replies))
+        for finished in turn.readings:
+            state.works.reading_finished(finished)
+        for topic, queue_id in turn.arrived:
+            for machine in self._machines:
+                machine.arrived(topic, queue_id)
+        state.works.expire(now)
+        for machine in self._machines:
+            if machine.deadline() <= now:
+                machine.expire(now)
+        for save in state.files.take_due(now):
+            state.effects.add(save)
+
+    def deadline(self) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        state = self.state
+        return min(
+            state.store.deadline(),
+            state.works.deadline(),
+            state.files.deadline(),
+            *(machine.deadline() for machine in self._machines),
+        )
+
+    def written(self, file: File, failure: str | None, now: float, wall_ms: int) -> None:
+        """A write ended; `failure` says why the file is as before."""
+        state = self.state
+        state.now, state.wall_ms = now, wall_ms
+        if failure is not None:
+            state.effects.warning(f"{file.value} could not be written, {failure}")
+        state.works.written(file, failure)
+
+    def client_answered(
+        self, number: int, response: Command | None, now: float, wall_ms: int
+    ) -> None:
+        """A client answered our question, or did not in time."""
+        self.state.now, self.state.wall_ms = now, wall_ms
+        self.state.works.client_answered(number, response)
+
+    def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
+        """A connection ended."""
+        self.state.now, self.state.wall_ms = now, wall_ms
+        self._born_hosts.pop(channel, None)
+        for machine in self._machines:
+            machine.closed(channel)
+
+    def take_effects(self) -> list[Effect]:
+        """What has to be done now, in order."""
+        return self.state.effects.take()

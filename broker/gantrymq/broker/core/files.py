@@ -1,0 +1,95 @@
+"""The files in `config/`: which have to be written, and who waits for it.
+
+    touched -> due at once, or within a while -> written out whole -> safe
+
+A table says what its file holds when it is asked, so that a write has all changes up to it.
+Invariants: a file has one write under way at most; who waits is told by the first write that began
+after it asked; a write that failed is tried again, and those who waited are told why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, final
+
+from gantrymq.broker.core.messages import File, SaveFile
+
+# After a disk refused a write.
+RETRY_SECONDS: Final = 1.0
+
+_NEVER: Final = float("inf")
+
+
+@final
+class _Kept:
+    """What is known of one file."""
+
+    __slots__ = ("due", "is_writing", "told", "waiting")
+
+    def __init__(self) -> None:
+        self.due: float = _NEVER
+        self.is_writing: bool = False
+        self.told: list[int] = []
+        self.waiting: list[int] = []
+
+
+@final
+class Files:
+    """Of one broker."""
+
+    __slots__ = ("_contents", "_kept", "_now")
+
+    def __init__(self) -> None:
+        self._contents: dict[File, Callable[[], bytes]] = {}
+        self._kept: dict[File, _Kept] = {file: _Kept() for file in File}
+        self._now = 0.0
+
+    def keep(self, file: File, content: Callable[[], bytes]) -> None:
+        """From now on this is what the file holds."""
+        self._contents[file] = content
+
+    def touch(self, file: File, due: float = 0.0) -> None:
+        """It has changed; write it by then."""
+        kept = self._kept[file]
+        kept.due = min(kept.due, due)
+
+    def wait(self, file: File, number: int) -> None:
+        """Tell this number, by `written`, when it is safe as it is now."""
+        self._kept[file].waiting.append(number)
+        self.touch(file)
+
+    def deadline(self) -> float:
+        """When `take_due` has something."""
+        return min(kept.due for kept in self._kept.values() if not kept.is_writing)
+
+    def take_due(self, now: float, *, all_touched: bool = False) -> list[SaveFile]:
+        """The writes to begin now."""
+        self._now = now
+        saves = []
+        for file, kept in self._kept.items():
+            if kept.is_writing or (kept.due > now and not (all_touched and kept.due < _NEVER)):
+                continue
+            kept.due = _NEVER
+            kept.is_writing = True
+            kept.told, kept.waiting = kept.waiting, []
+            saves.append(SaveFile(file, self._contents[file]()))
+        return saves
+
+    def written(self, file: File, failure: str | None) -> list[int]:
+        """A write ended: who is told."""
+        kept = self._kept[file]
+        assert kept.is_writing, f"nobody writes {file.value}"
+        kept.is_writing = False
+        if failure is not None:
+            self.touch(file, self._now + RETRY_SECONDS)
+        told, kept.told = kept.told, []
+        return told
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way."""
+        return any(kept.is_writing for kept in self._kept.values())
+
+    @property
+    def contents(self) -> Mapping[File, Callable[[], bytes]]:
+        return self._contents

@@ -1,0 +1,16 @@
+"""What a handler of requests is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from gantrymq.broker.core.messages import Outcome, Request
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.wire.codes import RequestCode
+
+Handler: TypeAlias = Callable[[State, Request], "Outcome | Steps[Outcome]"]
+"""Carries out one request: at once, or in steps. RemoteError becomes a SYSTEM_ERROR answer."""
+
+Handlers: TypeAlias = Mapping[RequestCode, Handler]

@@ -1,0 +1,23 @@
+"""What the small machines of a broker have in common."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gantrymq.broker.core.messages import Channel
+
+
+class Machine(Protocol):
+    """Something that has to be done at times, whether a request comes or not."""
+
+    def deadline(self) -> float:
+        """When `expire` has something to do."""
+
+    def expire(self, now: float) -> None:
+        """Do what is due."""
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        """Consumers find more in this queue than before."""
+
+    def closed(self, channel: Channel) -> None:
+        """A connection ended."""

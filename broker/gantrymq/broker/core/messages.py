@@ -1,0 +1,232 @@
+"""What goes into the broker's core and what comes out: requests, outcomes, effects.
+
+A request's outcome is a `Reply`; `Held` when the answer comes later, as an `Answer` effect; or
+`Silent` when there will be none. Everything else that has to happen is an effect: a value that the
+assembly carries out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol, TypeAlias, final
+
+from gantrymq.wire.command import Command
+
+# Lines quote what peers sent.
+LINE_CHARACTERS_MAX: Final = 2000
+
+
+class Channel(Protocol):
+    """One connection. Compared by identity: two from one address are two channels."""
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener it came in on."""
+
+    @property
+    def peer(self) -> str:
+        """`ip:port` of the other end."""
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing reaches the other end any more."""
+
+
+@final
+class Request:
+    """A command and who sent it. Hot, hence slotted and not frozen."""
+
+    __slots__ = ("channel", "command")
+
+    def __init__(self, command: Command, channel: Channel) -> None:
+        self.command: Command = command
+        self.channel: Channel = channel
+
+
+@final
+class Reply:
+    """The answer, without opaque and flag: the session puts those in."""
+
+    __slots__ = ("command",)
+
+    def __init__(self, command: Command) -> None:
+        self.command: Command = command
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The answer comes later, as an `Answer`: whoever holds the request sees to that."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The request was carried out and must not be answered."""
+
+
+Outcome: TypeAlias = Reply | Held | Silent
+
+HELD: Final = Held()
+SILENT: Final = Silent()
+
+
+class Level(Enum):
+    """How loud a line is."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer a request that was held."""
+
+    request: Request
+    command: Command
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A request that was held gets no answer."""
+
+    request: Request
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Frames that answer `count` requests of `taken_bytes`, which the kernel took."""
+
+    channel: Channel
+    count: int
+    taken_bytes: int
+    frames: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a oneway request of ours to a client."""
+
+    channel: Channel
+    command: Command
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskClient:
+    """Send a request of ours to a client, then call `Broker.client_answered` with this number:
+    with the response, or None when there was none in time."""
+
+    number: int
+    channel: Channel
+    command: Command
+    timeout_seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CloseChannel:
+    """Close a connection, for the reason given."""
+
+    channel: Channel
+    reason: str
+
+
+class File(Enum):
+    """The files a broker keeps in `config/` of its store: Java's names and contents."""
+
+    TOPICS = "topics.json"
+    GROUPS = "subscriptionGroup.json"
+    OFFSETS = "consumerOffset.json"
+    DELAYS = "delayOffset.json"
+    FILTERS = "consumerFilter.json"
+    TIMERS = "timerOffset.json"
+    MODES = "messageRequestMode.json"
+    SETTINGS = "broker.conf"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SaveFile:
+    """Replace this file, then call `Broker.written(file, failure)`. One at a time of a file."""
+
+    file: File
+    content: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Tell the name servers of our topics now: of these alone where some are named and they
+    know the rest."""
+
+    topics: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line for the log. Its texts are Java's where Java has one: people search for them."""
+
+    level: Level
+    text: str
+    cause: Exception | None = None
+    """What broke, for its traceback."""
+
+
+Effect: TypeAlias = (
+    Answer | Release | Replies | Tell | AskClient | CloseChannel | SaveFile | Register | LogLine
+)
+
+
+@final
+class Effects:
+    """Effects in the order they arose, until the assembly takes them."""
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending: list[Effect] = []
+
+    def add(self, effect: Effect) -> None:
+        self._pending.append(effect)
+
+    def answer(self, request: Request, command: Command) -> None:
+        """Answer a request that was held; oneway ones are only released."""
+        if request.command.is_oneway:
+            self._pending.append(Release(request))
+        else:
+            self._pending.append(Answer(request, command))
+
+    def release(self, request: Request) -> None:
+        """A request that was held gets no answer."""
+        self._pending.append(Release(request))
+
+    def broken(self, text: str, cause: Exception) -> None:
+        """A defect of ours."""
+        self._pending.append(LogLine(Level.ERROR, _one_line(text), cause))
+
+    def info(self, text: str) -> None:
+        self._pending.append(LogLine(Level.INFO, _one_line(text)))
+
+    def warning(self, text: str) -> None:
+        self._pending.append(LogLine(Level.WARNING, _one_line(text)))
+
+    def take(self) -> list[Effect]:
+        pending, self._pending = self._pending, []
+        return pending
+
+
+def _one_line(text: str) -> str:
+    """Names and values of peers stand in lines; none may end a line and forge the next."""
+    if len(text) > LINE_CHARACTERS_MAX:
+        text = text[: LINE_CHARACTERS_MAX - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,125 @@
+"""The broker's own settings: RocketMQ's keys, with its defaults but for those that say why not.
+
+The store has settings of its own in the same file (store/settings.py). Keys of Java's thread pools
+and buffers are accepted and shown, so that files and tools work unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.base.settings import LONG_MAX, setting
+
+_NO_EFFECT: Final = "accepted for compatibility, no effect here"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """In the order of their keys, as GET_BROKER_CONFIG shows them."""
+
+    acl_enable: bool = setting(default=False, about="check signatures and plain_acl.yml")
+    auto_create_subscription_group: bool = setting(
+        default=True, about="a group that nobody created is created by its first consumer"
+    )
+    auto_create_topic_enable: bool = setting(
+        default=False, about="a topic that nobody created is created by its first message"
+    )
+    bind_address: str = setting("0.0.0.0", "the address the listeners bind")
+    broker_cluster_name: str = setting("DefaultCluster", "the cluster's name")
+    broker_id: int = setting(0, "0 is the master", lowest=0, highest=LONG_MAX)
+    broker_ip1: str = setting(
+        "", "the address clients are told; the machine's first one if empty", key="brokerIP1"
+    )
+    broker_ip2: str = setting(
+        "", "the address slaves are told; brokerIP1 if empty", key="brokerIP2"
+    )
+    broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
+    broker_permission: int = setting(6, "2 write, 4 read", lowest=0, highest=7)
+    broker_topic_enable: bool = setting(
+        default=True, about="the topic of the broker's name takes messages"
+    )
+    channel_expired_timeout: int = setting(
+        120_000, "silence after which a client is gone", unit="ms", lowest=1
+    )
+    cluster_topic_enable: bool = setting(
+        default=True, about="the topic of the cluster's name takes messages"
+    )
+    compressed_register: bool = setting(default=False, about="register with name servers zipped")
+    config_black_list: str = setting(
+        "configBlackList;brokerConfigPath", "keys UPDATE_BROKER_CONFIG may not change"
+    )
+    default_topic_queue_nums: int = setting(
+        8, "queues of a topic that is created by a message, at most", lowest=1
+    )
+    enable_property_filter: bool = setting(default=True, about="consumers may filter by SQL92")
+    fetch_namesrv_addr_by_address_server: bool = setting(default=False, about=_NO_EFFECT)
+    filter_support_retry: bool = setting(
+        default=False, about="filters apply to retried messages as well"
+    )
+    flush_consumer_offset_interval: int = setting(
+        5_000, "how long a committed offset may wait for the disk", unit="ms", lowest=1
+    )
+    flush_delay_offset_interval: int = setting(
+        10_000, "how long the progress of delays may wait for the disk", unit="ms", lowest=1
+    )
+    force_register: bool = setting(
+        default=True, about="register each time, whether something changed or not"
+    )
+    listen_port: int = setting(10911, "the port of the broker", lowest=0, highest=65_535)
+    long_polling_enable: bool = setting(
+        default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
+    )
+    metrics_port: int = setting(
+        5557, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
+    )
+    msg_trace_topic_name: str = setting("RMQ_SYS_TRACE_TOPIC", "the topic of message traces")
+    namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
+    notify_consumer_ids_changed_enable: bool = setting(
+        default=True, about="tell consumers when members of their group come or go"
+    )
+    region_id: str = setting("DefaultRegion", "said in every answer to a send")
+    register_broker_timeout_mills: int = setting(
+        24_000, "how long a name server may take to answer", unit="ms", lowest=1
+    )
+    register_name_server_period: int = setting(
+        30_000, "time between registrations", unit="ms", lowest=10_000, highest=60_000
+    )
+    reject_pull_consumer_enable: bool = setting(default=False, about=_NO_EFFECT)
+    reject_transaction_message: bool = setting(default=False, about="refuse transactional messages")
+    server_channel_max_idle_time_seconds: int = setting(
+        120, "silence after which a connection is closed", unit="s", lowest=1
+    )
+    server_socket_backlog: int = setting(1024, "connections the kernel keeps waiting", lowest=1)
+    short_polling_time_mills: int = setting(
+        1_000, "how long a pull waits without longPollingEnable", unit="ms", lowest=1
+    )
+    slave_read_enable: bool = setting(default=False, about="suggest a slave to slow readers")
+    start_accept_send_request_time_stamp: int = setting(
+        0, "no message is taken before this wall-clock time", unit="ms", highest=LONG_MAX
+    )
+    store_reply_message_enable: bool = setting(default=True, about="keep replies to requests")
+    timer_max_delay_sec: int = setting(
+        365 * 86_400, "the longest delay of a timer message", unit="s", lowest=1
+    )
+    timer_wheel_enable: bool = setting(default=True, about="take timer messages")
+    trace_on: bool = setting(default=True, about="tell clients that traces are wanted")
+    trace_topic_enable: bool = setting(default=True, about="make the topic of message traces")
+    transaction_check_interval: int = setting(
+        30_000, "time between looks for transactions to check back", unit="ms", lowest=1
+    )
+    transaction_check_max: int = setting(
+        15, "checks of a transaction before it is given up", lowest=1
+    )
+    transaction_time_out: int = setting(
+        6_000, "age at which an open transaction is checked first", unit="ms", lowest=1
+    )
+    use_server_side_reset_offset: bool = setting(
+        default=True, about="the broker itself resets offsets, at the next pull"
+    )
+    validate_system_topic_when_update_topic: bool = setting(
+        default=True, about="refuse changes of system topics"
+    )
+    wait_time_mills_in_send_queue: int = setting(
+        200, "a send that would wait longer is refused as busy", unit="ms", lowest=1
+    )

@@ -1,0 +1,115 @@
+"""Work that takes more than one turn: generators that say what they wait for.
+
+    def view(state, request) -> Steps[Outcome]:
+        found = yield from read(lookups.message_at(state.store, position))
+        stored = yield from put(copy_of(found.record))
+        return Reply(done())
+
+A step is a message to store, a reading of the store, a question to a client, a file to be saved or
+a moment to come. Invariant: each step is answered once, by `works.Works`, which runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TypeAlias, TypeVar, final
+
+from gantrymq.broker.core.messages import Channel, File
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.readings import Reading
+from gantrymq.wire.command import Command
+from gantrymq.wire.message.record import Record
+
+T = TypeVar("T")
+
+
+@final
+class Put:
+    """Store these messages together; answered by a PutAnswer, refused or not."""
+
+    __slots__ = ("is_batch", "messages", "waits")
+
+    def __init__(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> None:
+        self.messages: Sequence[Record] = messages
+        self.is_batch: bool = is_batch
+        self.waits: bool = waits
+
+
+@final
+class Read:
+    """Run this reading; answered by its result, or its DiskError or CorruptionError is raised."""
+
+    __slots__ = ("reading",)
+
+    def __init__(self, reading: Reading[object]) -> None:
+        self.reading: Reading[object] = reading
+
+
+@final
+class Ask:
+    """Ask a client; answered by its response, or None when there was none in time."""
+
+    __slots__ = ("channel", "command", "timeout_seconds")
+
+    def __init__(self, channel: Channel, command: Command, timeout_seconds: float) -> None:
+        self.channel: Channel = channel
+        self.command: Command = command
+        self.timeout_seconds: float = timeout_seconds
+
+
+@final
+class Save:
+    """Have the file as it is now on disk; answered by why it is not, or None."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: File) -> None:
+        self.file: File = file
+
+
+@final
+class Wait:
+    """Go on at this moment; 0 is the next turn, so that others get theirs."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, until: float) -> None:
+        self.until: float = until
+
+
+Step: TypeAlias = Put | Read | Ask | Save | Wait
+Steps: TypeAlias = Generator[Step, object, T]
+
+
+def put(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
+    answer = yield Put([message], is_batch=False, waits=waits)
+    assert isinstance(answer, PutAnswer)
+    return answer
+
+
+def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAnswer]:
+    answer = yield Put(messages, is_batch=True, waits=waits)
+    assert isinstance(answer, PutAnswer)
+    return answer
+
+
+def read(reading: Reading[T]) -> Steps[T]:
+    result = yield Read(reading)
+    return result  # type: ignore[return-value]  # the runner hands the reading's own result back
+
+
+def ask(channel: Channel, command: Command, timeout_seconds: float) -> Steps[Command | None]:
+    answer = yield Ask(channel, command, timeout_seconds)
+    assert answer is None or isinstance(answer, Command)
+    return answer
+
+
+def saved(file: File) -> Steps[str | None]:
+    """Why the file does not have what it should now, None when it has it for good."""
+    failure = yield Save(file)
+    assert failure is None or isinstance(failure, str)
+    return failure
+
+
+def wait(until: float = 0.0) -> Steps[None]:
+    yield Wait(until)

@@ -1,0 +1,87 @@
+"""The topics of this broker: config/topics.json, and what name servers are told.
+
+    {"dataVersion":DV,"topicConfigTable":{topic:TopicConfig}}
+
+Invariant: each change makes a new data version, touches the file and is told to the listeners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import final
+
+from gantrymq.broker.core.files import Files
+from gantrymq.broker.core.messages import File
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
+from gantrymq.wire.jsonvalue import JsonObject, object_of
+
+Listener = Callable[[str, TopicConfig | None], None]
+
+
+@final
+class Topics:
+    """By name. `listen` hears of every change, None for a topic that is gone."""
+
+    __slots__ = ("_files", "_listeners", "_table", "data_version")
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._listeners: list[Listener] = []
+        self._table: dict[str, TopicConfig] = {}
+        self.data_version = DataVersion()
+        files.keep(File.TOPICS, self.content)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def all(self) -> Mapping[str, TopicConfig]:
+        return MappingProxyType(self._table)
+
+    def find(self, topic: str) -> TopicConfig | None:
+        return self._table.get(topic)
+
+    def listen(self, listener: Listener) -> None:
+        """Call it for every topic there is, and for each that changes."""
+        self._listeners.append(listener)
+        for name, config in self._table.items():
+            listener(name, config)
+
+    def put(self, config: TopicConfig, wall_ms: int) -> None:
+        """Create or change one."""
+        if self._table.get(config.topic_name) == config:
+            return
+        self._table[config.topic_name] = config
+        self._changed(config.topic_name, config, wall_ms)
+
+    def remove(self, topic: str, wall_ms: int) -> bool:
+        """Whether it was there."""
+        if self._table.pop(topic, None) is None:
+            return False
+        self._changed(topic, None, wall_ms)
+        return True
+
+    def _changed(self, topic: str, config: TopicConfig | None, wall_ms: int) -> None:
+        self.data_version = self.data_version.next(wall_ms)
+        self._files.touch(File.TOPICS)
+        for listener in self._listeners:
+            listener(topic, config)
+
+    # ------------------------------------------------------------------ the file
+
+    def to_json(self) -> JsonObject:
+        table: JsonObject = {name: config.to_json() for name, config in self._table.items()}
+        return {"dataVersion": self.data_version.to_json(), "topicConfigTable": table}
+
+    def content(self) -> bytes:
+        return javajson.dumps_pretty(self.to_json())
+
+    def load(self, content: bytes) -> None:
+        """What a start finds, before anybody listens. RemoteError where it is no such file."""
+        bean = object_of(javajson.loads(content, len(content) * 2), "topics.json")
+        self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
+        table = object_of(bean.get("topicConfigTable") or {}, "topicConfigTable")
+        configs = [TopicConfig.from_json(value) for value in table.values()]
+        self._table = {config.topic_name: config for config in configs}

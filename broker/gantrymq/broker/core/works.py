@@ -1,0 +1,170 @@
+"""The works under way: runs generators of steps against the store, the clients and the files.
+
+Invariants. `then` of each work that was started is called once, with its result, or `failed` with
+what it raised; those that wait when the broker stops are given up. A work goes on in the turn in
+which its step was answered, in the order of the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Final, TypeAlias, final
+
+from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.broker.core.files import Files
+from gantrymq.broker.core.messages import AskClient, Effects, File
+from gantrymq.broker.core.steps import Ask, Put, Read, Save, Step, Steps, Wait
+from gantrymq.store.engine import Store
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.put import Refused
+from gantrymq.store.readings import Finished
+from gantrymq.wire.command import Command
+
+Then: TypeAlias = Callable[[object], None]
+Failed: TypeAlias = Callable[[Exception], None]
+
+NEVER: Final = float("inf")
+
+
+@final
+class _Work:
+    """One that has not ended."""
+
+    __slots__ = ("failed", "steps", "then")
+
+    def __init__(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+        self.steps: Steps[object] = steps
+        self.then: Then = then
+        self.failed: Failed = failed
+
+
+@final
+class Works:
+    """Of one broker. The owner hands it every answer of the store, the clients and the files."""
+
+    __slots__ = (
+        "_asking",
+        "_effects",
+        "_files",
+        "_last_number",
+        "_putting",
+        "_reading",
+        "_saving",
+        "_store",
+        "_waiting",
+        "has_new_puts",
+    )
+
+    def __init__(self, store: Store, files: Files, effects: Effects) -> None:
+        self._store = store
+        self._files = files
+        self._effects = effects
+        self._last_number = 0
+        self._putting: dict[int, _Work] = {}
+        self._reading: dict[int, _Work] = {}
+        self._asking: dict[int, _Work] = {}
+        self._saving: dict[int, _Work] = {}
+        self._waiting: list[tuple[float, int, _Work]] = []
+        self.has_new_puts = False
+        """Whether something was put since the owner last said that nothing was."""
+
+    def __len__(self) -> int:
+        return (
+            len(self._putting)
+            + len(self._reading)
+            + len(self._asking)
+            + len(self._saving)
+            + len(self._waiting)
+        )
+
+    def start(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+        """Begin; the work may have ended when this returns."""
+        self._go_on(_Work(steps, then, failed), None)
+
+    # ------------------------------------------------------------------ answers
+
+    def put_answered(self, answer: PutAnswer) -> bool:
+        """Whether the put was a work's, which has gone on."""
+        work = self._putting.pop(answer.number, None)
+        if work is not None:
+            self._go_on(work, answer)
+        return work is not None
+
+    def reading_finished(self, finished: Finished) -> bool:
+        """Whether the reading was a work's, which has gone on."""
+        work = self._reading.pop(finished.key, None)
+        if work is not None:
+            self._go_on(work, finished.result, finished.error)
+        return work is not None
+
+    def client_answered(self, number: int, response: Command | None) -> None:
+        work = self._asking.pop(number, None)
+        if work is not None:
+            self._go_on(work, response)
+
+    def written(self, file: File, failure: str | None) -> None:
+        """A write of the file ended: those that waited for it go on."""
+        for number in self._files.written(file, failure):
+            self._go_on(self._saving.pop(number), failure)
+
+    def deadline(self) -> float:
+        return self._waiting[0][0] if self._waiting else NEVER
+
+    def expire(self, now: float) -> None:
+        """Those whose moment has come go on."""
+        due = []
+        while self._waiting and self._waiting[0][0] <= now:
+            due.append(heappop(self._waiting)[2])
+        for work in due:
+            self._go_on(work, None)
+
+    # ------------------------------------------------------------------ inside
+
+    def _go_on(self, work: _Work, answer: object, error: GantryError | None = None) -> None:
+        """Up to the next step that is not answered at once."""
+        while True:
+            try:
+                step = work.steps.send(answer) if error is None else work.steps.throw(error)
+            except StopIteration as stop:
+                work.then(stop.value)
+                return
+            except Exception as failure:
+                work.failed(failure)
+                return
+            error = None
+            answer = self._begin(work, step)
+            if answer is None:
+                return
+
+    def _begin(self, work: _Work, step: Step) -> object:
+        """The answer, when the step has one at once; None when the work has to wait."""
+        self._last_number += 1
+        number = self._last_number
+        if isinstance(step, Put):
+            return self._put(work, step)
+        if isinstance(step, Read):
+            self._reading[number] = work
+            self._store.readings.start(number, step.reading)
+        elif isinstance(step, Ask):
+            self._asking[number] = work
+            self._effects.add(AskClient(number, step.channel, step.command, step.timeout_seconds))
+        elif isinstance(step, Save):
+            self._saving[number] = work
+            self._files.wait(step.file, number)
+        elif isinstance(step, Wait):
+            heappush(self._waiting, (step.until, number, work))
+        else:
+            raise LocalError(f"{step!r} is no step")
+        return None
+
+    def _put(self, work: _Work, step: Put) -> PutAnswer | None:
+        if step.is_batch:
+            taken = self._store.put_batch(step.messages, waits=step.waits)
+        else:
+            taken = self._store.put(step.messages[0], waits=step.waits)
+        if isinstance(taken, Refused):
+            return PutAnswer(0, taken.status, remark=taken.text)
+        self.has_new_puts = True
+        self._putting[taken] = work
+        return None

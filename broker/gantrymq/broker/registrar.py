@@ -1,0 +1,158 @@
+"""Registration with the name servers: each on its own, so that a dead one delays nobody.
+
+At the start, again after ten seconds, then every registerNameServerPeriod, and at once when topics
+change. What a broker has is encoded once for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from dataclasses import replace
+from typing import Final, final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker.core.state import State
+from gantrymq.remoting.failures import RequestError
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.logs import Log
+from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.shared import Permission, TopicConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import RegisterBrokerRequest, UnregisterBrokerRequest
+
+SECOND_SECONDS: Final = 10.0
+UNREGISTER_SECONDS: Final = 3.0
+
+# Topics that are created one after the other are told together.
+GATHER_SECONDS: Final = 0.005
+
+_CRC_MASK: Final = 0x7FFFFFFF
+_READ_WRITE: Final = Permission.READ | Permission.WRITE
+
+
+@final
+class Registrar:
+    """Owner of a task for each name server. `start`, then `stop`."""
+
+    def __init__(self, state: State, dialer: Dialer, log: Log) -> None:
+        self._state = state
+        self._dialer = dialer
+        self._log = log
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._changed: dict[str, asyncio.Event] = {}
+        self._encoded: tuple[object, bytes] | None = None
+        self.failures: dict[str, str] = {}
+        """Why a name server does not know us now."""
+
+    async def start(self) -> None:
+        """Register with each name server once, as far as it answers, and go on from there."""
+        addresses = self.addresses
+        for address in addresses:
+            self._changed[address] = asyncio.Event()
+        await asyncio.gather(*(self._register(address) for address in addresses))
+        for address in addresses:
+            task = asyncio.get_running_loop().create_task(
+                self._keep_registered(address), name=f"register with {address}"
+            )
+            self._tasks[address] = task
+
+    async def stop(self) -> None:
+        """Tell all of them that we are gone, and end."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*(self._unregister(address) for address in self._tasks))
+
+    @property
+    def addresses(self) -> list[str]:
+        """The name servers, each once."""
+        listed = self._state.settings.namesrv_addr.split(";")
+        return list(dict.fromkeys(address.strip() for address in listed if address.strip()))
+
+    def changed(self) -> None:
+        """Topics have changed: tell it at once."""
+        for event in self._changed.values():
+            event.set()
+
+    async def _keep_registered(self, address: str) -> None:
+        period = self._state.settings.register_name_server_period / 1000
+        pause = SECOND_SECONDS
+        changed = self._changed[address]
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await changed.wait()
+                    await asyncio.sleep(GATHER_SECONDS)
+            changed.clear()
+            await self._register(address)
+            pause = period
+
+    async def _register(self, address: str) -> None:
+        identity, settings = self._state.identity, self._state.settings
+        body = self._body()
+        header = RegisterBrokerRequest(
+            broker_name=identity.name,
+            broker_addr=identity.address,
+            cluster_name=identity.cluster,
+            ha_server_addr=identity.ha_address,
+            broker_id=identity.broker_id,
+            compressed=settings.compressed_register,
+            body_crc32=zlib.crc32(body) & _CRC_MASK,
+        )
+        command = Command(RequestCode.REGISTER_BROKER, ext=header.encode(), body=body)
+        seconds = settings.register_broker_timeout_mills / 1000
+        failure = await self._ask(address, command, seconds)
+        known = self.failures.get(address)
+        if failure is not None:
+            self.failures[address] = failure
+            if known is None:
+                self._log.warning("registerBroker Exception", namesrv=address, cause=failure)
+        else:
+            self.failures.pop(address, None)
+            if known is not None:
+                self._log.info("registered again", namesrv=address)
+
+    async def _unregister(self, address: str) -> None:
+        identity = self._state.identity
+        header = UnregisterBrokerRequest(
+            broker_name=identity.name,
+            broker_addr=identity.address,
+            cluster_name=identity.cluster,
+            broker_id=identity.broker_id,
+        )
+        command = Command(RequestCode.UNREGISTER_BROKER, ext=header.encode())
+        failure = await self._ask(address, command, UNREGISTER_SECONDS)
+        if failure is not None:
+            self._log.warning("unregisterBroker Exception", namesrv=address, cause=failure)
+
+    async def _ask(self, address: str, command: Command, seconds: float) -> str | None:
+        """Why it was not done."""
+        try:
+            response = await self._dialer.connection(address).request(command, seconds)
+        except (RequestError, ConfigurationError) as error:
+            return str(error)
+        if response.code == ResponseCode.SUCCESS:
+            return None
+        return f"code {response.code}: {response.remark}"
+
+    def _body(self) -> bytes:
+        topics, settings = self._state.topics, self._state.settings
+        version = (topics.data_version, settings.broker_permission, settings.compressed_register)
+        if self._encoded is None or self._encoded[0] != version:
+            body = RegisterBrokerBody(topics.data_version, self._told(), ())
+            is_short = settings.compressed_register
+            self._encoded = (version, body.encode_compressed() if is_short else body.encode())
+        return self._encoded[1]
+
+    def _told(self) -> dict[str, TopicConfig]:
+        """The topics, with what the broker as a whole may not do taken away."""
+        permission = self._state.settings.broker_permission
+        topics = self._state.topics.all
+        if permission & _READ_WRITE == _READ_WRITE:
+            return dict(topics)
+        return {
+            name: replace(topic, perm=topic.perm & permission) for name, topic in topics.items()
+        }

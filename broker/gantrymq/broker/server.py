@@ -1,0 +1,398 @@
+"""The broker at work: the core between sockets, the disk, files and the clock.
+
+A turn of the loop: what sockets brought goes into the core, then the core's own turn, then its
+effects. One timer wakes it at its deadline; the disk wakes it by a descriptor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.broker import metrics
+from gantrymq.broker.configuration import OVERRIDES, Setup
+from gantrymq.broker.core.broker import FAST_LISTENER, Broker
+from gantrymq.broker.core.messages import (
+    Answer,
+    AskClient,
+    CloseChannel,
+    Effect,
+    File,
+    Level,
+    LogLine,
+    Register,
+    Release,
+    Replies,
+    Reply,
+    Request,
+    SaveFile,
+    Silent,
+    Tell,
+)
+from gantrymq.broker.core.state import State
+from gantrymq.broker.registrar import Registrar
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.failures import RequestError
+from gantrymq.remoting.limits import SessionLimits
+from gantrymq.remoting.refusal import failed
+from gantrymq.runtime.certificates import ServerContexts
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.disk import FolderDisk
+from gantrymq.runtime.disk_background import DiskBackground
+from gantrymq.runtime.files import FileSaver, SaveFailed, save_now
+from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
+from gantrymq.runtime.net import Listener, Server, ServerLimits
+from gantrymq.store.engine import Store
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.wire.command import Command
+
+MAIN_LISTENER: Final = "internal"
+
+# How long connections may finish what is in flight when the broker stops.
+GRACE_SECONDS: Final = 3.0
+
+# Java's: a client that does not answer a question of the broker's in time is not asked again.
+QUESTIONS_MAX: Final = 4096
+
+LINES_MAX: Final = 300
+LINES_SECONDS: Final = 10.0
+
+
+@final
+class BrokerHost:
+    """Owner of everything a running broker has. `start`, then `stop`; `failed` tells of a store
+    that cannot go on."""
+
+    def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._setup = setup
+        self._clock = clock
+        self._log = Log("broker")
+        self._quiet_log = QuietLog(self._log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
+        self._saver = FileSaver()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = float("inf")
+        self._is_turn_due = False
+        self._is_serving = False
+        self._lag = LoopLag()
+        self._health: HealthServer | None = None
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        setup.root.mkdir(parents=True, exist_ok=True)
+        self._disk = FolderDisk(setup.root)
+        self._background = DiskBackground(self._disk)
+        self._store = Store(
+            self._disk,
+            self._background,
+            setup.store,
+            new_index_name=partial(_index_name, clock),
+            local_hour=lambda wall_ms: time.localtime(wall_ms // 1000).tm_hour,
+        )
+        self._dialer = Dialer(clock=clock)
+        self._server = Server(
+            self,
+            limits=_connection_limits(setup),
+            tls=ServerContexts(setup.tls, self._log.warning),
+            clock=clock,
+            feed=self._feed,
+        )
+        self.state = State(
+            setup.settings,
+            setup.identity,
+            self._store,
+            chance=random.Random().randrange,  # noqa: S311 - it chooses queues, not secrets
+            memory_bytes=_memory_bytes(),
+            now=clock.monotonic(),
+            wall_ms=clock.wall_ms(),
+        )
+        self._registrar = Registrar(self.state, self._dialer, self._log)
+        self.core = Broker(self.state)
+        for warning in setup.warnings:
+            self._log.warning(warning)
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Recover the store and listen; ConfigurationError or StoreRefusedError when that cannot
+        be."""
+        await self._start_health()
+        try:
+            self._open_store()
+            self._load_files()
+            self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
+            asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
+            await self._server.start(listeners(self._setup))
+        except BaseException:
+            if self._health is not None:
+                await self._health.stop()
+            self._background.close()
+            raise
+        self._lag.start()
+        self._turn()
+        await self._registrar.start()
+        self._is_serving = True
+
+    async def stop(self) -> None:
+        """Finish what is in flight, then close: what was promised is on disk."""
+        self._is_serving = False
+        await self._registrar.stop()
+        self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
+        self._turn_soon()
+        await self._server.stop(GRACE_SECONDS)
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        asyncio.get_running_loop().remove_reader(self._background.fileno())
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.failed.done():
+            self._save_the_rest()
+            self._store.close(self._clock.monotonic(), self._clock.wall_ms())
+        self._background.close()
+        self._saver.close()
+        self._lag.stop()
+        await self._dialer.close()
+        if self._health is not None:
+            await self._health.stop()
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """Where each listener really listens."""
+        return self._server.addresses
+
+    def _open_store(self) -> None:
+        began = self._clock.monotonic()
+        for _ in self._store.open(began):
+            pass
+        report = self._store.report
+        seconds = self._clock.monotonic() - began
+        how = "after a clean stop" if report.is_clean else "after a crash"
+        self._log.info(f"load {self._setup.root}, store is open {how}", took=f"{seconds:.2f}s")
+
+    def _load_files(self) -> None:
+        for file, load in self.core.loaders.items():
+            path = self._path(file)
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+            try:
+                load(content)
+            except RemoteError as error:
+                raise ConfigurationError(
+                    f"{path} is not what it should be: {error}; repair it, or move it away to"
+                    " start without what it says"
+                ) from error
+
+    def _path(self, file: File) -> Path:
+        root = self._setup.root
+        return root / OVERRIDES if file is File.SETTINGS else root / "config" / file.value
+
+    def _save_the_rest(self) -> None:
+        """Nothing else runs any more."""
+        for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
+            failure = save_now(self._path(save.file), save.content)
+            if failure is not None:
+                self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
+
+    async def _start_health(self) -> None:
+        port = self._setup.settings.metrics_port
+        if port == 0:
+            return
+        registry = Metrics()
+        registry.add(partial(metrics.families, self.core))
+        registry.add(partial(server_families, self._server))
+        registry.add(self._lag.families)
+        readiness = Readiness()
+        readiness.add("broker", lambda: None if self._is_serving else "not serving")
+        self._health = HealthServer(registry, readiness)
+        await self._health.start(self._setup.settings.bind_address, port)
+
+    # ------------------------------------------------------------------ what the server calls
+
+    def opened(self, channel: Channel, now: float) -> None:
+        """Nothing to do before it asks something."""
+
+    def _feed(self, channel: Channel, data: bytes, start: int) -> int:
+        now = self._clock.monotonic()
+        position, count = self.core.feed(channel, data, start, now, self._clock.wall_ms())
+        if count:
+            channel.taken(count, position - start)
+            self._turn_soon()
+        return position
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        wall_ms = self._clock.wall_ms()
+        for command in commands:
+            self._serve(channel, command, now, wall_ms)
+        self._turn_soon()
+
+    def _serve(self, channel: Channel, command: Command, now: float, wall_ms: int) -> None:
+        try:
+            outcome = self.core.handle(Request(command, channel), now, wall_ms)
+        except SyncFailedError as error:
+            self._fail(error)
+            return
+        except Exception as error:
+            text = f"a request of code {command.code} broke its handler"
+            self._quiet_log.error("broken handler", now, text, cause=error)
+            outcome = Reply(failed(f"{type(error).__name__}: {error}"))
+        if isinstance(outcome, Reply):
+            channel.respond(command, outcome.command)
+        elif isinstance(outcome, Silent):
+            channel.release(command)
+
+    def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self.core.closed(channel, now, self._clock.wall_ms())
+        self._turn_soon()
+
+    # ------------------------------------------------------------------ turns
+
+    def _turn_soon(self) -> None:
+        """Once for all that happens in one round of the loop."""
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_turn_due = False
+        if self.failed.done():
+            return
+        now = self._clock.monotonic()
+        try:
+            self.core.turn(now, self._clock.wall_ms())
+        except Exception as error:
+            self._fail(error)
+            return
+        for effect in self.core.take_effects():
+            self._carry_out(effect, now)
+        self._wake_by(self.core.deadline(), now)
+
+    def _wake_by(self, deadline: float, now: float) -> None:
+        if deadline <= now:
+            self._turn_soon()
+        elif deadline < self._wakes_at or self._timer is None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wakes_at = deadline
+            self._timer = asyncio.get_running_loop().call_later(deadline - now, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._wakes_at = float("inf")
+        self._turn()
+
+    def _fail(self, error: Exception) -> None:
+        """A store that is broken answers nobody any more: the process must end."""
+        if not self.failed.done():
+            self._log.error("the broker cannot go on", cause=error)
+            self.failed.set_exception(error)
+
+    # ------------------------------------------------------------------ effects
+
+    def _carry_out(self, effect: Effect, now: float) -> None:
+        if isinstance(effect, Answer):
+            _channel(effect.request).respond(effect.request.command, effect.command)
+        elif isinstance(effect, Replies):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.respond_taken(effect.count, effect.taken_bytes, effect.frames)
+        elif isinstance(effect, Release):
+            _channel(effect.request).release(effect.request.command)
+        elif isinstance(effect, Tell):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.notify(effect.command)
+        elif isinstance(effect, AskClient):
+            self._own(self._ask(effect))
+        elif isinstance(effect, CloseChannel):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.close(Reason.CLOSED_HERE, effect.reason)
+        elif isinstance(effect, SaveFile):
+            self._own(self._save(effect))
+        elif isinstance(effect, Register):
+            self._registrar.changed()
+        else:
+            self._write_line(effect, now)
+
+    def _write_line(self, line: LogLine, now: float) -> None:
+        kind = line.text.partition(",")[0][:40]
+        if line.level is Level.ERROR:
+            self._quiet_log.error(kind, now, line.text, cause=line.cause or RuntimeError())
+        elif line.level is Level.WARNING:
+            self._quiet_log.warning(kind, now, line.text)
+        else:
+            self._quiet_log.info(kind, now, line.text)
+
+    def _own(self, work: Coroutine[None, None, None]) -> None:
+        """Every task ends by itself: saves with the disk, questions with their deadline."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._log.error("an effect failed", cause=failure)
+
+    async def _ask(self, question: AskClient) -> None:
+        response: Command | None = None
+        assert isinstance(question.channel, Channel)
+        if len(self._tasks) <= QUESTIONS_MAX:
+            try:
+                response = await question.channel.request(
+                    question.command, question.timeout_seconds
+                )
+            except RequestError:
+                response = None
+        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        self.core.client_answered(question.number, response, now, wall_ms)
+        self._turn_soon()
+
+    async def _save(self, save: SaveFile) -> None:
+        failure: SaveFailed | None = await self._saver.save(self._path(save.file), save.content)
+        cause = None if failure is None else failure.cause
+        self.core.written(save.file, cause, self._clock.monotonic(), self._clock.wall_ms())
+        self._turn_soon()
+
+
+def listeners(setup: Setup) -> list[Listener]:
+    """The broker's port, and the fast one two below it."""
+    settings = setup.settings
+    port = settings.listen_port
+    fast_port = port - 2 if port > 2 else 0
+    return [
+        Listener(MAIN_LISTENER, settings.bind_address, port),
+        Listener(FAST_LISTENER, settings.bind_address, fast_port),
+    ]
+
+
+def _connection_limits(setup: Setup) -> ServerLimits:
+    settings = setup.settings
+    session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
+    return ServerLimits(backlog=settings.server_socket_backlog, session=session)
+
+
+def _channel(request: Request) -> Channel:
+    assert isinstance(request.channel, Channel)
+    return request.channel
+
+
+def _index_name(clock: Clock) -> str:
+    """The time as Java names index files: yyyyMMddHHmmssSSS, where this broker stands."""
+    wall_ms = clock.wall_ms()
+    moment = time.localtime(wall_ms // 1000)
+    return time.strftime("%Y%m%d%H%M%S", moment) + f"{wall_ms % 1000:03d}"
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
