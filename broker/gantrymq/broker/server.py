@@ -34,10 +34,12 @@ from gantrymq.broker.core.messages import (
     Request,
     SaveFile,
     Silent,
+    Spread,
     Tell,
 )
 from gantrymq.broker.core.state import State
 from gantrymq.broker.registrar import Registrar
+from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
@@ -85,6 +87,7 @@ class BrokerHost:
         self._wakes_at = float("inf")
         self._is_turn_due = False
         self._is_serving = False
+        self._is_closed = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -116,6 +119,7 @@ class BrokerHost:
             wall_ms=clock.wall_ms(),
         )
         self._registrar = Registrar(self.state, self._dialer, self._log)
+        self._spreader = Spreader(self.state, self._dialer, self._log)
         self.core = Broker(self.state)
         for warning in setup.warnings:
             self._log.warning(warning)
@@ -154,6 +158,7 @@ class BrokerHost:
         asyncio.get_running_loop().remove_reader(self._background.fileno())
         if self._timer is not None:
             self._timer.cancel()
+        self._is_closed = True
         if not self.failed.done():
             self._save_the_rest()
             self._store.close(self._clock.monotonic(), self._clock.wall_ms())
@@ -267,7 +272,7 @@ class BrokerHost:
 
     def _turn(self) -> None:
         self._is_turn_due = False
-        if self.failed.done():
+        if self._is_closed or self.failed.done():
             return
         now = self._clock.monotonic()
         try:
@@ -321,6 +326,8 @@ class BrokerHost:
             self._own(self._save(effect))
         elif isinstance(effect, Register):
             self._registrar.changed()
+        elif isinstance(effect, Spread):
+            self._own(self._spreader.spread(effect.config, self._registrar.addresses))
         else:
             self._write_line(effect, now)
 

@@ -26,6 +26,7 @@ from gantrymq.broker.core.messages import (
     Request,
     SaveFile,
     Silent,
+    Spread,
     Tell,
 )
 from gantrymq.broker.core.settings import BrokerSettings
@@ -93,6 +94,7 @@ class OpenedBroker:
         self.saved: dict[File, bytes] = {}
         self.lines: list[LogLine] = []
         self.registered: list[Register] = []
+        self.spread: list[Spread] = []
         self.replies: list[Replies] = []
         self._answers: dict[Request, Command | None] = {}
         for file, content in (files or {}).items():
@@ -212,6 +214,8 @@ class OpenedBroker:
             self.lines.append(effect)
         elif isinstance(effect, Register):
             self.registered.append(effect)
+        elif isinstance(effect, Spread):
+            self.spread.append(effect)
         else:
             self.replies.append(effect)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
+from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.command import Command
 
 # Lines quote what peers sent.
@@ -171,6 +172,14 @@ class Register:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Have the other masters of the cluster create this topic, which a message created here."""
+
+    config: TopicConfig
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """A line for the log. Its texts are Java's where Java has one: people search for them."""
 
@@ -181,7 +190,16 @@ class LogLine:
 
 
 Effect: TypeAlias = (
-    Answer | Release | Replies | Tell | AskClient | CloseChannel | SaveFile | Register | LogLine
+    Answer
+    | Release
+    | Replies
+    | Tell
+    | AskClient
+    | CloseChannel
+    | SaveFile
+    | Register
+    | Spread
+    | LogLine
 )
 
 
