@@ -140,6 +140,7 @@ class BrokerHost:
             if self._health is not None:
                 await self._health.stop()
             self._background.close()
+            self._disk.close()
             raise
         self._lag.start()
         self._turn()
@@ -163,6 +164,7 @@ class BrokerHost:
             self._save_the_rest()
             self._store.close(self._clock.monotonic(), self._clock.wall_ms())
         self._background.close()
+        self._disk.close()
         self._saver.close()
         self._lag.stop()
         await self._dialer.close()

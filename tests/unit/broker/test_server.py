@@ -1,0 +1,89 @@
+"""A broker on real sockets and a real folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.server import BrokerHost
+from gantrymq.namesrv.configuration import load as load_namesrv
+from gantrymq.namesrv.server import NameServerHost
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.cluster import ClusterInfo
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.offset import GetMaxOffsetRequest
+
+
+def setup(folder: Path, **flags: str) -> Setup:
+    keys = {
+        "listenPort": "0",
+        "metricsPort": "0",
+        "bindAddress": "127.0.0.1",
+        "brokerIP1": "127.0.0.1",
+        "brokerName": "broker-a",
+        "mappedFileSizeCommitLog": str(1 << 20),
+        **flags,
+    }
+    return load(None, {}, keys, folder)
+
+
+@asynccontextmanager
+async def running(chosen: Setup) -> AsyncIterator[BrokerHost]:
+    host = BrokerHost(chosen)
+    await host.start()
+    try:
+        yield host
+    finally:
+        await host.stop()
+
+
+def port_of(host: BrokerHost, listener: str = "internal") -> str:
+    address, port = host.addresses[listener]
+    return f"{address}:{port}"
+
+
+async def test_requests_are_answered_on_both_ports(tmp_path: Path) -> None:
+    async with running(setup(tmp_path)) as host:
+        dialer = Dialer()
+        for listener in ("internal", "fast"):
+            connection = dialer.connection(port_of(host, listener))
+            response = await connection.request(Command(9999), 3.0)
+            assert response.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        await dialer.close()
+
+
+async def test_a_broker_registers_and_unregisters(tmp_path: Path) -> None:
+    flags = {"listenPort": "0", "metricsPort": "0", "bindAddress": "127.0.0.1"}
+    names = NameServerHost(load_namesrv(None, {}, flags, tmp_path))
+    await names.start()
+    address, port = next(iter(names.addresses.values()))
+    dialer = Dialer()
+
+    async def brokers() -> list[str]:
+        command = Command(RequestCode.GET_BROKER_CLUSTER_INFO)
+        response = await dialer.connection(f"{address}:{port}").request(command, 3.0)
+        return list(ClusterInfo.from_json(javajson.loads(response.body)).brokers)
+
+    async with running(setup(tmp_path, namesrvAddr=f"{address}:{port};127.0.0.1:1")):
+        assert await brokers() == ["broker-a"]
+    assert await brokers() == []
+    await dialer.close()
+    await names.stop()
+
+
+async def test_a_stop_leaves_a_store_that_was_closed_cleanly(tmp_path: Path) -> None:
+    chosen = setup(tmp_path)
+    async with running(chosen) as host:
+        connection_dialer = Dialer()
+        header = GetMaxOffsetRequest(topic="T", queue_id=0)
+        command = Command(RequestCode.GET_MAX_OFFSET, ext=header.encode())
+        await connection_dialer.connection(port_of(host)).request(command, 3.0)
+        await connection_dialer.close()
+        assert (chosen.root / "abort").exists()
+    assert not (chosen.root / "abort").exists()
+    async with running(chosen) as host:
+        assert not host.failed.done()

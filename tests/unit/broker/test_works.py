@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.steps import Steps
+from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.store import message
+from gantrymq.store.put import PutStatus
+from gantrymq.store.readings import Reading
+from gantrymq.wire.command import Command
+
+
+class Begun:
+    """A work, and what became of it."""
+
+    def __init__(self, broker: OpenedBroker, work: Steps[object]) -> None:
+        self.results: list[object] = []
+        self.failures: list[Exception] = []
+        broker.state.works.start(work, self.results.append, self.failures.append)
+
+
+def test_a_put_is_answered_when_it_is_stored() -> None:
+    broker = OpenedBroker()
+    begun = Begun(broker, steps.put(message(1)))
+    assert begun.results == []
+    broker.settle()
+    (answer,) = begun.results
+    assert getattr(answer, "status", None) is PutStatus.PUT_OK
+    assert broker.bodies("T") == [b"body 1"]
+
+
+def test_a_put_that_is_refused_goes_on_at_once() -> None:
+    broker = OpenedBroker()
+    illegal = message(1)
+    illegal.body = b""
+    begun = Begun(broker, steps.put(illegal))
+    (answer,) = begun.results
+    assert getattr(answer, "status", None) is PutStatus.MESSAGE_ILLEGAL
+
+
+def test_several_steps_run_one_after_the_other() -> None:
+    def twice() -> Steps[list[int]]:
+        first = yield from steps.put(message(1))
+        yield from steps.wait(5.0)
+        second = yield from steps.put(message(2))
+        return [first.queue_offset, second.queue_offset]
+
+    broker = OpenedBroker()
+    begun = Begun(broker, twice())
+    broker.settle()
+    assert broker.bodies("T") == [b"body 1"]
+    broker.pass_time(5.0)
+    assert begun.results == [[0, 1]]
+
+
+def test_the_error_of_a_reading_is_raised_where_it_was_asked_for() -> None:
+    def broken() -> Reading[int]:
+        yield None
+        raise DiskError(DiskFailure.BROKEN, "read", "x", "worn out")
+
+    def work() -> Steps[str]:
+        try:
+            yield from steps.read(broken())
+        except DiskError as error:
+            return f"told: {error.failure.name}"
+        return "nothing happened"
+
+    broker = OpenedBroker()
+    begun = Begun(broker, work())
+    broker.settle()
+    assert begun.results == ["told: BROKEN"]
+
+
+def test_a_client_may_answer_or_not() -> None:
+    broker = OpenedBroker()
+    channel = FakeChannel()
+    answered = Begun(broker, steps.ask(channel, Command(307), 3.0))
+    silent = Begun(broker, steps.ask(channel, Command(307), 3.0))
+    broker.settle()
+    broker.client_answers(channel.asked[0], Command(0, remark="here"))
+    broker.client_answers(channel.asked[1], None)
+    (response,) = answered.results
+    assert isinstance(response, Command)
+    assert response.remark == "here"
+    assert silent.results == [None]
+
+
+def test_who_wants_a_file_safe_hears_why_it_is_not() -> None:
+    broker = OpenedBroker()
+    begun = Begun(broker, steps.saved(File.TOPICS))
+    broker.state.files.take_due(0.0)
+    broker.broker.written(File.TOPICS, "no space", 0.0, 0)
+    assert begun.results == ["no space"]
+
+
+def test_a_work_that_breaks_ends_alone() -> None:
+    def broken() -> Steps[None]:
+        yield from steps.wait()
+        raise ZeroDivisionError
+
+    broker = OpenedBroker()
+    begun = Begun(broker, broken())
+    other = Begun(broker, steps.wait())
+    broker.settle()
+    assert [type(error) for error in begun.failures] == [ZeroDivisionError]
+    assert other.results == [None]
+    assert len(broker.state.works) == 0
