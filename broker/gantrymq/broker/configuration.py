@@ -24,7 +24,7 @@ from gantrymq.base.settings import (
     flag_layer,
     setting_fields,
 )
-from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.runtime.address import own_address
 from gantrymq.runtime.certificates import ServerTls
@@ -81,6 +81,11 @@ def load(
         layers.append(file_layer(decode_properties(_read(saved)), str(saved), Source.SAVED))
     settings, store, warnings = _bind([*layers, *last])
     store = replace(store, store_path_root_dir=str(root))
+    if settings.broker_role is not BrokerRole.ASYNC_MASTER:
+        raise ConfigurationError(
+            f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
+            " ASYNC_MASTER"
+        )
     settings = _named(settings)
     return Setup(settings, store, _identity(settings), ServerTls.from_properties(tls), warnings)
 

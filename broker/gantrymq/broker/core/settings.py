@@ -7,11 +7,20 @@ and buffers are accepted and shown, so that files and tools work unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from gantrymq.base.settings import LONG_MAX, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
+
+
+class BrokerRole(StrEnum):
+    """Java's roles. Without replication only the first can be promised."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    SYNC_MASTER = "SYNC_MASTER"
+    SLAVE = "SLAVE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,9 @@ class BrokerSettings:
     )
     broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
     broker_permission: int = setting(6, "2 write, 4 read", lowest=0, highest=7)
+    broker_role: BrokerRole = setting(
+        BrokerRole.ASYNC_MASTER, "who stores and who follows; others than ASYNC_MASTER are refused"
+    )
     broker_topic_enable: bool = setting(
         default=True, about="the topic of the broker's name takes messages"
     )
