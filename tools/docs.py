@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.base.settings import SettingField, setting_fields
-from gantrymq.namesrv.core.requests import REQUESTS
+from gantrymq.broker.core import unsupported
+from gantrymq.broker.core.configuration import ALWAYS_REFUSED, is_changeable
+from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
@@ -33,9 +37,36 @@ def codes_page() -> str:
         "|---|---|---|---|---|",
     ]
     for code in RequestCode:
-        served = "name server" if code in REQUESTS else ""
+        served = ", ".join(_servers(code))
         asked, answered = _header(REQUEST_HEADERS.get(code)), _header(RESPONSE_HEADERS.get(code))
         lines.append(f"| {int(code)} | {code.name} | {asked} | {answered} | {served} |")
+    return "\n".join(lines) + "\n"
+
+
+def _servers(code: RequestCode) -> list[str]:
+    """Who carries it out; a broker that only says why not does not."""
+    servers = []
+    if code in NAME_SERVER_REQUESTS:
+        servers.append("name server")
+    if code in BROKER_REQUESTS and code not in unsupported.REASONS:
+        servers.append("broker")
+    return servers
+
+
+def requests_page() -> str:
+    """What a broker makes of every request."""
+    lines = [
+        "# Requests to a broker",
+        _MADE,
+        "What is not served is answered REQUEST_CODE_NOT_SUPPORTED with the reason below.",
+        "",
+        "| code | name | a broker | why not |",
+        "|---|---|---|---|",
+    ]
+    for code in RequestCode:
+        reason = unsupported.REASONS.get(code, "")
+        state = "serves it" if code in BROKER_REQUESTS and not reason else "does not"
+        lines.append(f"| {int(code)} | {code.name} | {state} | {reason} |")
     return "\n".join(lines) + "\n"
 
 
@@ -52,22 +83,49 @@ def name_server_settings_page() -> str:
     return _settings_page("the name server", about, NameServerSettings)
 
 
+def broker_settings_page() -> str:
+    """Every key of broker.conf but the store's."""
+    about = (
+        "Keys of `broker.conf`, in the properties format; as a variable `listenPort` is\n"
+        "`GANTRY_LISTEN_PORT`. The store's keys stand in the same file: store-settings.md.\n\n"
+        f"{_CHANGES}"
+    )
+    return _settings_page("the broker", about, BrokerSettings, changes=_changes)
+
+
 def store_settings_page() -> str:
     """Every key of broker.conf that the store knows."""
-    about = "Keys of `broker.conf`, in the properties format."
-    return _settings_page("the store", about, StoreSettings)
+    about = f"Keys of `broker.conf`, in the properties format.\n\n{_CHANGES}"
+    return _settings_page("the store", about, StoreSettings, changes=_changes)
 
 
-def _settings_page(of: str, about: str, settings: type) -> str:
+_CHANGES: Final = (
+    "Keys that change *at once* may be changed while the broker runs, by UPDATE_BROKER_CONFIG\n"
+    "(`mqadmin updateBrokerConfig`); all others are read when it starts."
+)
+
+
+def _changes(each: SettingField) -> str:
+    if each.key in ALWAYS_REFUSED:
+        return "never by request"
+    return "at once" if is_changeable(each) else "at start"
+
+
+def _settings_page(
+    of: str, about: str, settings: type, changes: Callable[[SettingField], str] | None = None
+) -> str:
+    extra = ("", "") if changes is None else (" changes |", "---|")
     lines = [
         f"# Settings of {of}",
         _MADE,
         about,
         "",
-        "| key | default | unit | allowed | meaning |",
-        "|---|---|---|---|---|",
+        f"| key | default | unit | allowed | meaning |{extra[0]}",
+        f"|---|---|---|---|---|{extra[1]}",
     ]
-    lines += [_setting(each) for each in setting_fields(settings)]
+    for each in setting_fields(settings):
+        column = "" if changes is None else f" {changes(each)} |"
+        lines.append(_setting(each) + column)
     return "\n".join(lines) + "\n"
 
 
@@ -78,8 +136,10 @@ def _setting(each: SettingField) -> str:
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
     "namesrv-settings.md": name_server_settings_page,
+    "requests.md": requests_page,
     "store-settings.md": store_settings_page,
 }
 

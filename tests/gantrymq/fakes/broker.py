@@ -33,6 +33,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
 from gantrymq.fakes.store import OpenedStore
 from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
@@ -48,6 +49,7 @@ STORE_SETTINGS = StoreSettings(
 )
 START_MS = 1_700_000_000_000
 MEMORY_BYTES = 1 << 30
+DISK_BYTES = 1 << 28  # a store keeps a share of it in reserve, which costs time to make
 ROUNDS_MAX = 1_000
 _ports = itertools.count(40_000)
 
@@ -73,11 +75,11 @@ class OpenedBroker:
         settings: BrokerSettings | None = None,
         store_settings: StoreSettings = STORE_SETTINGS,
         *,
-        disk: MemoryDisk | None = None,
+        disk: FaultyDisk | MemoryDisk | None = None,
         files: Mapping[File, bytes] | None = None,
         identity: Identity = IDENTITY,
     ) -> None:
-        self.opened = OpenedStore(disk or MemoryDisk(), store_settings)
+        self.opened = OpenedStore(disk or MemoryDisk(total_bytes=DISK_BYTES), store_settings)
         self.state = State(
             settings or BrokerSettings(),
             identity,

@@ -174,37 +174,38 @@ def gantry_name_server(folder: Path, settings: Mapping[str, str] | None = None) 
     return NameServer("Gantry name server", folder, [str(program), "namesrv"], own)
 
 
-class JavaBroker(Server):
-    """A Java master, registered with each of the given name servers when it is ready."""
+class Broker(Server):
+    """A master, registered with each of the given name servers when it is ready.
+
+    The command is given the path of its properties file.
+    """
 
     def __init__(
         self,
-        version: str,
+        name: str,
         folder: Path,
+        command: Sequence[str],
         name_servers: Sequence[NameServer],
-        settings: Mapping[str, str] | None = None,
+        settings: Mapping[str, str],
     ) -> None:
         port = ports.free_port(also=(-2, 1))  # the fast port and the HA port
-        self.broker_name = (settings or {}).get("brokerName", f"broker-{version}")
+        self.broker_name = settings["brokerName"]
+        self.name_server_addresses = addresses(name_servers)
         self._name_servers = name_servers
         store = folder / "store"
         config = write_properties(
             folder / "broker.properties",
             {
                 **BROKER_DEFAULTS,
-                "brokerName": self.broker_name,
                 "listenPort": str(port),
                 "haListenPort": str(port + 1),
-                "namesrvAddr": addresses(name_servers),
+                "namesrvAddr": self.name_server_addresses,
                 "storePathRootDir": str(store),
                 "storePathCommitLog": str(store / "commitlog"),
-                **(settings or {}),
+                **settings,
             },
         )
-
-        java = java_command(release(JarSet.SERVERS, version), folder, settings)
-        command = [*java, "org.apache.rocketmq.broker.BrokerStartup", "-c", str(config)]
-        super().__init__(f"Java {version} broker", folder, port, command, self.is_registered)
+        super().__init__(name, folder, port, [*command, "-c", str(config)], self.is_registered)
 
     def is_registered(self) -> bool:
         """Whether each name server that runs gives out this broker's address."""
@@ -230,10 +231,37 @@ class JavaBroker(Server):
         answer = self.ask(Request(17, ext))
         assert answer.code == 0, answer
         wait_until(
-            lambda: all(server.knows_topic(topic) for server in self._name_servers if server.child),
-            f"the name servers know {topic}",
-            REGISTER_SECONDS,
+            lambda: self.is_routed(topic), f"the name servers know {topic}", REGISTER_SECONDS
         )
+
+    def is_routed(self, topic: str) -> bool:
+        """Whether each name server that runs has a route for the topic."""
+        return all(server.knows_topic(topic) for server in self._name_servers if server.child)
+
+
+class JavaBroker(Broker):
+    """Apache's own."""
+
+    def __init__(
+        self,
+        version: str,
+        folder: Path,
+        name_servers: Sequence[NameServer],
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        own = {"brokerName": f"broker-{version}", **(settings or {})}
+        java = java_command(release(JarSet.SERVERS, version), folder, settings)
+        command = [*java, "org.apache.rocketmq.broker.BrokerStartup"]
+        super().__init__(f"Java {version} broker", folder, command, name_servers, own)
+
+
+def gantry_broker(
+    folder: Path, name_servers: Sequence[NameServer], settings: Mapping[str, str] | None = None
+) -> Broker:
+    """Ours."""
+    program = Path(sys.executable).parent / "gantry"
+    own = {"brokerName": "broker-gantry", "metricsPort": "0", **(settings or {})}
+    return Broker("Gantry broker", folder, [str(program), "broker"], name_servers, own)
 
 
 def addresses(servers: Sequence[Server]) -> str:

@@ -4,12 +4,15 @@ Layout of the cache, each folder complete or absent (built beside its name, then
 
     <cache>/interop/<servers|client>-<version>-<digest of pom>/*.jar
     <cache>/interop/<servers|client>-<version>-<digest of pom and driver>-driver/*.class
+    <cache>/interop/node-<digest of lock file>/node_modules
+    <cache>/interop/cpp-<digest of requirements>/rocketmq/librocketmq.so
 """
 
 import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +20,16 @@ from enum import Enum
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2] / "interop" / "java"
+NODE = SOURCES.parent / "node"
+CPP = SOURCES.parent / "cpp"
 COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 FETCH_TIMEOUT_SECONDS = 600.0  # four sets are 190 MB from Maven Central on a fresh machine
-NEEDED = {"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
+NEEDED = {
+    "java": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless",
+    "mvn": "maven",
+    "npm": "npm",
+}
 
 
 class JarSet(Enum):
@@ -28,6 +38,8 @@ class JarSet(Enum):
     SERVERS = ("servers", "AdminDriver")
     CLIENT = ("client", "ClientDriver")
     STORE = ("servers", "StoreDriver")
+    FILTER = ("servers", "FilterDriver")
+    SCENARIOS = ("client", "ScenarioDriver")
 
     @property
     def pom(self) -> Path:
@@ -58,7 +70,7 @@ def missing_tools() -> str | None:
         return None
     return (
         f"The interop tests run real RocketMQ and need {' and '.join(missing)}:\n"
-        "    apt-get install openjdk-17-jdk-headless maven\n"
+        f"    apt-get install {' '.join(missing)}\n"
         "INTEROP=0 leaves these tests out."
     )
 
@@ -75,6 +87,30 @@ def release(jar_set: JarSet, version: str) -> Java:
         f"{stem}-{driver_digest}-driver", lambda folder: _compile(jar_set, jars, folder)
     )
     return Java(version, f"{jars}/*:{classes}", jar_set.driver.stem)
+
+
+def node_modules() -> Path:
+    """The client for Node.js; fetched when this machine has not yet."""
+    lock = NODE / "package-lock.json"
+
+    def fetch(folder: Path) -> None:
+        for name in ("package.json", lock.name):
+            shutil.copy(NODE / name, folder)
+        _run("npm", "ci", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund")
+
+    return _built_once(f"node-{_digest(lock)}", fetch) / "node_modules"
+
+
+def cpp_library() -> Path:
+    """The client for C++, as a package of Python's brings it; fetched as well."""
+    wanted = CPP / "requirements.txt"
+
+    def fetch(folder: Path) -> None:
+        options = ("--quiet", "--no-deps", "--require-hashes", "--disable-pip-version-check")
+        install = (sys.executable, "-m", "pip", "install", *options)
+        _run(*install, "--target", str(folder), "-r", str(wanted))
+
+    return _built_once(f"cpp-{_digest(wanted)}", fetch) / "rocketmq" / "librocketmq.so"
 
 
 def cache_folder() -> Path:

@@ -26,6 +26,7 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
 import org.apache.rocketmq.client.producer.RequestCallback;
@@ -50,12 +51,12 @@ import org.apache.rocketmq.common.message.MessageQueue;
 public class ScenarioDriver {
     private static final int SEND_TIMEOUT_MILLIS = 10_000;
     private static final int SHORT_MILLIS = 1000;
+    private static final int NO_MESSAGE = 208;
     private static final long FOREVER = Long.MAX_VALUE;
 
     private final Map<String, TransactionMQProducer> producers = new ConcurrentHashMap<>();
     private final Map<String, DefaultMQPushConsumer> consumers = new ConcurrentHashMap<>();
     private final Map<String, DefaultLitePullConsumer> readers = new ConcurrentHashMap<>();
-    private final Map<String, DefaultMQPullConsumer> pullers = new ConcurrentHashMap<>();
     private final Map<String, Inbox> inboxes = new ConcurrentHashMap<>();
     private final Map<String, Transaction> transactions = new ConcurrentHashMap<>();
     private final PrintStream answers;
@@ -123,8 +124,6 @@ public class ScenarioDriver {
             consumers.remove(name).shutdown();
         } else if (readers.containsKey(name)) {
             readers.remove(name).shutdown();
-        } else if (pullers.containsKey(name)) {
-            pullers.remove(name).shutdown();
         }
         return null;
     }
@@ -229,7 +228,9 @@ public class ScenarioDriver {
         producers.get(order.getString("as")).request(message, new RequestCallback() {
             @Override
             public void onSuccess(Message reply) {
-                future.complete(reply);
+                if (reply != null) { // it is called when the request is sent, too
+                    future.complete(reply);
+                }
             }
 
             @Override
@@ -376,28 +377,22 @@ public class ScenarioDriver {
     }
 
     private Object pull(JSONObject order) throws Exception {
-        String name = order.getString("as");
-        DefaultMQPullConsumer puller = pullers.get(name);
-        if (puller == null) {
-            puller = new DefaultMQPullConsumer(order.getString("group"));
-            puller.setInstanceName(name);
-            puller.setNamesrvAddr(order.getString("namesrv"));
-            puller.start();
-            pullers.put(name, puller);
-        }
-        String topic = order.getString("topic");
+        DefaultMQPullConsumer puller = new DefaultMQPullConsumer(order.getString("group"));
+        puller.setInstanceName(order.getString("as"));
+        puller.setNamesrvAddr(order.getString("namesrv"));
+        puller.start();
         JSONArray found = new JSONArray();
-        for (MessageQueue queue : puller.fetchSubscribeMessageQueues(topic)) {
+        for (MessageQueue queue : puller.fetchSubscribeMessageQueues(order.getString("topic"))) {
             long end = puller.maxOffset(queue);
             for (long offset = puller.minOffset(queue); offset < end; ) {
-                PullResult result =
-                    puller.pull(queue, order.getString("expression"), offset, 32);
+                PullResult result = puller.pull(queue, order.getString("expression"), offset, 32);
                 if (result.getMsgFoundList() != null) {
                     result.getMsgFoundList().forEach(message -> found.add(fields(message)));
                 }
                 offset = result.getNextBeginOffset();
             }
         }
+        puller.shutdown();
         return found;
     }
 
@@ -409,8 +404,15 @@ public class ScenarioDriver {
     private Object find(JSONObject order) throws Exception {
         JSONArray found = new JSONArray();
         DefaultMQProducer producer = producers.get(order.getString("as"));
-        producer.queryMessage(order.getString("topic"), order.getString("key"), 32, 0, FOREVER)
-            .getMessageList().forEach(message -> found.add(fields(message)));
+        String topic = order.getString("topic");
+        try {
+            producer.queryMessage(topic, order.getString("key"), 32, 0, FOREVER)
+                .getMessageList().forEach(message -> found.add(fields(message)));
+        } catch (MQClientException error) {
+            if (error.getResponseCode() != NO_MESSAGE) {
+                throw error;
+            }
+        }
         return found;
     }
 

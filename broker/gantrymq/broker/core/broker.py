@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
+from gantrymq.broker.core import system_topics
 from gantrymq.broker.core.machine import Machine
 from gantrymq.broker.core.messages import (
     HELD,
@@ -83,11 +84,18 @@ class Broker:
             File.TOPICS: state.topics.load,
             File.GROUPS: state.groups.load,
             File.OFFSETS: state.offsets.load,
+            File.DELAYS: state.delays.load,
+            File.TIMERS: state.timers.load,
+            File.SETTINGS: state.configuration.load,
+            File.FILTERS: state.filters.load,
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
         """The store is open, and the files are loaded: from now on requests come."""
-        self.state.now, self.state.wall_ms = now, wall_ms
+        state = self.state
+        state.now, state.wall_ms = now, wall_ms
+        system_topics.make_missing(state)
+        state.quick_sends.open()
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """The broker stops: whoever waits for a message to come is answered without one."""

@@ -1,27 +1,34 @@
 """Who is connected: producers and consumers by group, as their heartbeats say.
 
 A group's consumers share its subscriptions: the newest `sub_version` of a topic wins, and a topic
-that a heartbeat does not name any more goes, as in Java. What members of one group say differently
-is kept as a conflict, for people to see.
+that a heartbeat does not name any more goes, as in Java. What each member said last is kept as
+well, so that members who want different things are seen.
 
 Invariants: a client is listed under its channel; when that closes, or nothing was heard of it for
-CLIENT_SECONDS, it leaves all its groups at once, and a group whose last client left leaves too.
+too long, it leaves its groups, and a group whose last client left leaves too. What is under a
+channel is found without looking at other channels' groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import TypeAlias, final
 
 from gantrymq.broker.core.messages import Channel
-from gantrymq.wire.bodies.heartbeat import ConsumerData, SubscriptionData
+from gantrymq.wire.bodies.heartbeat import (
+    BROADCASTING,
+    EXPRESSION_TAG,
+    ConsumerData,
+    SubscriptionData,
+)
 
-CLIENT_SECONDS: Final = 120.0
+Wants: TypeAlias = frozenset[tuple[str, str, str]]
+"""What a member wants: topics, each with type and text of its expression."""
 
 
 @final
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Client:
     """A client in a group, by its channel."""
 
@@ -34,7 +41,7 @@ class Client:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ConsumerGroup:
     """A group with consumers."""
 
@@ -44,30 +51,129 @@ class ConsumerGroup:
     consume_from_where: str
     clients: dict[Channel, Client] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    fingerprint: int | None = None
+    """Of the last heartbeat (5.x); None before the first."""
+    _wants: dict[Channel, Wants] = field(default_factory=dict)
+    _members: dict[Wants, int] = field(default_factory=dict)
+    """How many want the same."""
+    _channels: dict[str, dict[Channel, None]] = field(default_factory=dict)
+    """By client id, in the order they came."""
+
+    @property
+    def is_broadcasting(self) -> bool:
+        return self.message_model == BROADCASTING
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether members want different things."""
+        return len(self._members) > 1
 
     def client_ids(self) -> list[str]:
         """Each once, as consumers share queues among them."""
-        return list(dict.fromkeys(client.client_id for client in self.clients.values()))
+        return list(self._channels)
 
     def find(self, client_id: str) -> Client | None:
-        for client in self.clients.values():
-            if client.client_id == client_id:
-                return client
-        return None
+        """By its newest connection: an older one may be dead without our knowing."""
+        channels = self._channels.get(client_id)
+        return None if channels is None else self.clients[next(reversed(channels))]
+
+    def connections_of(self, client_id: str) -> list[Client]:
+        """Oldest first."""
+        return [self.clients[channel] for channel in self._channels.get(client_id, ())]
+
+    def wants_of(self, client: Client) -> Wants | None:
+        """What it said last; None when it only ever said that it still wants the same (5.x)."""
+        return self._wants.get(client.channel)
+
+    def put(self, client: Client) -> bool:
+        """Whether it is a new member."""
+        known = self.clients.get(client.channel)
+        is_new = known is None or known.client_id != client.client_id
+        if known is not None and is_new:
+            self.remove(known.channel)
+        self.clients[client.channel] = client
+        if is_new:
+            self._channels.setdefault(client.client_id, {})[client.channel] = None
+        return is_new
+
+    def remove(self, channel: Channel) -> bool:
+        """Whether there was a member."""
+        client = self.clients.pop(channel, None)
+        if client is None:
+            return False
+        channels = self._channels[client.client_id]
+        del channels[channel]
+        if not channels:
+            del self._channels[client.client_id]
+        self._forget_wants(channel)
+        return True
+
+    def subscribe(self, channel: Channel, said: Sequence[SubscriptionData]) -> bool:
+        """Whether the topics of the group changed."""
+        self._remember_wants(channel, frozenset(map(_want, said)))
+        changed = False
+        named = set()
+        for subscription in said:
+            named.add(subscription.topic)
+            known = self.subscriptions.get(subscription.topic)
+            changed = changed or known is None
+            if known is None or subscription.sub_version > known.sub_version:
+                self.subscriptions[subscription.topic] = subscription
+        for topic in [topic for topic in self.subscriptions if topic not in named]:
+            del self.subscriptions[topic]
+            changed = True
+        return changed
+
+    def _remember_wants(self, channel: Channel, wants: Wants) -> None:
+        if self._wants.get(channel) != wants:
+            self._forget_wants(channel)
+            self._wants[channel] = wants
+            self._members[wants] = self._members.get(wants, 0) + 1
+
+    def _forget_wants(self, channel: Channel) -> None:
+        wants = self._wants.pop(channel, None)
+        if wants is not None:
+            self._members[wants] -= 1
+            if not self._members[wants]:
+                del self._members[wants]
+
+
+def _want(said: SubscriptionData) -> tuple[str, str, str]:
+    text = said.sub_string
+    if said.expression_type == EXPRESSION_TAG and len(said.tags) > 1:
+        text = " || ".join(sorted(said.tags))  # "B || A" is the same wish
+    return (said.topic, said.expression_type, text)
 
 
 @final
-class Clients:
-    """The tables of both kinds."""
+class Memberships:
+    """The groups of one channel: names, in the order they were joined."""
 
     __slots__ = ("consumers", "producers")
 
     def __init__(self) -> None:
+        self.consumers: dict[str, None] = {}
+        self.producers: dict[str, None] = {}
+
+
+@final
+class Clients:
+    """The tables of both kinds. Others read them; all changes go by these methods."""
+
+    __slots__ = ("_memberships", "consumers", "producers")
+
+    def __init__(self) -> None:
         self.consumers: dict[str, ConsumerGroup] = {}
         self.producers: dict[str, dict[Channel, Client]] = {}
+        self._memberships: dict[Channel, Memberships] = {}
+
+    def __len__(self) -> int:
+        """Connections with clients."""
+        return len(self._memberships)
 
     def add_producer(self, group: str, client: Client) -> None:
         self.producers.setdefault(group, {})[client.channel] = client
+        self._memberships.setdefault(client.channel, Memberships()).producers[group] = None
 
     def add_consumer(self, data: ConsumerData, client: Client, *, keeps_subs: bool = False) -> bool:
         """Whether the group's members or topics changed."""
@@ -79,56 +185,69 @@ class Clients:
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
-        known = group.clients.get(client.channel)
-        is_new = known is None or known.client_id != client.client_id
-        group.clients[client.channel] = client
+        is_new = group.put(client)
+        self._memberships.setdefault(client.channel, Memberships()).consumers[group.name] = None
         if keeps_subs:
             return is_new
-        return self._subscribe(group, data.subscriptions) or is_new
-
-    def _subscribe(self, group: ConsumerGroup, said: Iterable[SubscriptionData]) -> bool:
-        changed = False
-        named = set()
-        for subscription in said:
-            named.add(subscription.topic)
-            known = group.subscriptions.get(subscription.topic)
-            changed = changed or known is None
-            if known is None or subscription.sub_version > known.sub_version:
-                group.subscriptions[subscription.topic] = subscription
-        for topic in [topic for topic in group.subscriptions if topic not in named]:
-            del group.subscriptions[topic]
-            changed = True
-        return changed
+        return group.subscribe(client.channel, data.subscriptions) or is_new
 
     def remove_producer(self, group: str, channel: Channel) -> bool:
+        """Whether the group had a member there."""
         clients = self.producers.get(group)
         if clients is None or clients.pop(channel, None) is None:
             return False
         if not clients:
             del self.producers[group]
+        del self._memberships[channel].producers[group]
+        self._forget_if_alone(channel)
         return True
 
     def remove_consumer(self, group: str, channel: Channel) -> bool:
         """Whether the group had a member there."""
         members = self.consumers.get(group)
-        if members is None or members.clients.pop(channel, None) is None:
+        if members is None or not members.remove(channel):
             return False
         if not members.clients:
             del self.consumers[group]
+        del self._memberships[channel].consumers[group]
+        self._forget_if_alone(channel)
         return True
+
+    def _forget_if_alone(self, channel: Channel) -> None:
+        groups = self._memberships[channel]
+        if not groups.consumers and not groups.producers:
+            del self._memberships[channel]
+
+    def is_member(self, channel: Channel) -> bool:
+        """Whether anything is under this channel."""
+        return channel in self._memberships
 
     def closed(self, channel: Channel) -> list[str]:
         """The connection ended: the consumer groups that lost a member."""
-        for group in list(self.producers):
+        groups = self._memberships.get(channel)
+        if groups is None:
+            return []
+        consumers = list(groups.consumers)
+        for group in list(groups.producers):
             self.remove_producer(group, channel)
-        return [group for group in list(self.consumers) if self.remove_consumer(group, channel)]
+        for group in consumers:
+            self.remove_consumer(group, channel)
+        return consumers
 
-    def silent(self, now: float) -> set[Channel]:
-        """Connections whose clients have not been heard of for too long."""
-        tables = [*self.producers.values(), *(group.clients for group in self.consumers.values())]
-        return {
-            channel
-            for table in tables
-            for channel, client in table.items()
-            if client.heard_at + CLIENT_SECONDS <= now
-        }
+    def silent_consumers(self, heard_before: float) -> list[tuple[str, Client]]:
+        """Members of consumer groups that were not heard of since."""
+        return [
+            (group.name, client)
+            for group in self.consumers.values()
+            for client in group.clients.values()
+            if client.heard_at <= heard_before
+        ]
+
+    def silent_producers(self, heard_before: float) -> list[tuple[str, Client]]:
+        """Members of producer groups that were not heard of since."""
+        return [
+            (group, client)
+            for group, clients in self.producers.items()
+            for client in clients.values()
+            if client.heard_at <= heard_before
+        ]

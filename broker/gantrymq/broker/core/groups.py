@@ -9,26 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import final
+from typing import Final, final
 
+from gantrymq.broker.core.entry_texts import EntryTexts, member
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
-from gantrymq.wire.bodies.shared import DataVersion
+from gantrymq.wire.bodies.shared import DataVersion, Permission
 from gantrymq.wire.jsonvalue import JsonObject, int_field, object_of, text_key
+
+# The file is written whole at each change, and answered whole: so many are 40 MB. A consumer that
+# names new groups is stopped earlier.
+GROUPS_MAX: Final = 100_000
+
+# The bit of a permission; those of `forbidden` take it away.
+READ_FORBIDDEN: Final = int(Permission.READ)
 
 
 @final
 class Groups:
     """By name."""
 
-    __slots__ = ("_files", "_forbidden", "_table", "data_version")
+    __slots__ = ("_files", "_forbidden", "_table", "_texts", "data_version")
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._forbidden: dict[str, dict[str, int]] = {}
         self._table: dict[str, GroupConfig] = {}
+        self._texts: EntryTexts[str] = EntryTexts(self._member)
         self.data_version = DataVersion()
         files.keep(File.GROUPS, self.content)
 
@@ -39,28 +48,40 @@ class Groups:
     def all(self) -> Mapping[str, GroupConfig]:
         return MappingProxyType(self._table)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no group may be created any more."""
+        return len(self._table) >= GROUPS_MAX
+
     def find(self, group: str) -> GroupConfig | None:
         return self._table.get(group)
 
-    def put(self, config: GroupConfig, wall_ms: int) -> None:
-        """Create or change one."""
-        if self._table.get(config.group_name) != config:
-            self._table[config.group_name] = config
-            self._changed(wall_ms)
-
-    def remove(self, group: str, wall_ms: int) -> bool:
-        """Whether it was there."""
-        self._forbidden.pop(group, None)
-        if self._table.pop(group, None) is None:
+    def put(self, config: GroupConfig, wall_ms: int) -> bool:
+        """Create or change one; whether it was another one before."""
+        if self._table.get(config.group_name) == config:
             return False
+        self._table[config.group_name] = config
+        self._texts.changed(config.group_name)
         self._changed(wall_ms)
         return True
 
+    def remove(self, group: str, wall_ms: int) -> bool:
+        """Whether it was there."""
+        was_forbidden = self._forbidden.pop(group, None) is not None
+        was_there = self._table.pop(group, None) is not None
+        self._texts.removed(group)
+        if was_there or was_forbidden:
+            self._changed(wall_ms)
+        return was_there
+
     def forbidden(self, group: str, topic: str) -> int:
-        """The bits that say what the group must not do with the topic; bit 0: read."""
+        """The bits that say what the group must not do with the topic: READ_FORBIDDEN."""
         return self._forbidden.get(group, {}).get(topic, 0)
 
     def forbid(self, group: str, topic: str, bits: int, wall_ms: int) -> None:
+        """Other topics keep their bits, whereas Java clears them all with one."""
+        if bits == self.forbidden(group, topic):
+            return
         topics = self._forbidden.setdefault(group, {})
         if bits:
             topics[topic] = bits
@@ -76,27 +97,31 @@ class Groups:
 
     # ------------------------------------------------------------------ the file
 
-    def to_json(self) -> JsonObject:
+    def content(self) -> bytes:
+        """The file, and the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
         forbidden: JsonObject = {
             group: dict(topics.items()) for group, topics in self._forbidden.items()
         }
-        table: JsonObject = {name: config.to_json() for name, config in self._table.items()}
-        return {
-            "dataVersion": self.data_version.to_json(),
-            "forbiddenTable": forbidden,
-            "subscriptionGroupTable": table,
-        }
-
-    def content(self) -> bytes:
-        return javajson.dumps_pretty(self.to_json())
+        return (
+            b'{\n\t"dataVersion":%b,\n\t"forbiddenTable":%b,\n\t"subscriptionGroupTable":%b\n}'
+            % (
+                javajson.dumps_fastjson(self.data_version.to_json()),
+                javajson.dumps_fastjson(forbidden),
+                self._texts.text(),
+            )
+        )
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        bean = object_of(javajson.loads(content, len(content) * 2), "subscriptionGroup.json")
+        size = len(content)
+        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+        bean = object_of(value, "subscriptionGroup.json")
         self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
         table = object_of(bean.get("subscriptionGroupTable") or {}, "subscriptionGroupTable")
         configs = [GroupConfig.from_json(value) for value in table.values()]
         self._table = {config.group_name: config for config in configs}
+        for name in self._table:
+            self._texts.changed(name)
         forbidden = object_of(bean.get("forbiddenTable") or {}, "forbiddenTable")
         for group, value in forbidden.items():
             topics = object_of(value, "forbiddenTable")
@@ -104,3 +129,6 @@ class Groups:
                 text_key(topic, "forbiddenTable"): int_field(topics, text_key(topic, "topic"))
                 for topic in topics
             }
+
+    def _member(self, group: str) -> bytes:
+        return member(group, self._table[group].to_json())

@@ -2,23 +2,35 @@
 
     {"dataVersion":DV,"offsetTable":{"topic@group":{queueId:offset}}}
 
-Invariant: an offset goes back only when someone asks for that (`reset`); a commit that is behind
-what is stored is counted, and carried out as Java does only where the client says so.
+Java 5.x writes `groupTopicMap` too, which says the same again and is left out, and keeps how far
+broadcasting clients have come under "topic@group@broadcast": those stay as they are.
+
+Invariants. An entry counts its queues; no more than OFFSETS_MAX are kept. A commit that is behind
+what is stored is carried out, as in Java, since clients do go back on purpose: `commit` answers the
+offset it replaced, so that whoever calls it can say so. What consumers were last told to pull is in
+memory only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 from typing import Final, final
 
+from gantrymq.broker.core.entry_texts import EntryTexts
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion
-from gantrymq.wire.jsonvalue import JsonObject, int_key, long_of, object_of, text_key
+from gantrymq.wire.jsonvalue import Json, int_key, long_of, object_of, text_key
 
 SEPARATOR: Final = "@"
+
+# Offsets of queues, of all groups: 100 MB of memory, 25 MB of file. Far beyond it a hostile client
+# is at work, or groups nobody deletes.
+OFFSETS_MAX: Final = 1_000_000
+
+# Java's: a version for each commit would have slaves fetch the table all the time.
+COMMITS_A_VERSION: Final = 500
 
 Place = tuple[str, str]
 """Topic and group."""
@@ -26,69 +38,142 @@ Place = tuple[str, str]
 
 @final
 class Offsets:
-    """By topic and group, then by queue."""
+    """By group and topic, then by queue."""
 
-    __slots__ = ("_files", "_table", "data_version")
+    __slots__ = (
+        "_commits",
+        "_count",
+        "_files",
+        "_groups",
+        "_pulled",
+        "_texts",
+        "backward_commits",
+        "data_version",
+    )
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._table: dict[Place, dict[int, int]] = {}
+        self._groups: dict[str, dict[str, dict[int, int]]] = {}
+        self._texts: EntryTexts[Place] = EntryTexts(self._member)
+        self._pulled: dict[Place, dict[int, int]] = {}
+        self._commits = 0
+        self._count = 0
+        self.backward_commits = 0
+        """Commits behind what was stored, since the start."""
         self.data_version = DataVersion()
         files.keep(File.OFFSETS, self.content)
 
+    def __len__(self) -> int:
+        """Offsets of queues."""
+        return self._count
+
     @property
-    def all(self) -> Mapping[Place, Mapping[int, int]]:
-        return MappingProxyType(self._table)
+    def is_full(self) -> bool:
+        """Whether no group may have an offset in a queue where it had none."""
+        return self._count >= OFFSETS_MAX
+
+    def places(self) -> Iterator[tuple[str, str, Mapping[int, int]]]:
+        """Group, topic and offsets by queue; those of broadcasting clients too."""
+        for group, topics in self._groups.items():
+            for topic, queues in topics.items():
+                yield group, topic, queues
 
     def find(self, group: str, topic: str, queue_id: int) -> int | None:
         """The offset of the next message the group wants; None when it never said."""
-        queues = self._table.get((topic, group))
-        return None if queues is None else queues.get(queue_id)
+        return self.queues(group, topic).get(queue_id)
+
+    def queues(self, group: str, topic: str) -> Mapping[int, int]:
+        """The group's offsets in the topic, by queue."""
+        return self._groups.get(group, {}).get(topic, {})
 
     def topics_of(self, group: str) -> list[str]:
-        return [topic for topic, owner in self._table if owner == group]
+        return list(self._groups.get(group, ()))
 
     def groups_of(self, topic: str) -> list[str]:
-        return [group for owned, group in self._table if owned == topic]
+        return [
+            group
+            for group, topics in self._groups.items()
+            if topic in topics and SEPARATOR not in group
+        ]
 
-    def commit(self, group: str, topic: str, queue_id: int, offset: int, due: float) -> None:
-        """What a consumer has come to; on disk by `due`."""
-        self._table.setdefault((topic, group), {})[queue_id] = offset
+    def commit(
+        self, group: str, topic: str, queue_id: int, offset: int, due: float = 0.0
+    ) -> int | None:
+        """What a consumer has come to, on disk by `due`; the offset that was stored before."""
+        queues = self._groups.setdefault(group, {}).setdefault(topic, {})
+        before = queues.get(queue_id)
+        if before == offset:
+            return before
+        if before is None:
+            self._count += 1
+        elif offset < before:
+            self.backward_commits += 1
+        queues[queue_id] = offset
+        self._commits += 1
+        if self._commits % COMMITS_A_VERSION == 0:
+            self.data_version = self.data_version.next(self.data_version.timestamp_ms)
+        self._texts.changed((topic, group))
         self._files.touch(File.OFFSETS, due)
+        return before
+
+    def note_pull(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Where the group's next pull of the queue begins: what lies before is in its hands."""
+        if topic in self._groups.get(group, ()):
+            self._pulled.setdefault((topic, group), {})[queue_id] = offset
+
+    def pulled(self, group: str, topic: str, queue_id: int) -> int | None:
+        """What was noted last."""
+        return self._pulled.get((topic, group), {}).get(queue_id)
 
     def remove(self, group: str | None = None, topic: str | None = None) -> None:
         """All of a group, of a topic, or of a group in a topic."""
-        gone = [
-            place
-            for place in self._table
-            if (topic is None or place[0] == topic) and (group is None or place[1] == group)
-        ]
-        for place in gone:
-            del self._table[place]
-        if gone:
-            self._files.touch(File.OFFSETS)
+        for owner in list(self._groups) if group is None else [group]:
+            topics = self._groups.get(owner, {})
+            for each in list(topics) if topic is None else [topic]:
+                self._remove(owner, each)
+
+    def _remove(self, group: str, topic: str) -> None:
+        topics = self._groups.get(group)
+        if topics is None or topic not in topics:
+            return
+        self._count -= len(topics.pop(topic))
+        if not topics:
+            del self._groups[group]
+        self._texts.removed((topic, group))
+        self._pulled.pop((topic, group), None)
+        self._files.touch(File.OFFSETS)
 
     # ------------------------------------------------------------------ the file
 
-    def to_json(self) -> JsonObject:
-        table: JsonObject = {
-            f"{topic}{SEPARATOR}{group}": dict(queues.items())
-            for (topic, group), queues in self._table.items()
-        }
-        return {"dataVersion": self.data_version.to_json(), "offsetTable": table}
-
     def content(self) -> bytes:
-        return javajson.dumps_pretty(self.to_json())
+        """The file, and the answer to GET_ALL_CONSUMER_OFFSET."""
+        version = javajson.dumps_fastjson(self.data_version.to_json())
+        return b'{\n\t"dataVersion":%b,\n\t"offsetTable":%b\n}' % (version, self._texts.text())
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        bean = object_of(javajson.loads(content, len(content) * 2), "consumerOffset.json")
+        size = len(content)
+        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+        bean = object_of(value, "consumerOffset.json")
         self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
         table = object_of(bean.get("offsetTable") or {}, "offsetTable")
-        for key, value in table.items():
+        for key, queues in table.items():
             topic, separator, group = text_key(key, "offsetTable").partition(SEPARATOR)
             if separator:
-                self._table[topic, group] = {
-                    int_key(queue, "offsetTable"): long_of(offset, "offsetTable")
-                    for queue, offset in object_of(value, "offsetTable").items()
-                }
+                self._load(topic, group, queues)
+
+    def _load(self, topic: str, group: str, queues: Json) -> None:
+        offsets = {
+            int_key(queue_id, "offsetTable"): long_of(offset, "offsetTable")
+            for queue_id, offset in object_of(queues, "offsetTable").items()
+        }
+        self._groups.setdefault(group, {})[topic] = offsets
+        self._count += len(offsets)
+        self._texts.changed((topic, group))
+
+    def _member(self, place: Place) -> bytes:
+        topic, group = place
+        name = javajson.dumps_fastjson(f"{topic}{SEPARATOR}{group}")
+        queues = self._groups[group][topic].items()
+        offsets = ",".join([f"{queue_id}:{offset}" for queue_id, offset in queues])
+        return b"\n\t\t%b:{%b\n\t\t}" % (name, offsets.encode())

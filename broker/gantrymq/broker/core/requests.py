@@ -5,9 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gantrymq.broker.core import (
+    client_requests,
+    config_requests,
+    connection_requests,
+    consume_requests,
+    delay_requests,
+    group_requests,
+    lock_requests,
+    offset_requests,
+    pull_requests,
+    query_requests,
+    recall_requests,
+    replication_requests,
+    reply_messages,
+    reset_requests,
+    runtime_info,
+    send_back,
+    send_requests,
+    stats_requests,
+    topic_requests,
+    transaction_requests,
+    unsupported,
+    upkeep_requests,
+)
 from gantrymq.broker.core.handler import Handler, Handlers
 
-TABLES: Final[Iterable[Handlers]] = ()
+TABLES: Final[Iterable[Handlers]] = (
+    client_requests.HANDLERS,
+    config_requests.HANDLERS,
+    connection_requests.HANDLERS,
+    consume_requests.HANDLERS,
+    delay_requests.HANDLERS,
+    group_requests.HANDLERS,
+    lock_requests.HANDLERS,
+    offset_requests.HANDLERS,
+    pull_requests.HANDLERS,
+    query_requests.HANDLERS,
+    recall_requests.HANDLERS,
+    replication_requests.HANDLERS,
+    reply_messages.HANDLERS,
+    reset_requests.HANDLERS,
+    runtime_info.HANDLERS,
+    send_back.HANDLERS,
+    send_requests.HANDLERS,
+    stats_requests.HANDLERS,
+    topic_requests.HANDLERS,
+    transaction_requests.HANDLERS,
+    unsupported.HANDLERS,
+    upkeep_requests.HANDLERS,
+)
 
 REQUESTS: Final[dict[int, Handler]] = {
     int(code): handler for table in TABLES for code, handler in table.items()

@@ -66,6 +66,7 @@ class BrokerSettings:
     )
     enable_property_filter: bool = setting(default=True, about="consumers may filter by SQL92")
     fetch_namesrv_addr_by_address_server: bool = setting(default=False, about=_NO_EFFECT)
+    filter_server_nums: int = setting(0, _NO_EFFECT)
     filter_support_retry: bool = setting(
         default=False, about="filters apply to retried messages as well"
     )
@@ -89,6 +90,9 @@ class BrokerSettings:
     namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
     notify_consumer_ids_changed_enable: bool = setting(
         default=True, about="tell consumers when members of their group come or go"
+    )
+    recall_message_enable: bool = setting(
+        default=True, about="producers may take back timer messages; false in Java"
     )
     region_id: str = setting("DefaultRegion", "said in every answer to a send")
     register_broker_timeout_mills: int = setting(
@@ -129,6 +133,7 @@ class BrokerSettings:
     use_server_side_reset_offset: bool = setting(
         default=True, about="the broker itself resets offsets, at the next pull"
     )
+    use_tls: bool = setting(default=False, about=_NO_EFFECT, key="useTLS")
     validate_system_topic_when_update_topic: bool = setting(
         default=True, about="refuse changes of system topics"
     )

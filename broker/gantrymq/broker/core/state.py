@@ -9,18 +9,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.broker.core.admission import Admission
+from gantrymq.broker.core.client_watch import ClientWatch
 from gantrymq.broker.core.clients import Clients
+from gantrymq.broker.core.configuration import Configuration
+from gantrymq.broker.core.conflicts import Conflicts
+from gantrymq.broker.core.delays import DelayService
 from gantrymq.broker.core.files import Files
+from gantrymq.broker.core.filter_data import Filters
 from gantrymq.broker.core.groups import Groups
+from gantrymq.broker.core.holds import Holds
+from gantrymq.broker.core.locks import Locks
 from gantrymq.broker.core.machine import Machine
-from gantrymq.broker.core.messages import Effects
+from gantrymq.broker.core.messages import Effects, File
 from gantrymq.broker.core.offsets import Offsets
+from gantrymq.broker.core.open_halves import OpenHalves
+from gantrymq.broker.core.quick_sends import QuickSends
+from gantrymq.broker.core.resets import Resets
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.stats import Stats
+from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
+from gantrymq.broker.core.transaction_check import TransactionCheck
 from gantrymq.broker.core.works import Works
 from gantrymq.store.engine import Store
 from gantrymq.store.kernel import Kernel
 from gantrymq.wire import hosts
+from gantrymq.wire.message.unique_id import UniqueIdMaker
 
 
 @final
@@ -48,20 +63,36 @@ class State:
     """Of one broker."""
 
     __slots__ = (
+        "admission",
         "chance",
+        "client_watch",
         "clients",
+        "configuration",
+        "conflicts",
+        "delays",
         "effects",
         "files",
+        "filters",
         "groups",
+        "halves",
+        "holds",
         "identity",
         "kernel",
+        "locks",
         "memory_bytes",
         "now",
         "offsets",
+        "quick_sends",
+        "resets",
         "settings",
         "started_ms",
+        "stats",
         "store",
+        "timers",
         "topics",
+        "transaction_check",
+        "unique_ids",
+        "unsaved_topics",
         "wall_ms",
         "works",
     )
@@ -92,12 +123,39 @@ class State:
         self.files = Files()
         self.works = Works(store, self.files, self.effects)
         self.topics = Topics(self.files)
+        self.unsaved_topics: set[str] = set()
+        """Topics that messages created and that a crash could still forget."""
         self.groups = Groups(self.files)
         self.offsets = Offsets(self.files)
+        self.resets = Resets()
         self.clients = Clients()
+        self.filters = Filters(self)
+        self.conflicts = Conflicts(self.effects)
+        self.locks = Locks()
+        self.halves = OpenHalves()
+        self.configuration = Configuration(settings, store.settings, wall_ms)
+        self.files.keep(File.SETTINGS, self.configuration.content)
+        self.admission = Admission()
+        address, _ = hosts.unpack(identity.store_host)
+        self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
         # The machines, each of which finds the tables above.
+        self.quick_sends = QuickSends(self)
+        self.client_watch = ClientWatch(self)
+        self.stats = Stats(self)
+        self.holds = Holds(self)
+        self.delays = DelayService(self)
+        self.transaction_check = TransactionCheck(self)
+        self.timers = TimerService(self)
 
     @property
     def machines(self) -> Sequence[Machine]:
         """Those that have something to do by themselves, in the order of a turn."""
-        return ()
+        return (
+            self.quick_sends,
+            self.client_watch,
+            self.stats,
+            self.holds,
+            self.delays,
+            self.transaction_check,
+            self.timers,
+        )

@@ -9,27 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import final
+from typing import Final, final
 
+from gantrymq.broker.core.entry_texts import EntryTexts, member
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
-from gantrymq.wire.jsonvalue import JsonObject, object_of
+from gantrymq.wire.jsonvalue import object_of
 
 Listener = Callable[[str, TopicConfig | None], None]
+
+# A registration names them all; RocketMQ's own, uncompressed, fills its frame with 60 000.
+TOPICS_MAX: Final = 100_000
 
 
 @final
 class Topics:
     """By name. `listen` hears of every change, None for a topic that is gone."""
 
-    __slots__ = ("_files", "_listeners", "_table", "data_version")
+    __slots__ = ("_files", "_listeners", "_table", "_texts", "data_version")
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._listeners: list[Listener] = []
         self._table: dict[str, TopicConfig] = {}
+        self._texts: EntryTexts[str] = EntryTexts(self._member)
         self.data_version = DataVersion()
         files.keep(File.TOPICS, self.content)
 
@@ -40,6 +45,11 @@ class Topics:
     def all(self) -> Mapping[str, TopicConfig]:
         return MappingProxyType(self._table)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no topic may be created any more."""
+        return len(self._table) >= TOPICS_MAX
+
     def find(self, topic: str) -> TopicConfig | None:
         return self._table.get(topic)
 
@@ -49,17 +59,20 @@ class Topics:
         for name, config in self._table.items():
             listener(name, config)
 
-    def put(self, config: TopicConfig, wall_ms: int) -> None:
-        """Create or change one."""
+    def put(self, config: TopicConfig, wall_ms: int) -> bool:
+        """Create or change one; whether it was another one before."""
         if self._table.get(config.topic_name) == config:
-            return
+            return False
         self._table[config.topic_name] = config
+        self._texts.changed(config.topic_name)
         self._changed(config.topic_name, config, wall_ms)
+        return True
 
     def remove(self, topic: str, wall_ms: int) -> bool:
         """Whether it was there."""
         if self._table.pop(topic, None) is None:
             return False
+        self._texts.removed(topic)
         self._changed(topic, None, wall_ms)
         return True
 
@@ -71,17 +84,23 @@ class Topics:
 
     # ------------------------------------------------------------------ the file
 
-    def to_json(self) -> JsonObject:
-        table: JsonObject = {name: config.to_json() for name, config in self._table.items()}
-        return {"dataVersion": self.data_version.to_json(), "topicConfigTable": table}
-
     def content(self) -> bytes:
-        return javajson.dumps_pretty(self.to_json())
+        """The file."""
+        version = javajson.dumps_fastjson(self.data_version.to_json())
+        table = self._texts.text()
+        return b'{\n\t"dataVersion":%b,\n\t"topicConfigTable":%b\n}' % (version, table)
 
     def load(self, content: bytes) -> None:
         """What a start finds, before anybody listens. RemoteError where it is no such file."""
-        bean = object_of(javajson.loads(content, len(content) * 2), "topics.json")
+        size = len(content)
+        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+        bean = object_of(value, "topics.json")
         self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
         table = object_of(bean.get("topicConfigTable") or {}, "topicConfigTable")
         configs = [TopicConfig.from_json(value) for value in table.values()]
         self._table = {config.topic_name: config for config in configs}
+        for topic in self._table:
+            self._texts.changed(topic)
+
+    def _member(self, topic: str) -> bytes:
+        return member(topic, self._table[topic].to_json())

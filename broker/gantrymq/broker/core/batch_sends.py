@@ -1,0 +1,111 @@
+"""Batches: many messages of one topic in one send, stored together or not at all.
+
+What one message could ask for by itself but a batch cannot (a delay, a transaction, a retry) is
+refused for the whole batch, each with its own remark. Java refuses these in the client and, where
+a client does not, stores the messages as if they had not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core import sends
+from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.sends import Refusal, SendHeader
+from gantrymq.broker.core.state import State
+from gantrymq.store.put import ILLEGAL
+from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.java_string import utf8_bytes
+from gantrymq.wire.message import batch, property_names, sys_flag
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message.batch import BatchPart
+from gantrymq.wire.message.record import Record
+
+_TIMERS: Final = (
+    property_names.TIMER_DELAY_SEC,
+    property_names.TIMER_DELAY_MS,
+    property_names.TIMER_DELIVER_MS,
+)
+
+
+def records_of(
+    state: State, request: Request, header: SendHeader, config: TopicConfig
+) -> Sequence[Record] | Refusal:
+    """The batch's messages, for one queue."""
+    if header.topic.startswith(RETRY_PREFIX):
+        return _illegal(
+            f"batch request does not support retry group {header.topic}; send each message alone"
+        )
+    try:
+        parts = batch.decode(request.command.body)
+    except RemoteError as error:
+        return _illegal(f"{ILLEGAL}{error}.")
+    shared = sends.sent_properties(header)
+    fault = _fault(header, shared, parts)
+    if fault is not None:
+        return _illegal(f"{ILLEGAL}{fault}")
+    return _made(state, request, header, config, shared, parts)
+
+
+def _made(
+    state: State,
+    request: Request,
+    header: SendHeader,
+    config: TopicConfig,
+    shared: bytes,
+    parts: Sequence[BatchPart],
+) -> Sequence[Record]:
+    topic = utf8_bytes(header.topic)
+    properties = codec.join(shared, sends.added_properties(state))
+    queue_id = sends.queue_id_of(state, header, config)
+    born_host = sends.packed_host(request.channel.peer)
+    store_host = sends.packed_host(state.identity.address)
+    flags = sends.stored_sys_flag(header, config)
+    return [
+        Record(
+            topic,
+            part.body,
+            properties=codec.join(part.properties, properties),
+            queue_id=queue_id,
+            flag=part.flag,
+            sys_flag=flags,
+            born_timestamp_ms=header.born_timestamp,
+            born_host=born_host,
+            store_host=store_host,
+            reconsume_times=header.reconsume_times or 0,
+        )
+        for part in parts
+    ]
+
+
+def _fault(header: SendHeader, shared: bytes, parts: Sequence[BatchPart]) -> str | None:
+    """What these messages ask for that a batch cannot give."""
+    if sys_flag.transaction_type(header.sys_flag) != sys_flag.TRANSACTION_NONE:
+        return "A transaction is not supported for batching; send its message alone."
+    waits = set()
+    for properties in (shared, *(part.properties for part in parts)):
+        if _is_delayed(properties):
+            return "TimeDelayLevel is not supported for batching; send delayed messages alone."
+        if codec.get(properties, property_names.WAIT) is not None:
+            waits.add(sends.waits(properties))
+    if len(waits) > 1:
+        return (
+            "The waitStoreMsgOK of the messages in one batch should the same; make one batch of"
+            " those that wait and one of the others."
+        )
+    return None
+
+
+def _is_delayed(properties: bytes) -> bool:
+    level = codec.get(properties, property_names.DELAY)
+    if level is not None and level != "0":
+        return True
+    return any(codec.get(properties, name) is not None for name in _TIMERS)
+
+
+def _illegal(remark: str) -> Refusal:
+    return Refusal(ResponseCode.MESSAGE_ILLEGAL, remark)

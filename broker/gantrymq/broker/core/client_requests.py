@@ -1,0 +1,152 @@
+"""Heartbeats, unregistering, and who is in a group.
+
+A heartbeat names all groups of a client. A consumer group that nobody created is created, and its
+retry topic with it; one that may not be created is passed over, as in Java: its pulls are refused,
+and those say why.
+
+With a fingerprint (5.x clients that opted in) a heartbeat may leave its subscriptions out; it is
+told when the broker has not what the fingerprint stands for, and then says all again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.clients import Client
+from gantrymq.broker.core.group_creation import ensure_group
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.topic_creation import UNIT_SUBSCRIBED, create_retry_topic
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.connections import ConsumerIds
+from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.client import (
+    ConsumerGroupRequest,
+    HeartbeatResponse,
+    UnregisterClientRequest,
+)
+
+# Of one client. Real ones have a few; what these make is kept for as long as they beat. A
+# subscription is ten values, and 50 000 values take at most a fifth of a second to read.
+GROUPS_MAX: Final = 5_000
+SUBSCRIPTIONS_MAX: Final = 5_000
+VALUES_MAX: Final = 50_000
+
+# IP, @ and instance name, which people choose.
+CLIENT_ID_CHARACTERS_MAX: Final = 1_000
+
+
+def heart_beat(state: State, request: Request) -> Reply:
+    body = javajson.loads(request.command.body, values_max=VALUES_MAX)
+    data = HeartbeatData.from_json(body)
+    _check(data)
+    client = Client(
+        channel=request.channel,
+        client_id=data.client_id,
+        language=request.command.language,
+        version=request.command.version,
+        heard_at=state.now,
+        heard_ms=state.wall_ms,
+    )
+    # Without a fingerprint it says all each time anyhow; Java answers so.
+    is_changed = data.fingerprint == 0
+    for consumer in data.consumers:
+        if ensure_group(state, consumer.group_name) is not None:
+            is_changed = _differs(state, consumer.group_name, data) or is_changed
+            _register(state, consumer, client, data)
+    for group in data.producer_groups:
+        state.clients.add_producer(group, client)
+    return done(HeartbeatResponse(is_support_heart_beat_v2=True, is_sub_change=is_changed))
+
+
+def _check(data: HeartbeatData) -> None:
+    """Nothing is taken of a heartbeat that goes beyond a bound."""
+    if len(data.client_id) > CLIENT_ID_CHARACTERS_MAX:
+        raise RemoteError(f"a client id has at most {CLIENT_ID_CHARACTERS_MAX} characters")
+    if len(data.consumers) + len(data.producer_groups) > GROUPS_MAX:
+        raise RemoteError(f"a client is in at most {GROUPS_MAX} groups: use several clients")
+    if sum(len(each.subscriptions) for each in data.consumers) > SUBSCRIPTIONS_MAX:
+        raise RemoteError(
+            f"a client has at most {SUBSCRIPTIONS_MAX} subscriptions: use several clients"
+        )
+    for group in data.producer_groups:
+        if len(group) > GROUP_CHARACTERS_MAX:
+            raise RemoteError(f"a group's name has at most {GROUP_CHARACTERS_MAX} characters")
+
+
+def _differs(state: State, name: str, data: HeartbeatData) -> bool:
+    """Whether the client has to say its subscriptions to the group again."""
+    group = state.clients.consumers.get(name)
+    known = None if group is None else group.fingerprint
+    if known is None:
+        # Java says no here, and after a restart of the broker has no subscriptions.
+        return data.without_sub
+    return known != data.fingerprint
+
+
+def _register(state: State, consumer: ConsumerData, client: Client, data: HeartbeatData) -> None:
+    name = consumer.group_name
+    config = state.groups.find(name)
+    assert config is not None, f"group {name} was not ensured"
+    if state.topics.find(RETRY_PREFIX + name) is None:
+        _create_retry_topic(state, consumer, config.retry_queue_nums)
+    changed = state.clients.add_consumer(consumer, client, keeps_subs=data.without_sub)
+    group = state.clients.consumers[name]
+    group.fingerprint = data.fingerprint
+    state.conflicts.heard(group, client, state.wall_ms)
+    if changed:
+        state.client_watch.changed(name)
+        # Members that disagree change the topics with each heartbeat: that was said once.
+        if not group.disagrees:
+            state.effects.info(
+                f"registerConsumer info changed, group: {name} {consumer.consume_type}"
+                f" {consumer.message_model} channel: {client.client_id}@{client.channel.peer}"
+                f" topics: {', '.join(group.subscriptions)}"
+            )
+
+
+def _create_retry_topic(state: State, consumer: ConsumerData, queues: int) -> None:
+    topics = (state.topics.find(each.topic) for each in consumer.subscriptions)
+    create_retry_topic(
+        state,
+        consumer.group_name,
+        queues,
+        is_order=any(topic is not None and topic.order for topic in topics),
+        sys_flag=UNIT_SUBSCRIBED if consumer.unit_mode else 0,
+    )
+
+
+def unregister_client(state: State, request: Request) -> Reply:
+    header = UnregisterClientRequest.decode(request.command.ext)
+    if header.producer_group is not None:
+        state.clients.remove_producer(header.producer_group, request.channel)
+    if header.consumer_group is not None and state.clients.remove_consumer(
+        header.consumer_group, request.channel
+    ):
+        state.client_watch.unregistered(header.consumer_group)
+    return done()
+
+
+def get_consumer_list_by_group(state: State, request: Request) -> Reply:
+    name = ConsumerGroupRequest.decode(request.command.ext).consumer_group
+    group = state.clients.consumers.get(name)
+    if group is None:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"no consumer for this group, {name}: none of its members has sent a heartbeat to"
+            f" {state.identity.address} within"
+            f" {state.settings.channel_expired_timeout // 1000} s",
+        )
+    return done_json(ConsumerIds(tuple(group.client_ids())).to_json())
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.HEART_BEAT: heart_beat,
+    RequestCode.UNREGISTER_CLIENT: unregister_client,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: get_consumer_list_by_group,
+}

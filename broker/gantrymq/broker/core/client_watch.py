@@ -1,0 +1,144 @@
+"""Clients that come and go: expires silent ones, and tells the members of a group when its members
+or topics changed, so that they share its queues out anew.
+
+    a group changed -> its members are told at once, or QUIET_SECONDS after they were told last
+
+Invariant: every change of a group is followed by telling those who are its members then, but for
+broadcasting groups, whose members share nothing, and where the settings forbid it. A group's own
+configuration forbids to tell of members that come and go as they mean to; that one is lost is told
+all the same, as in Java: its queues wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core.messages import Channel, CloseChannel, Tell
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import FLAG_ONEWAY, Command
+from gantrymq.wire.headers.client import ConsumerGroupRequest
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# Java's number.
+SCAN_SECONDS: Final = 10.0
+
+# A hundred consumers that start together are told a few times, not a hundred; clients themselves
+# wait up to a second between two rounds of sharing out.
+QUIET_SECONDS: Final = 0.5
+
+_NEVER: Final = float("inf")
+
+
+@final
+class ClientWatch:
+    """Of one broker. Handlers say what changed."""
+
+    __slots__ = ("_due", "_next_due", "_scan_at", "_state", "_told_at")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._scan_at = 0.0
+        self._due: dict[str, float] = {}
+        self._next_due = _NEVER
+        self._told_at: dict[str, float] = {}
+
+    def changed(self, group: str) -> None:
+        """Members came or went, or its topics changed."""
+        config = self._state.groups.find(group)
+        if config is None or config.notify_consumer_ids_changed_enable:
+            self._tell_soon(group)
+
+    def unregistered(self, group: str) -> None:
+        """A member went by its own word."""
+        self._left(group)
+        self.changed(group)
+
+    def _lost(self, group: str) -> None:
+        """A member went without a word."""
+        self._left(group)
+        self._tell_soon(group)
+
+    def _left(self, group: str) -> None:
+        members = self._state.clients.consumers.get(group)
+        if members is None:
+            self._state.effects.info(
+                f"unregister consumer ok, no any connection, and remove consumer group, {group}"
+            )
+        self._state.conflicts.left(group, members)
+
+    def _tell_soon(self, group: str) -> None:
+        members = self._state.clients.consumers.get(group)
+        if members is None or members.is_broadcasting or group in self._due:
+            return
+        if self._state.settings.notify_consumer_ids_changed_enable:
+            told_at = self._told_at.get(group)
+            due = 0.0 if told_at is None else told_at + QUIET_SECONDS
+            self._due[group] = due
+            self._next_due = min(self._next_due, due)
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        scan_at = self._scan_at if len(self._state.clients) else _NEVER
+        return min(scan_at, self._next_due)
+
+    def expire(self, now: float) -> None:
+        if self._scan_at <= now:
+            self._scan_at = now + SCAN_SECONDS
+            self._expire_clients(now)
+            self._told_at = {
+                group: told_at
+                for group, told_at in self._told_at.items()
+                if told_at + QUIET_SECONDS > now
+            }
+        if self._next_due <= now:
+            for group in [group for group, due in self._due.items() if due <= now]:
+                del self._due[group]
+                self._told_at[group] = now
+                self._tell(group)
+            self._next_due = min(self._due.values(), default=_NEVER)
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        """Messages are nothing to it."""
+
+    def closed(self, channel: Channel) -> None:
+        for group in self._state.clients.closed(channel):
+            self._state.effects.info(
+                f"NETTY EVENT: remove not active channel[{channel.peer}] from ConsumerGroupInfo"
+                f" groupChannelTable, consumer group: {group}"
+            )
+            self._lost(group)
+
+    # ------------------------------------------------------------------ inside
+
+    def _tell(self, group: str) -> None:
+        members = self._state.clients.consumers.get(group)
+        for channel in () if members is None else members.clients:
+            if not channel.is_closing:
+                ext = ConsumerGroupRequest(consumer_group=group).encode()
+                command = Command(
+                    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, flag=FLAG_ONEWAY, ext=ext
+                )
+                self._state.effects.add(Tell(channel, command))
+
+    def _expire_clients(self, now: float) -> None:
+        state = self._state
+        heard_before = now - state.settings.channel_expired_timeout / 1000
+        silent = []
+        for group, client in state.clients.silent_producers(heard_before):
+            state.clients.remove_producer(group, client.channel)
+            silent.append((group, client))
+        for group, client in state.clients.silent_consumers(heard_before):
+            state.clients.remove_consumer(group, client.channel)
+            silent.append((group, client))
+            self._lost(group)
+        for group, client in silent:
+            state.effects.warning(
+                f"SCAN: remove expired channel {client.channel.peer} of client {client.client_id},"
+                f" group={group}: no heartbeat for {now - client.heard_at:.0f} s"
+            )
+        for channel in dict.fromkeys(client.channel for _, client in silent):
+            if not state.clients.is_member(channel):
+                state.effects.add(CloseChannel(channel, "no heartbeat of its clients"))

@@ -1,0 +1,71 @@
+"""Commits: how far a consumer says it has come in a queue.
+
+behind what is stored        taken, as in Java, since clients go back on purpose; counted, and
+                             said in Java's words
+beyond the queue's end       taken as the end. Nobody was given what is not there: the queue was
+                             deleted or cut, or belongs to another member that was ahead, and
+                             messages to come must not be skipped
+while a reset is pending     dropped: the consumer does not know of it yet
+"""
+
+from __future__ import annotations
+
+from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.offsets import OFFSETS_MAX
+from gantrymq.broker.core.state import State
+
+
+def commit(
+    state: State, request: Request, group: str, topic: str, queue_id: int, offset: int
+) -> str | None:
+    """Why it does not count; group and topic are there."""
+    fault = _fault(state, group, topic, queue_id, offset)
+    if fault is not None:
+        return fault
+    if state.resets.pending(group, topic, queue_id) is not None:
+        return None
+    end = queue_end(state, topic, queue_id)
+    peer = request.channel.peer
+    if offset > end:
+        state.effects.warning(
+            f"update consumer offset more than the queue's end. clientHost={peer},"
+            f" key={topic}@{group}, queueId={queue_id}, requestOffset={offset}, taken as {end}"
+        )
+        offset = end
+    due = state.now + state.settings.flush_consumer_offset_interval / 1000
+    before = state.offsets.commit(group, topic, queue_id, offset, due)
+    if before is not None and offset < before:
+        state.effects.warning(
+            f"[NOTIFYME]update consumer offset less than store. clientHost={peer},"
+            f" key={topic}@{group}, queueId={queue_id}, requestOffset={offset},"
+            f" storeOffset={before}"
+        )
+    return None
+
+
+def queue_end(state: State, topic: str, queue_id: int) -> int:
+    """The offset that the queue's next message will have."""
+    queue = state.store.queues.find(topic, queue_id)
+    return 0 if queue is None else queue.end
+
+
+def has_queue(state: State, topic: str, queue_id: int) -> bool:
+    """Whether the topic has the queue now, or had it before it shrank."""
+    config = state.topics.find(topic)
+    if config is not None and 0 <= queue_id < max(config.read_queue_nums, config.write_queue_nums):
+        return True
+    return state.store.queues.find(topic, queue_id) is not None
+
+
+def _fault(state: State, group: str, topic: str, queue_id: int, offset: int) -> str | None:
+    if offset < 0:
+        return f"Offset is {offset}, topic is {topic}: a queue's first offset is 0"
+    if not has_queue(state, topic, queue_id):
+        return f"QueueId is {queue_id}, topic is {topic}, which has no such queue"
+    is_known = state.offsets.find(group, topic, queue_id) is not None
+    if not is_known and state.offsets.is_full:
+        return (
+            f"the broker keeps {OFFSETS_MAX} offsets; delete groups with mqadmin deleteSubGroup -r"
+            " true"
+        )
+    return None

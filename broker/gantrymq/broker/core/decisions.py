@@ -1,0 +1,94 @@
+"""The end of a transaction, whoever decides it: its producer, or a person.
+
+    commit      the final message, then an op for the half, by one write of the log
+    roll back   the op
+
+The first decision is the one that stays. A second one, under whichever copy of the half it comes,
+is refused and changes nothing; in Java each commit that finds the half in the log delivers the
+message once more, after a rollback as well. Where a crash cuts between final message and op, the
+producer is asked again, and its second commit delivers twice: at least once is the promise.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.diversions import hold_back
+from gantrymq.broker.core.grouped_puts import put_together
+from gantrymq.broker.core.messages import Reply
+from gantrymq.broker.core.responses import done, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.transactions import GIVEN_UP_TOPIC, final_of, op_of, place_of
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.message import offset_id
+from gantrymq.wire.message.record import Record
+
+NOT_FOUND: Final = "Find prepared transaction message failed"
+
+# How long a decision waits for its turn: at a start until the queues have been read, else for a
+# copy that is being stored. One that gives up is asked for again by the check.
+WAIT_SECONDS: Final = 5.0
+PAUSE_SECONDS: Final = 0.05
+
+
+def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[Reply]:
+    """Commit or roll back, if nobody did before."""
+    if not (yield from _has_turn(state, half)):
+        return refused(
+            ResponseCode.SERVICE_NOT_AVAILABLE,
+            f"the transaction's state is not known after {WAIT_SECONDS:.0f} s: the broker is still "
+            "reading its half messages, or its disk is slow; it asks the producer again by itself",
+        )
+    halves = state.halves
+    if not halves.is_open(half):
+        return _too_late(state, half, commits=commits)
+    records = [op_of(state, halves.newest(half))]
+    if commits:
+        final = _final(state, half)
+        if isinstance(final, Reply):
+            return final
+        records.insert(0, final)
+    with halves.claim([half]):
+        answer = yield from put_together(state, records, waits=waits)
+        if not answer.status.is_stored:
+            return refused(answer.status.response_code, answer.remark)
+        halves.ended(half)
+    return done()
+
+
+def _has_turn(state: State, half: Record) -> Steps[bool]:
+    until = state.now + WAIT_SECONDS
+    while not state.halves.is_ready or state.halves.is_claimed(half):
+        if state.now >= until:
+            return False
+        yield from steps.wait(state.now + PAUSE_SECONDS)
+    return True
+
+
+def _final(state: State, half: Record) -> Record | Reply:
+    """What a commit stores: a message with a delay only begins to wait now."""
+    place = place_of(half)
+    if place is None:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{NOT_FOUND}: {_name(half)} does not say which topic and queue it is meant for; roll "
+            "it back, and send the message again",
+        )
+    final = hold_back(state, final_of(half, *place))
+    return refused(*final) if isinstance(final, tuple) else final
+
+
+def _too_late(state: State, half: Record, *, commits: bool) -> Reply:
+    text = (
+        f"{NOT_FOUND}: it is too late to {'commit' if commits else 'roll back'} {_name(half)}: its "
+        f"transaction was committed, rolled back or given up before; see {GIVEN_UP_TOPIC} for the "
+        "last"
+    )
+    state.effects.info(text)
+    return refused(ResponseCode.SYSTEM_ERROR, text)
+
+
+def _name(half: Record) -> str:
+    return f"half message {offset_id.encode(half.store_host, half.physical_offset)}"

@@ -1,0 +1,309 @@
+"""Messages delayed by level: away into SCHEDULE_TOPIC_XXXX, and back when they are due.
+
+    {"dataVersion":DV,"offsetTable":{level:offset}}          config/delayOffset.json
+
+Level n waits in queue n-1, in the order of arrival, which is that of delivery: all wait equally
+long. The unit's tags code says when, so that only what is due is read from the log.
+
+Invariants. A level's messages are delivered in their order, each at least once; its offset moves
+when they are in the log, and is written when they are on disk there: a crash repeats at most what
+was delivered since the last write. A level looks at its queue when its first message is due, not
+before. A message that would be due later than its level allows - the clock went back, or the level
+was made shorter - is due now, as in Java.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.deliveries import Delivery
+from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
+from gantrymq.broker.core.waiting_messages import Run, lead_away, lead_back, run_of
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.entry import SCHEDULE_TOPIC
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import DataVersion
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.jsonvalue import INT32_MAX, JsonObject, int_key, long_of, object_of
+from gantrymq.wire.message import properties, sys_flag
+from gantrymq.wire.message.property_names import (
+    DELAY,
+    TIMER_DELAY_MS,
+    TIMER_DELAY_SEC,
+    TIMER_DELIVER_MS,
+)
+from gantrymq.wire.message.record import Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+TOPIC: Final = SCHEDULE_TOPIC.decode()
+
+# After the disk failed to read; Java's number.
+PAUSE_SECONDS: Final = 10.0
+
+# A wall clock that goes back by less is not worth a look at every level.
+STEP_BACK_MS: Final = 1000
+
+NEVER: Final = float("inf")
+
+_LEVEL_DIGITS_MAX: Final = 10  # of an int32
+
+
+# ---------------------------------------------------------------------- away
+
+
+def divert(state: State, record: Record) -> Record | tuple[int, str]:
+    """A message with a level is led into the queue of that level."""
+    text = properties.get(record.properties, DELAY)
+    if text is None or not _may_wait(record):
+        return record
+    level = _level(text)
+    if level is None:
+        return (
+            ResponseCode.MESSAGE_ILLEGAL,
+            (
+                f"the message is illegal, its DELAY is {text[:40]!r}: it has to be a level, from 1 "
+                f"to {len(state.delays.levels.delays_ms)}; messageDelayLevel lists them"
+            ),
+        )
+    if level <= 0:
+        return record
+    count = len(state.delays.levels.delays_ms)
+    if level > count:
+        level = count
+        record.properties = properties.replace(record.properties, DELAY, str(level))
+    for name in (TIMER_DELIVER_MS, TIMER_DELAY_SEC, TIMER_DELAY_MS):
+        record.properties = properties.delete(record.properties, name)
+    return lead_away(record, SCHEDULE_TOPIC, level - 1)
+
+
+def level_of(record: Record) -> int:
+    """Its delay level, 0 without a sound one."""
+    text = properties.get(record.properties, DELAY)
+    return 0 if text is None else _level(text) or 0
+
+
+def _level(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    if not digits.isdecimal() or len(digits) > _LEVEL_DIGITS_MAX or int(digits) > INT32_MAX:
+        return None
+    return int(text)
+
+
+def _may_wait(record: Record) -> bool:
+    kind = sys_flag.transaction_type(record.sys_flag)
+    return kind in (sys_flag.TRANSACTION_NONE, sys_flag.TRANSACTION_COMMIT)
+
+
+# ---------------------------------------------------------------------- back
+
+
+@final
+class _Level:
+    """One level, between its look at the queue and the next."""
+
+    __slots__ = ("delay_ms", "has_more", "is_busy", "look_ms", "number", "progress")
+
+    def __init__(self, number: int, delay_ms: int) -> None:
+        self.number = number
+        self.delay_ms = delay_ms
+        self.progress = SafeProgress(0)
+        self.is_busy = False
+        self.has_more = False
+        """Whether messages arrived since the last look."""
+        self.look_ms: float = 0.0
+        """The wall-clock time of the next look."""
+
+
+@final
+class DelayService:
+    """Of one broker. Only a master delivers."""
+
+    __slots__ = (
+        "_data_version",
+        "_has_begun",
+        "_levels",
+        "_look_ms",
+        "_seen_ms",
+        "_state",
+        "counters",
+        "levels",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.levels = DelayLevels(state.store.settings.message_delay_level)
+        self.counters: Counter[str] = Counter()
+        """How many were `delivered`, and how many `lost`: unreadable, or not to be stored."""
+        self._levels: list[_Level] = []
+        for number, delay_ms in enumerate(self.levels.delays_ms, 1):
+            self._levels.append(_Level(number, delay_ms))
+        self._data_version = DataVersion()
+        self._has_begun = False
+        self._look_ms = 0.0
+        self._seen_ms = 0
+        state.files.keep(File.DELAYS, self.content)
+
+    def deadline(self) -> float:
+        state = self._state
+        if not state.identity.is_master:
+            return NEVER
+        if state.wall_ms < self._seen_ms - STEP_BACK_MS:
+            return state.now
+        return state.now + max(0.0, (self._look_ms - state.wall_ms) / 1000)
+
+    def expire(self, now: float) -> None:
+        """Look at the levels whose time has come."""
+        wall_ms = self._state.wall_ms
+        if not self._has_begun:
+            self._begin()
+        has_gone_back = wall_ms < self._seen_ms - STEP_BACK_MS
+        self._seen_ms = wall_ms
+        for level in self._levels:
+            if not level.is_busy and (has_gone_back or level.look_ms <= wall_ms):
+                self._look(level)
+        self._arm()
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        if topic == TOPIC and queue_id < len(self._levels):
+            level = self._levels[queue_id]
+            level.has_more = True
+            if not level.is_busy and level.look_ms == NEVER:
+                level.look_ms = self._look_ms = 0.0
+
+    def closed(self, channel: Channel) -> None:
+        """Nobody's connection matters here."""
+
+    def offset(self, level: int) -> int:
+        """The next message of the level to be delivered."""
+        return self._levels[level - 1].progress.latest
+
+    # ------------------------------------------------------------------ a level's round
+
+    def _begin(self) -> None:
+        """Levels that were configured once may have left messages."""
+        self._has_begun = True
+        left = self._state.store.queues.queue_ids(TOPIC)
+        longest_ms = max(self.levels.delays_ms, default=0)
+        while len(self._levels) <= max(left, default=-1):
+            self._levels.append(_Level(len(self._levels) + 1, longest_ms))
+
+    def _look(self, level: _Level) -> None:
+        state = self._state
+        level.is_busy = True
+        level.has_more = False
+        wall_ms, latest_ms = state.wall_ms, state.wall_ms + level.delay_ms
+        reading = run_of(
+            state.store,
+            TOPIC,
+            level.number - 1,
+            level.progress.latest,
+            lambda due_ms: not wall_ms < due_ms <= latest_ms,
+        )
+        state.works.start(
+            steps.read(reading), partial(self._found, level), partial(self._failed, level)
+        )
+
+    def _found(self, level: _Level, run: object) -> None:
+        assert isinstance(run, Run)
+        offset = level.progress.latest
+        if run.first != offset and offset:
+            self._jumped(level, run.first)
+        due = [self._back(level, run.first + at, record) for at, record in enumerate(run.records)]
+        records = [record for record in due if record is not None]
+        Delivery(self._state, records, partial(self._delivered, level, run, len(records)))
+
+    def _back(self, level: _Level, offset: int, record: Record | None) -> Record | None:
+        restored = None if record is None else lead_back(record)
+        if restored is None:
+            why = "the log lost it or it is damaged" if record is None else "it says no queue"
+            self.counters["lost"] += 1
+            self._state.effects.warning(
+                f"message {offset} of delay level {level.number} is due but can not be "
+                f"delivered: {why}; see gantry store check"
+            )
+        return restored
+
+    def _jumped(self, level: _Level, first: int) -> None:
+        """The offset is outside the queue."""
+        offset = level.progress.latest
+        self.counters["lost"] += max(0, first - offset)
+        self._state.effects.warning(
+            f"delay level {level.number} goes on at message {first} rather than {offset}: its "
+            "queue has none there; were they deleted by age, fileReservedTime is shorter than "
+            "the delay"
+        )
+
+    def _delivered(self, level: _Level, run: Run, count: int, refused: int) -> None:
+        state = self._state
+        self.counters["delivered"] += count - refused
+        self.counters["lost"] += refused
+        if run.end != level.progress.latest:
+            level.progress.note(run.end, state.store.log.end)
+            self._data_version = self._data_version.next(state.wall_ms)
+            self._save_soon()
+        if run.next_code is not None:
+            level.look_ms = run.next_code
+        elif run.is_end and not level.has_more:
+            level.look_ms = NEVER
+        else:
+            level.look_ms = 0.0
+        self._rest(level)
+
+    def _failed(self, level: _Level, error: Exception) -> None:
+        state = self._state
+        state.effects.warning(
+            f"delay level {level.number} can not be read: {error}; the next try is in "
+            f"{PAUSE_SECONDS:.0f} s"
+        )
+        level.look_ms = 0.0
+        state.works.start(
+            steps.wait(state.now + PAUSE_SECONDS),
+            lambda _: self._rest(level),
+            lambda failure: state.effects.broken("a pause ended badly", failure),
+        )
+
+    def _rest(self, level: _Level) -> None:
+        level.is_busy = False
+        self._seen_ms = max(self._seen_ms, self._state.wall_ms)
+        self._look_ms = min(self._look_ms, level.look_ms)
+
+    def _arm(self) -> None:
+        resting = [level.look_ms for level in self._levels if not level.is_busy]
+        self._look_ms = min(resting, default=NEVER)
+
+    # ------------------------------------------------------------------ the file
+
+    def _save_soon(self, least_seconds: float = 0.0) -> None:
+        state = self._state
+        interval = state.settings.flush_delay_offset_interval / 1000
+        state.files.touch(File.DELAYS, state.now + max(interval, least_seconds))
+
+    def to_json(self) -> JsonObject:
+        flushed = self._state.store.queues.log_flushed
+        table: JsonObject = {
+            level.number: safe for level in self._levels if (safe := level.progress.safe(flushed))
+        }
+        return {"dataVersion": self._data_version.to_json(), "offsetTable": table}
+
+    def content(self) -> bytes:
+        content = javajson.dumps_pretty(self.to_json())
+        if not all(level.progress.is_safe for level in self._levels):
+            self._save_soon(AGAIN_SECONDS)
+        return content
+
+    def load(self, content: bytes) -> None:
+        """What a start finds. RemoteError where it is no such file."""
+        bean = object_of(javajson.loads(content, len(content) * 2), "delayOffset.json")
+        self._data_version = DataVersion.from_json(bean.get("dataVersion") or {})
+        table = object_of(bean.get("offsetTable") or {}, "offsetTable")
+        for key, value in table.items():
+            number = int_key(key, "offsetTable")
+            if 1 <= number <= len(self._levels):
+                offset = max(0, long_of(value, "offsetTable"))
+                self._levels[number - 1].progress = SafeProgress(offset)

@@ -1,0 +1,86 @@
+"""Messages that the broker itself puts: all of them in one turn, until each is stored.
+
+What the store cannot take at the moment is put again after a pause. What it can never take - a
+limit was lowered since the message was accepted - is told and left, so that it does not hold up
+all others for good; it stays in the log where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.put import PutStatus
+from gantrymq.wire.message.record import Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# A full disk or a stop of writes takes longer than this to end.
+RETRY_SECONDS: Final = 1.0
+
+_NEVER_STORED: Final = frozenset({PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED})
+
+
+@final
+class Delivery:
+    """Some messages on their way; calls `then` with how many could never be stored."""
+
+    __slots__ = ("_again", "_left", "_refused", "_state", "_then")
+
+    def __init__(
+        self, state: State, records: Sequence[Record], then: Callable[[int], None]
+    ) -> None:
+        self._state = state
+        self._then = then
+        self._refused = 0
+        self._left = 0
+        self._again: list[Record] = []
+        self._put(records)
+
+    def _put(self, records: Sequence[Record]) -> None:
+        # One more than there are, lest the last be answered before all were put.
+        self._left = len(records) + 1
+        for record in records:
+            self._start(record)
+        self._one_less()
+
+    def _start(self, record: Record) -> None:
+        self._state.works.start(
+            steps.put(record, waits=False),
+            lambda answer: self._answered(record, answer),
+            lambda error: self._broke(record, error),
+        )
+
+    def _answered(self, record: Record, answer: object) -> None:
+        assert isinstance(answer, PutAnswer)
+        if answer.status in _NEVER_STORED:
+            self._refused += 1
+            self._state.effects.warning(
+                f"a message for {record.topic!r}, queue {record.queue_id}, is due but can not be "
+                f"stored, and is left out: {answer.remark}"
+            )
+        elif not answer.status.is_stored:
+            self._again.append(record)
+        self._one_less()
+
+    def _broke(self, record: Record, error: Exception) -> None:
+        self._state.effects.broken("a due message could not be put", error)
+        self._again.append(record)
+        self._one_less()
+
+    def _one_less(self) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        if not self._again:
+            self._then(self._refused)
+            return
+        again, self._again = self._again, []
+        self._state.works.start(
+            steps.wait(self._state.now + RETRY_SECONDS),
+            lambda _: self._put(again),
+            lambda error: self._state.effects.broken("a pause ended badly", error),
+        )

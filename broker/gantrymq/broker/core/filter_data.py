@@ -1,0 +1,190 @@
+"""The SQL92 filters of consumer groups: config/consumerFilter.json.
+
+    {"filterDataByTopic":{topic:{"groupFilterData":{group:FILTER},"topic":topic}}}
+    FILTER  {"bloomFilterData":{...},"bornTime":ms,"clientVersion":n,"consumerGroup":group,"dead":b,
+            "deadTime":ms,"expression":text,"expressionType":"SQL92","topic":topic}
+
+A filter is what a group's heartbeats last said of a topic, compiled when its first pull comes. The
+file is for Java, which lays it out so, and for people: we need none of it to start. Bloom filters,
+which Java may add, stay as they are; without them it compiles the filters anew, as we do.
+
+Invariants: an expression that cannot be compiled is not kept. One that no member of the group asks
+for is dead, as of the write that notices; it goes a day later, or when there are too many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.sql92.selector import Selector, selector_of
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.heartbeat import SubscriptionData
+from gantrymq.wire.jsonvalue import (
+    Json,
+    JsonObject,
+    long_field,
+    object_of,
+    required_text_field,
+    text_field,
+)
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# Java's.
+SAVE_SECONDS: Final = 10.0
+DEAD_MS_MAX: Final = 24 * 3_600_000
+
+# Compiled, one of a hundred words takes 30 kB.
+FILTERS_MAX: Final = 10_000
+
+
+@final
+@dataclass(slots=True)
+class Filter:
+    """Of one group and topic. It lives while `dead_ms` is below `born_ms`."""
+
+    group: str
+    topic: str
+    expression: str
+    expression_type: str
+    client_version: int
+    born_ms: int
+    dead_ms: int = 0
+    bloom: Json = None
+    selector: Selector | None = field(default=None, repr=False)
+    """None until a pull comes."""
+
+    @property
+    def is_dead(self) -> bool:
+        return self.dead_ms >= self.born_ms
+
+    @classmethod
+    def from_json(cls, value: Json) -> Filter:
+        bean = object_of(value, "ConsumerFilterData")
+        return cls(
+            group=required_text_field(bean, "consumerGroup"),
+            topic=required_text_field(bean, "topic"),
+            expression=text_field(bean, "expression") or "",
+            expression_type=text_field(bean, "expressionType") or "",
+            client_version=long_field(bean, "clientVersion"),
+            born_ms=long_field(bean, "bornTime"),
+            dead_ms=long_field(bean, "deadTime"),
+            bloom=bean.get("bloomFilterData"),
+        )
+
+    def to_json(self) -> JsonObject:
+        bloom: JsonObject = {} if self.bloom is None else {"bloomFilterData": self.bloom}
+        return {
+            **bloom,
+            "bornTime": self.born_ms,
+            "clientVersion": self.client_version,
+            "consumerGroup": self.group,
+            "dead": self.is_dead,
+            "deadTime": self.dead_ms,
+            "expression": self.expression,
+            "expressionType": self.expression_type,
+            "topic": self.topic,
+        }
+
+
+@final
+class Filters:
+    """By topic and group."""
+
+    __slots__ = ("_state", "_table")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._table: dict[tuple[str, str], Filter] = {}
+        state.files.keep(File.FILTERS, self.content)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def selector(self, group: str, said: SubscriptionData) -> Selector:
+        """What the group's subscription chooses; SelectorError says why it means nothing."""
+        known = self._table.get((said.topic, group))
+        if (
+            known is None
+            or known.selector is None
+            or known.client_version != said.sub_version
+            or known.is_dead
+        ):
+            return self._registered(group, said, known)
+        return known.selector
+
+    def _registered(self, group: str, said: SubscriptionData, known: Filter | None) -> Selector:
+        selector = selector_of(said.expression_type, said.sub_string)
+        state = self._state
+        if known is None and len(self._table) >= FILTERS_MAX and not self._forget_dead():
+            return selector
+        self._table[said.topic, group] = Filter(
+            group,
+            said.topic,
+            said.sub_string,
+            said.expression_type,
+            said.sub_version,
+            state.wall_ms,
+            bloom=None if known is None else known.bloom,
+            selector=selector,
+        )
+        state.files.touch(File.FILTERS, state.now + SAVE_SECONDS)
+        state.effects.info(
+            f"New consumer filter registered: group {group}, topic {said.topic}, version"
+            f" {said.sub_version}: {said.sub_string}"
+        )
+        if selector.ignored:
+            state.effects.warning(
+                f"the filter of group {group} for topic {said.topic} ends before"
+                f" {selector.ignored[:100]!r}, which is ignored as RocketMQ does; correct it"
+            )
+        return selector
+
+    def _forget_dead(self) -> bool:
+        """Whether there is room now for one more."""
+        self._find_dead()
+        dead = [place for place, each in self._table.items() if each.is_dead]
+        for place in dead:
+            del self._table[place]
+        return bool(dead)
+
+    def _find_dead(self) -> None:
+        """Those that no member asks for any more are."""
+        consumers = self._state.clients.consumers
+        for (topic, group), each in self._table.items():
+            members = consumers.get(group)
+            said = None if members is None else members.subscriptions.get(topic)
+            if not each.is_dead and (said is None or said.sub_string != each.expression):
+                each.dead_ms = max(self._state.wall_ms, each.born_ms)
+
+    # ------------------------------------------------------------------ the file
+
+    def content(self) -> bytes:
+        self._find_dead()
+        oldest_ms = self._state.wall_ms - DEAD_MS_MAX
+        self._table = {
+            place: each
+            for place, each in self._table.items()
+            if not each.is_dead or each.dead_ms > oldest_ms
+        }
+        groups: dict[str, JsonObject] = {}
+        for (topic, group), each in self._table.items():
+            groups.setdefault(topic, {})[group] = each.to_json()
+        topics: JsonObject = {
+            topic: {"groupFilterData": filters, "topic": topic} for topic, filters in groups.items()
+        }
+        return javajson.dumps_pretty({"filterDataByTopic": topics})
+
+    def load(self, content: bytes) -> None:
+        """What a start finds. RemoteError where it is no such file."""
+        size = len(content)
+        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+        bean = object_of(value, "consumerFilter.json")
+        for topic in object_of(bean.get("filterDataByTopic") or {}, "filterDataByTopic").values():
+            groups = object_of(topic, "filterDataByTopic").get("groupFilterData") or {}
+            for each in object_of(groups, "groupFilterData").values():
+                loaded = Filter.from_json(each)
+                self._table[loaded.topic, loaded.group] = loaded

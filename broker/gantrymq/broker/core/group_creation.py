@@ -1,0 +1,62 @@
+"""Consumer groups that nobody created: made by the first consumer that names them.
+
+Invariant: no request can make more groups than GROUPS_MAX, nor one whose name Java would refuse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
+from gantrymq.wire.bodies.groups import GroupConfig
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# The broker's own groups: they are made whatever the settings say, as in Java.
+SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
+# The group's retry topic is a folder of the store, and those have 255 characters at most.
+NAME_CHARACTERS_MAX: Final = GROUP_CHARACTERS_MAX - len(RETRY_PREFIX)
+
+# The file of the groups is written whole at each change: so many are 8 MB. An administrator may
+# create more.
+GROUPS_MAX: Final = 20_000
+
+
+def ensure_group(state: State, group: str) -> GroupConfig | None:
+    """Its configuration; None when there is none, and it may not be made: see `why_no_group`."""
+    config = state.groups.find(group)
+    if config is None and _obstacle(state, group) is None:
+        config = GroupConfig(group_name=group)
+        state.groups.put(config, state.wall_ms)
+        state.effects.info(f"auto create a subscription group, {group}")
+    return config
+
+
+def why_no_group(state: State, group: str) -> str:
+    """The remark of a SUBSCRIPTION_GROUP_NOT_EXIST, after `ensure_group` found none."""
+    obstacle = _obstacle(state, group)
+    assert obstacle is not None, f"group {group!r} could be made"
+    return f"subscription group [{group}] does not exist, {obstacle}"
+
+
+def _obstacle(state: State, group: str) -> str | None:
+    """What to do before a group of this name is there."""
+    fault = group_fault(group)
+    if fault is not None:
+        return f"and cannot: {fault}"
+    if len(group) > NAME_CHARACTERS_MAX:
+        return f"and its name has more than {NAME_CHARACTERS_MAX} characters: shorten it"
+    is_system = group.startswith(SYSTEM_GROUP_PREFIX)
+    if not is_system and not state.settings.auto_create_subscription_group:
+        return (
+            "and autoCreateSubscriptionGroup is off: create it with"
+            f" mqadmin updateSubGroup -b {state.identity.address} -g {group}"
+        )
+    if len(state.groups) >= GROUPS_MAX:
+        return (
+            f"and {GROUPS_MAX} groups are all that consumers may make by themselves: delete some"
+            f" with mqadmin deleteSubGroup, or create it with mqadmin updateSubGroup -g {group}"
+        )
+    return None

@@ -1,0 +1,186 @@
+"""Consumer groups of this broker by request: making, changing, deleting and listing them.
+
+What was answered is in the file. A group that is asked for is not made by that, unlike in Java.
+Where 5.x's tools send attributes they send changes, "+key" and "-key".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core.groups import GROUPS_MAX, READ_FORBIDDEN
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import File, Outcome, Reply, Request
+from gantrymq.broker.core.names import group_fault
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import SYSTEM_GROUPS
+from gantrymq.broker.core.topic_requests import QUEUES_MAX, not_saved
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.consumption import GroupForbidden
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.group import (
+    DeleteSubscriptionGroupRequest,
+    GetSubscriptionGroupConfigRequest,
+    UpdateGroupForbiddenRequest,
+)
+from gantrymq.wire.jsonvalue import list_of, object_of
+
+# ---------------------------------------------------------------------- making and changing
+
+
+def update_and_create_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    config = GroupConfig.from_json(javajson.loads(request.command.body))
+    return _change(state, request, [config])
+
+
+def update_and_create_group_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    bean = object_of(javajson.loads(request.command.body), "SubscriptionGroupList")
+    groups = list_of(bean.get("groupConfigList"), "groupConfigList")
+    return _change(state, request, [GroupConfig.from_json(each) for each in groups])
+
+
+def _change(
+    state: State, request: Request, wanted: Sequence[GroupConfig]
+) -> Outcome | Steps[Outcome]:
+    """All or none; the attributes of `wanted` are the changes to those there are."""
+    configs: dict[str, GroupConfig] = {}
+    for each in wanted:
+        refusal = _refusal(each)
+        if refusal is not None:
+            return refusal
+        known = configs.get(each.group_name) or state.groups.find(each.group_name)
+        current = None if known is None else known.attributes
+        kept = attributes.altered(attributes.GROUP_ATTRIBUTES, current, each.attributes)
+        configs[each.group_name] = replace(each, attributes=kept)
+    new = [group for group in configs if state.groups.find(group) is None]
+    if len(state.groups) + len(new) > GROUPS_MAX:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"no group was made: a broker has {GROUPS_MAX} groups at most, this one"
+            f" {len(state.groups)}; delete some with mqadmin deleteSubGroup",
+        )
+    changed = False
+    for config in configs.values():
+        before = state.groups.find(config.group_name)
+        if state.groups.put(config, state.wall_ms):
+            changed = True
+            verb = "create new" if before is None else f"update, old: {before} new:"
+            state.effects.info(
+                f"{verb} subscription group, {config}, caller={request.channel.peer}"
+            )
+    return _saved(File.GROUPS) if changed else done()
+
+
+def _refusal(wanted: GroupConfig) -> Reply | None:
+    fault = group_fault(wanted.group_name)
+    if fault is not None:
+        return refused(ResponseCode.INVALID_PARAMETER, fault)
+    if not 0 <= wanted.retry_queue_nums <= QUEUES_MAX:
+        return refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"retryQueueNums of group[{wanted.group_name}] is {wanted.retry_queue_nums}, it may be"
+            f" 0 to {QUEUES_MAX}",
+        )
+    return None
+
+
+def _saved(*files: File) -> Steps[Outcome]:
+    failure = None
+    for file in files:
+        failure = (yield from steps.saved(file)) or failure
+    return done() if failure is None else not_saved(failure)
+
+
+# ---------------------------------------------------------------------- deleting and forbidding
+
+
+def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    """Its retry and dead-letter topics are topics to delete; tools do so."""
+    header = DeleteSubscriptionGroupRequest.decode(request.command.ext)
+    group = header.group_name
+    if group in SYSTEM_GROUPS:
+        return refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"The group[{group}] is a system group: the broker keeps its own progress under it.",
+        )
+    was_there = state.groups.remove(group, state.wall_ms)
+    state.effects.info(
+        f"delete subscription group {'OK' if was_there else 'failed, not exist'}, subscription"
+        f" group:{group}, caller={request.channel.peer}"
+    )
+    if not (header.remove_offset or header.clean_offset):
+        return _saved(File.GROUPS)
+    for topic in state.offsets.topics_of(group):
+        offsets = dict(state.offsets.queues(group, topic))
+        state.effects.warning(f"Clean group's offset, {topic}@{group}, {offsets}")
+    state.offsets.remove(group=group)
+    state.resets.remove(group=group)
+    return _saved(File.GROUPS, File.OFFSETS)
+
+
+def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    """Whether a group may read a topic; changed where the request says how."""
+    header = UpdateGroupForbiddenRequest.decode(request.command.ext)
+    group, topic = header.group, header.topic
+    bits = state.groups.forbidden(group, topic)
+    if header.readable is None:
+        return _forbidden(group, topic, bits)
+    if state.groups.find(group) is None:
+        return _no_group(group)
+    if state.topics.find(topic) is None:
+        return refused(
+            ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, nothing was changed"
+        )
+    after = bits & ~READ_FORBIDDEN if header.readable else bits | READ_FORBIDDEN
+    state.groups.forbid(group, topic, after, state.wall_ms)
+    state.effects.info(
+        f"set group forbidden, {group}@{topic} old: {bits} new: {after},"
+        f" caller={request.channel.peer}"
+    )
+    return _forbidden_when_saved(group, topic, after)
+
+
+def _forbidden_when_saved(group: str, topic: str, bits: int) -> Steps[Outcome]:
+    failure = yield from steps.saved(File.GROUPS)
+    return _forbidden(group, topic, bits) if failure is None else not_saved(failure)
+
+
+def _forbidden(group: str, topic: str, bits: int) -> Reply:
+    return done_json(GroupForbidden(group, topic, readable=not bits & READ_FORBIDDEN).to_json())
+
+
+# ---------------------------------------------------------------------- asking
+
+
+def get_group(state: State, request: Request) -> Outcome:
+    group = GetSubscriptionGroupConfigRequest.decode(request.command.ext).group
+    config = state.groups.find(group)
+    return _no_group(group) if config is None else done_json(config.to_json())
+
+
+def _no_group(group: str) -> Reply:
+    return refused(
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        f"No group in this broker. group: {group}; its first consumer makes it, or mqadmin"
+        " updateSubGroup",
+    )
+
+
+def get_all_groups(state: State, request: Request) -> Outcome:
+    return done(body=state.groups.content())
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: update_and_create_group,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: update_and_create_group_list,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: delete_group,
+    RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: update_and_get_forbidden,
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: get_group,
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: get_all_groups,
+}

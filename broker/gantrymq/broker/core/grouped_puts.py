@@ -1,0 +1,36 @@
+"""Puts that belong together though they go to different queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.steps import Steps
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.wire.message.record import Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+
+def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Steps[PutAnswer]:
+    """Store these in this order by one write of the log, all of them or none, as the answer says.
+
+    A crash leaves all, none, or those before a cut. Only the first may be one that the store could
+    refuse for its contents.
+    """
+    *before, last = records
+    answers: list[object] = []
+    for number, record in enumerate(before):
+        state.works.start(steps.put(record, waits=waits), answers.append, _broke)
+        if answers:
+            assert number == 0, "a message was taken and the next one of its group was not"
+            refused = answers[0]
+            assert isinstance(refused, PutAnswer)
+            return refused
+    return (yield from steps.put(last, waits=waits))
+
+
+def _broke(error: Exception) -> None:
+    raise error

@@ -1,0 +1,96 @@
+"""Open half messages for people: what waits for its producer's decision, and a decision by hand.
+
+Whoever decides by hand does so once, as a producer does: see decisions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.decisions import NOT_FOUND, decide
+from gantrymq.broker.core.messages import Reply
+from gantrymq.broker.core.queue_records import RECORDS_MAX, records_from
+from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import HALF_TOPIC
+from gantrymq.broker.core.transactions import HALF_QUEUE, checks_of, group_of, place_of
+from gantrymq.store import lookups
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.message import offset_id, properties
+from gantrymq.wire.message.property_names import UNIQ_KEY
+from gantrymq.wire.message.record import Record
+
+# A page for a person; the next one begins where it ends.
+PAGE_MAX: Final = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HalfMessage:
+    """One that is open. `offset_message_id` is what `resolve` wants."""
+
+    number: int
+    offset_message_id: str
+    unique_key: str
+    group: str
+    topic: str
+    queue_id: int
+    age_ms: int
+    checks: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of them, oldest first; `next` is where more may be, None when these were the last."""
+
+    messages: Sequence[HalfMessage]
+    next: int | None
+
+
+def open_half_messages(state: State, first: int = 0, count_max: int = PAGE_MAX) -> Steps[Page]:
+    """Those from this number on."""
+    halves = state.halves
+    bounds = yield from steps.read(lookups.queue_bounds(state.store, HALF_TOPIC, HALF_QUEUE))
+    end = 0 if bounds is None else bounds.maximum
+    count_max = min(count_max, PAGE_MAX)
+    shown: list[HalfMessage] = []
+    at = first
+    while (at := halves.next_open(at, end)) < end and len(shown) < count_max:
+        count = min(halves.open_run(at, end), RECORDS_MAX, count_max - len(shown))
+        found, next_at = yield from records_from(state, HALF_TOPIC, HALF_QUEUE, at, count)
+        shown += [_shown(half, state.wall_ms) for half in found]
+        if next_at == at:
+            break
+        at = next_at
+    return Page(shown, at if at < end else None)
+
+
+def resolve(state: State, offset_message_id: str, *, commits: bool) -> Steps[Reply]:
+    """Commit or roll back in the producer's place."""
+    found = yield from steps.read(lookups.message_by_id(state.store, offset_message_id))
+    if found is None or found.record.topic != HALF_TOPIC.encode():
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{NOT_FOUND}: {offset_message_id} is no half message of {state.identity.name}; take "
+            "the offset message id from the list of open ones",
+        )
+    return (yield from decide(state, found.record, commits=commits, waits=True))
+
+
+def _shown(half: Record, wall_ms: int) -> HalfMessage:
+    topic, queue_id = place_of(half) or ("", -1)
+    return HalfMessage(
+        number=half.queue_offset,
+        offset_message_id=offset_id.encode(half.store_host, half.physical_offset),
+        unique_key=properties.get(half.properties, UNIQ_KEY) or "",
+        group=group_of(half),
+        topic=topic,
+        queue_id=queue_id,
+        age_ms=wall_ms - half.born_timestamp_ms,
+        checks=checks_of(half),
+    )

@@ -1,0 +1,216 @@
+"""Pulls that wait for messages: long polling.
+
+    hold -> a message arrives: look again, from where the last look ended
+         -> found, or the offset has moved: answered
+         -> the filter let none through: held on, but for MOVED_SECONDS at most, so that the
+            consumer's offset gets on
+         -> time is up: looked at once more, and answered whatever there is
+
+Each look makes all checks of a new pull, for what was allowed may not be any more.
+
+Invariants: a held pull is answered once, or released when its connection ends. A message that
+arrives while a pull is being looked at has it looked at again. What arrives costs as much as its
+queue has pulls.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError, GantryError
+from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core.messages import Channel, Reply, Request
+from gantrymq.broker.core.pulls import Pull
+from gantrymq.remoting.refusal import failed
+from gantrymq.store.pull import Pulled, PullStatus
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pull import PullMessageRequest
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+Place: TypeAlias = tuple[str, int]
+
+# 2 kB each. Beyond it clients are told to come back later.
+HOLDS_MAX: Final = 50_000
+
+# Clients give up after 30 s by themselves; nobody should be held for years.
+SECONDS_MAX: Final = 300.0
+
+# Java's: it looks at all held pulls each 5 s, and then knows nothing of tags.
+MOVED_SECONDS: Final = 5.0
+
+# How late a pull may be told that there is nothing: all of them are gone through to find those.
+PASS_SECONDS: Final = 0.5
+
+NEVER: Final = float("inf")
+
+
+@final
+class Hold:
+    """One pull. `offset` is where the next look begins."""
+
+    __slots__ = ("header", "is_looking", "is_over", "looks_again", "offset", "request", "until")
+
+    def __init__(self, request: Request, header: PullMessageRequest, until: float) -> None:
+        self.request: Request = request
+        self.header: PullMessageRequest = header
+        self.until: float = until
+        self.offset: int = header.queue_offset
+        self.is_looking: bool = False
+        self.looks_again: bool = False
+        self.is_over: bool = False
+
+    @property
+    def place(self) -> Place:
+        return self.header.topic, self.header.queue_id
+
+
+@final
+class Holds:
+    """Of one broker."""
+
+    __slots__ = ("_channels", "_count", "_last_pass", "_next_pass", "_queues", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._queues: dict[Place, dict[Hold, None]] = {}
+        self._channels: dict[Channel, dict[Hold, None]] = {}
+        self._count = 0
+        self._last_pass = 0.0
+        self._next_pass = NEVER
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= HOLDS_MAX
+
+    def hold(self, request: Request, header: PullMessageRequest) -> Hold:
+        """Until something arrives, or it has waited long enough; not when `is_full`."""
+        assert not self.is_full, "who holds asks before whether there is room"
+        settings = self._state.settings
+        wait_ms = header.suspend_timeout_millis
+        if not settings.long_polling_enable:
+            wait_ms = settings.short_polling_time_mills
+        until = self._state.now + min(max(wait_ms, 0) / 1000, SECONDS_MAX)
+        hold = Hold(request, header, until)
+        self._queues.setdefault(hold.place, {})[hold] = None
+        self._channels.setdefault(request.channel, {})[hold] = None
+        self._count += 1
+        self._plan(until)
+        return hold
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        return self._next_pass
+
+    def expire(self, now: float) -> None:
+        self._last_pass, self._next_pass = now, NEVER
+        late = []
+        first = NEVER
+        for holds in self._channels.values():
+            for hold in holds:
+                if hold.until <= now:
+                    late.append(hold)
+                elif hold.until < first:
+                    first = hold.until
+        for hold in late:
+            self.look(hold)
+        self._plan(first)
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        for hold in list(self._queues.get((topic, queue_id), ())):
+            self.look(hold)
+
+    def closed(self, channel: Channel) -> None:
+        for hold in list(self._channels.get(channel, ())):
+            self._remove(hold)
+            self._state.effects.release(hold.request)
+
+    def _plan(self, until: float) -> None:
+        if until < NEVER:
+            self._next_pass = min(self._next_pass, max(until, self._last_pass + PASS_SECONDS))
+
+    # ------------------------------------------------------------------ looking
+
+    def look(self, hold: Hold) -> None:
+        """Whether there is something for it now."""
+        if hold.is_looking:
+            hold.looks_again = True
+            return
+        state = self._state
+        pull = pulls.checked(state, hold.request, hold.header)
+        if isinstance(pull, Reply):
+            self._answer(hold, pull.command)
+            return
+        try:
+            found = pulls.begun(pulls.reading(state, pull, hold.offset))
+        except (CorruptionError, DiskError) as error:
+            self._broke(hold, error)
+            return
+        if isinstance(found, Pulled):
+            self._looked(hold, pull, found)
+            return
+        hold.is_looking = True
+        state.works.start(
+            steps.read(found),
+            partial(self._looked, hold, pull),
+            partial(self._broke, hold),
+        )
+
+    def _looked(self, hold: Hold, pull: Pull, found: object) -> None:
+        assert isinstance(found, Pulled)
+        if hold.is_over:
+            return
+        hold.is_looking = False
+        state = self._state
+        if not self._waits_on(hold, found):
+            if found.status is PullStatus.OFFSET_OVERFLOW_ONE and found.next_offset > (
+                hold.header.queue_offset
+            ):
+                found.status = PullStatus.NO_MATCHED_MESSAGE
+            self._answer(hold, pulls.response(state, pull, found))
+        elif hold.looks_again:
+            hold.looks_again = False
+            self.look(hold)
+
+    def _waits_on(self, hold: Hold, found: Pulled) -> bool:
+        """Whether there is nothing for it yet, and time."""
+        now = self._state.now
+        if hold.until <= now:
+            return False
+        if found.status is PullStatus.NO_MATCHED_MESSAGE and found.next_offset >= found.maximum:
+            hold.offset = found.next_offset
+            hold.until = min(hold.until, now + MOVED_SECONDS)
+            self._plan(hold.until)
+            return True
+        return pulls.code_of(found, hold.offset) is ResponseCode.PULL_NOT_FOUND
+
+    def _broke(self, hold: Hold, error: Exception) -> None:
+        if hold.is_over:
+            return
+        if not isinstance(error, GantryError):
+            self._state.effects.broken("a held pull broke", error)
+        self._answer(hold, failed(f"{type(error).__name__}: {error}"))
+
+    def _answer(self, hold: Hold, command: Command) -> None:
+        self._remove(hold)
+        self._state.effects.answer(hold.request, command)
+
+    def _remove(self, hold: Hold) -> None:
+        hold.is_over = True
+        self._count -= 1
+        queue = self._queues[hold.place]
+        del queue[hold]
+        if not queue:
+            del self._queues[hold.place]
+        channel = self._channels[hold.request.channel]
+        del channel[hold]
+        if not channel:
+            del self._channels[hold.request.channel]

@@ -1,0 +1,174 @@
+"""Offsets of groups by request: asking, committing, cloning, comparing.
+
+A group that asks where it is and never said so begins at 0 if the queue is so young that its first
+message is still in memory, as in RocketMQ, whatever the consumer would choose; else it is told that
+nothing was found, and chooses. An offset that lies beyond the queue's end, after a crash for
+instance, is answered as that end, so that no message to come is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.commits import commit, has_queue, queue_end
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import File, Outcome, Reply, Request
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.topic_requests import not_saved
+from gantrymq.store.sources import unit_position
+from gantrymq.wire.bodies.offsets import QueryCorrectionOffsetBody
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.offset import (
+    CloneGroupOffsetRequest,
+    OffsetResponse,
+    QueryConsumerOffsetRequest,
+    QueryCorrectionOffsetRequest,
+    UpdateConsumerOffsetRequest,
+)
+from gantrymq.wire.jsonvalue import INT64_MAX
+
+# ---------------------------------------------------------------------- asking
+
+
+def query_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = QueryConsumerOffsetRequest.decode(request.command.ext)
+    group, topic, queue_id = header.consumer_group, header.topic, header.queue_id
+    stored = state.offsets.find(group, topic, queue_id)
+    if stored is not None and stored >= 0:
+        return done(OffsetResponse(offset=min(stored, queue_end(state, topic, queue_id))))
+    if header.set_zero_if_not_found is False:
+        return refused(
+            ResponseCode.QUERY_NOT_FOUND,
+            "Not found, do not set to zero, maybe this group boot first",
+        )
+    return _first_offset(state, topic, queue_id)
+
+
+def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
+    """0 for a young queue."""
+    queue = state.store.queues.find(topic, queue_id)
+    if queue is not None and queue.minimum <= 0 < queue.end:
+        position = yield from steps.read(unit_position(queue, 0))
+        if position >= 0 and state.store.log.end - position <= _in_memory_bytes(state):
+            return done(OffsetResponse(offset=0))
+    return refused(
+        ResponseCode.QUERY_NOT_FOUND,
+        "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first",
+    )
+
+
+def _in_memory_bytes(state: State) -> int:
+    """So much of the log's end is thought to be in memory."""
+    return state.memory_bytes * state.store.settings.access_message_in_memory_max_ratio // 100
+
+
+def get_all_offsets(state: State, request: Request) -> Outcome:
+    return done(body=state.offsets.content())
+
+
+def query_correction(state: State, request: Request) -> Outcome:
+    """By queue, the lowest offset of the topic's groups; none where the group compared is behind.
+
+    Groups to leave out are left out here; Java deletes their offsets.
+    """
+    header = QueryCorrectionOffsetRequest.decode(request.command.ext)
+    topic = header.topic
+    left_out = set((header.filter_groups or "").split(","))
+    lowest: dict[int, int] = {}
+    for group in state.offsets.groups_of(topic):
+        if group in left_out:
+            continue
+        for queue_id, offset in state.offsets.queues(group, topic).items():
+            queue = state.store.queues.find(topic, queue_id)
+            if offset >= (0 if queue is None else queue.minimum):
+                lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
+    for queue_id, offset in state.offsets.queues(header.compare_group, topic).items():
+        if queue_id in lowest and lowest[queue_id] > offset:
+            lowest[queue_id] = INT64_MAX
+    return done_json(QueryCorrectionOffsetBody(lowest).to_json())
+
+
+# ---------------------------------------------------------------------- changing
+
+
+def update_offset(state: State, request: Request) -> Outcome:
+    header = UpdateConsumerOffsetRequest.decode(request.command.ext)
+    group, topic = header.consumer_group, header.topic
+    refusal = _missing(state, group, topic)
+    if refusal is not None:
+        return refusal
+    if state.resets.pending(group, topic, header.queue_id) is not None:
+        return done(remark="Offset has been previously reset")
+    fault = commit(state, request, group, topic, header.queue_id, header.commit_offset)
+    return done() if fault is None else refused(ResponseCode.INVALID_PARAMETER, fault)
+
+
+def _missing(state: State, group: str, topic: str) -> Reply | None:
+    if state.groups.find(group) is None:
+        return refused(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"Group {group} not exist! Its first consumer makes it, or mqadmin updateSubGroup -g"
+            f" {group}",
+        )
+    if state.topics.find(topic) is None:
+        return refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
+    return None
+
+
+def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    """Where a group stands in a topic, or in all, another one stands too: also further back."""
+    header = CloneGroupOffsetRequest.decode(request.command.ext)
+    source, target = header.src_group, header.dest_group
+    named = (header.topic or "").strip()
+    topics = [named] if named else state.offsets.topics_of(source)
+    if state.groups.find(target) is None:
+        return refused(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"Group {target} not exist! Make it with mqadmin updateSubGroup -g {target}",
+        )
+    for topic in topics:
+        if state.topics.find(topic) is None:
+            state.effects.warning(f"[cloneGroupOffset], topic config not exist, {topic}")
+        elif not header.offline and not _subscribes(state, source, topic):
+            state.effects.warning(
+                "cloneGroupOffset: topic does not exist in consumer group's subscription,"
+                f" topic={topic}, consumer group={source}"
+            )
+        else:
+            _clone(state, request, source, target, topic)
+    return _saved()
+
+
+def _subscribes(state: State, group: str, topic: str) -> bool:
+    """Whether it does, or nobody is there to say so."""
+    members = state.clients.consumers.get(group)
+    return members is None or not members.subscriptions or topic in members.subscriptions
+
+
+def _clone(state: State, request: Request, source: str, target: str, topic: str) -> None:
+    before = dict(state.offsets.queues(target, topic))
+    offsets = dict(state.offsets.queues(source, topic))
+    for queue_id, offset in offsets.items():
+        if has_queue(state, topic, queue_id) and not state.offsets.is_full:
+            state.offsets.commit(target, topic, queue_id, offset)
+    state.effects.info(
+        f"[cloneGroupOffset] topic={topic}, from {source} to {target}, before={before},"
+        f" after={offsets}, caller={request.channel.peer}"
+    )
+
+
+def _saved() -> Steps[Outcome]:
+    failure = yield from steps.saved(File.OFFSETS)
+    return done() if failure is None else not_saved(failure)
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.QUERY_CONSUMER_OFFSET: query_offset,
+    RequestCode.UPDATE_CONSUMER_OFFSET: update_offset,
+    RequestCode.GET_ALL_CONSUMER_OFFSET: get_all_offsets,
+    RequestCode.QUERY_CORRECTION_OFFSET: query_correction,
+    RequestCode.CLONE_GROUP_OFFSET: clone_offsets,
+}

@@ -1,0 +1,109 @@
+"""Pulling messages, and asking beforehand whether a filter will do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError
+from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core.commits import commit
+from gantrymq.broker.core.group_creation import ensure_group, why_no_group
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
+from gantrymq.broker.core.pulls import Pull
+from gantrymq.broker.core.responses import done, refused
+from gantrymq.broker.core.sql92.selector import selector_of
+from gantrymq.broker.core.sql92.tokens import SelectorError
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.subscriptions import no_property_filters
+from gantrymq.remoting.refusal import failed, overloaded
+from gantrymq.store.pull import Pulled
+from gantrymq.store.readings import Reading
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.pull import PullMessageRequest
+from gantrymq.wire.jsonvalue import object_of
+
+# Bits of a pull's sysFlag; subscriptions.py has those of filters.
+COMMITS_OFFSET: Final = 1
+MAY_BE_HELD: Final = 2
+
+
+def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = PullMessageRequest.decode(request.command.ext)
+    if state.groups.find(header.consumer_group) is None:
+        refusal = _without_group(state, header.consumer_group)
+        if refusal is not None:
+            return refusal
+    pull = pulls.checked(state, request, header)
+    if isinstance(pull, Reply):
+        return pull
+    if header.sys_flag & COMMITS_OFFSET:
+        group, topic = header.consumer_group, header.topic
+        commit(state, request, group, topic, header.queue_id, header.commit_offset)
+    try:
+        found = pulls.begun(pulls.reading(state, pull, header.queue_offset))
+    except (CorruptionError, DiskError) as error:
+        return Reply(failed(f"{type(error).__name__}: {error}"))
+    if isinstance(found, Pulled):
+        return _answered(state, pull, found, is_fresh=True)
+    return _read_from_disk(state, pull, found)
+
+
+def _without_group(state: State, group: str) -> Reply | None:
+    """None when the group has been made."""
+    refusal = pulls.broker_refusal(state)
+    if refusal is not None or ensure_group(state, group) is not None:
+        return refusal
+    return refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, why_no_group(state, group))
+
+
+def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Steps[Outcome]:
+    found = yield from steps.read(rest)
+    return _answered(state, pull, found, is_fresh=False)
+
+
+def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Outcome:
+    """The answer, or none yet. What is not fresh may have missed what arrived meanwhile."""
+    header = pull.header
+    code = pulls.code_of(found, header.queue_offset)
+    if code is not ResponseCode.PULL_NOT_FOUND or not header.sys_flag & MAY_BE_HELD:
+        return Reply(pulls.response(state, pull, found))
+    if state.holds.is_full:
+        return Reply(overloaded(f"holding pulls, of which there are {len(state.holds)},", 0))
+    state.stats.missed()
+    hold = state.holds.hold(pull.request, header)
+    if not is_fresh:
+        state.holds.look(hold)
+    return HELD
+
+
+def check_client_config(state: State, request: Request) -> Reply:
+    """Whether a subscription by SQL92 would be understood."""
+    if not request.command.body:
+        return done()
+    bean = object_of(javajson.loads(request.command.body), "CheckClientRequestBody")
+    value = bean.get("subscriptionData")
+    if value is None:
+        return done()
+    said = SubscriptionData.from_json(value)
+    if said.expression_type == EXPRESSION_TAG:
+        return done()
+    refusal = no_property_filters(state, said.expression_type)
+    if refusal is not None:
+        return refusal
+    try:
+        selector_of(said.expression_type, said.sub_string)
+    except SelectorError as error:
+        return refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"Invalid MessageSelector. {error}")
+    return done()
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.PULL_MESSAGE: pull_message,
+    RequestCode.LITE_PULL_MESSAGE: pull_message,
+    RequestCode.CHECK_CLIENT_CONFIG: check_client_config,
+}

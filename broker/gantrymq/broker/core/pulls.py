@@ -1,0 +1,255 @@
+"""One pull: whether it may be, what it reads, and how it is answered.
+
+    SUCCESS                 messages, one behind the other as they lie in the log
+    PULL_NOT_FOUND          nothing yet; held instead where the pull says so and it is the first try
+    PULL_RETRY_IMMEDIATELY  nothing the filter lets through, or the log lost it: go on behind it
+    PULL_OFFSET_MOVED       the queue begins later or ends before: go on there
+
+Each says where to go on, and the remark is the store's own word for what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
+from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.readings import Reading, Wanted
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.shared import Permission, TopicConfig
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pull import PullMessageRequest, PullMessageResponse
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+MASTER_ID: Final = 0
+
+OFFSET_RESET: Final = "OFFSET_RESET"
+
+_CODES: Final[Mapping[PullStatus, ResponseCode]] = {
+    PullStatus.FOUND: ResponseCode.SUCCESS,
+    PullStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    PullStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    PullStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    PullStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    PullStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    PullStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+@final
+class Pull:
+    """A pull that may be. Hot, hence slotted and not frozen."""
+
+    __slots__ = ("choice", "group", "header", "request", "topic")
+
+    def __init__(
+        self,
+        request: Request,
+        header: PullMessageRequest,
+        group: GroupConfig,
+        topic: TopicConfig,
+        choice: Choice,
+    ) -> None:
+        self.request: Request = request
+        self.header: PullMessageRequest = header
+        self.group: GroupConfig = group
+        self.topic: TopicConfig = topic
+        self.choice: Choice = choice
+
+
+def checked(state: State, request: Request, header: PullMessageRequest) -> Pull | Reply:
+    """The pull, or what it is told at once; in Java's order."""
+    refusal = broker_refusal(state)
+    if refusal is not None:
+        return refusal
+    group = state.groups.find(header.consumer_group)
+    if group is None:
+        return refused(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"subscription group [{header.consumer_group}] does not exist any more",
+        )
+    if not group.consume_enable:
+        return forbidden(
+            2,
+            f"subscription group no permission, {group.group_name}: consumeEnable is off; switch"
+            f" it on with mqadmin updateSubGroup -b {state.identity.address}"
+            f" -g {group.group_name} -s true",
+        )
+    topic = _topic(state, request, header)
+    if isinstance(topic, Reply):
+        return topic
+    choice = choice_of(state, header, group)
+    if isinstance(choice, Reply):
+        return choice
+    pull_ = Pull(request, header, group, topic, choice)
+    reset = state.resets.take(header.consumer_group, header.topic, header.queue_id)
+    if reset is not None and state.settings.use_server_side_reset_offset:
+        return _moved_to(state, pull_, reset)
+    return pull_
+
+
+def broker_refusal(state: State) -> Reply | None:
+    """What a broker that may not be read says to all pulls."""
+    permission = state.settings.broker_permission
+    if permission & Permission.READ:
+        return None
+    address = state.identity.address
+    return forbidden(
+        1,
+        f"the broker[{address.rpartition(':')[0]}] pulling message is forbidden: brokerPermission"
+        f" is {permission}; mqadmin updateBrokerConfig -b {address} -k brokerPermission -v 6"
+        " allows it",
+    )
+
+
+def _topic(state: State, request: Request, header: PullMessageRequest) -> TopicConfig | Reply:
+    name = header.topic
+    topic = state.topics.find(name)
+    if topic is None:
+        return refused(
+            ResponseCode.TOPIC_NOT_EXIST,
+            f"topic[{name}] not exist, apply first please! Create it with mqadmin updateTopic"
+            f" -b {state.identity.address} -t {name}",
+        )
+    if not topic.perm & Permission.READ:
+        return forbidden(
+            3,
+            f"the topic[{name}] pulling message is forbidden: its perm is {topic.perm}; mqadmin"
+            f" updateTopicPerm -b {state.identity.address} -t {name} -p 6 allows it",
+        )
+    if not 0 <= header.queue_id < topic.read_queue_nums:
+        return refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"queueId[{header.queue_id}] is illegal, topic:[{name}]"
+            f" topicConfig.readQueueNums:[{topic.read_queue_nums}]"
+            f" consumer:[/{request.channel.peer}]",
+        )
+    return topic
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
+    """The messages from this offset on."""
+    header = pull_.header
+    query = PullQuery(
+        header.topic,
+        header.queue_id,
+        offset,
+        header.max_msg_nums,
+        pull_.choice.tags,
+        pull_.choice.matches,
+        keeps_offset=not state.identity.is_master,
+    )
+    return pull(state.store, query, state.memory_bytes)
+
+
+def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
+    """What was read, which is mostly in memory; or what is left of the reading, to be run.
+
+    DiskError and CorruptionError as the reading raises them.
+    """
+    try:
+        missing = reading.send(None)
+    except StopIteration as stop:
+        result: Pulled = stop.value
+        return result
+    return _rest(reading, missing)
+
+
+def _rest(reading: Reading[Pulled], missing: Wanted | None) -> Reading[Pulled]:
+    """A reading that has begun, for those who begin it again."""
+    try:
+        while True:
+            try:
+                data = yield missing
+            except DiskError as error:
+                missing = reading.throw(error)
+            else:
+                missing = reading.send(data)
+    except StopIteration as stop:
+        result: Pulled = stop.value
+        return result
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def code_of(pulled: Pulled, asked_offset: int) -> ResponseCode:
+    """What a pull for this offset is told."""
+    code = _CODES.get(pulled.status)
+    if code is not None:
+        return code
+    # There is nothing in the queue, nor was there ever.
+    return ResponseCode.PULL_OFFSET_MOVED if asked_offset else ResponseCode.PULL_NOT_FOUND
+
+
+def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
+    """The answer, counted."""
+    header, status = pull_.header, pulled.status
+    code = code_of(pulled, header.queue_offset)
+    suggested = _suggested(state, pull_.group, is_slow=pulled.suggests_slave)
+    if code is ResponseCode.PULL_OFFSET_MOVED:
+        if not state.identity.is_master:
+            code = ResponseCode.PULL_RETRY_IMMEDIATELY
+            suggested = pull_.group.broker_id
+        _log_moved(state, pull_, pulled)
+    # Java makes the queue when it is asked for, which nobody can tell from one without messages.
+    if status is PullStatus.NO_MATCHED_LOGIC_QUEUE:
+        status = PullStatus.NO_MESSAGE_IN_QUEUE
+    state.offsets.note_pull(
+        header.consumer_group, header.topic, header.queue_id, pulled.next_offset
+    )
+    if code is ResponseCode.SUCCESS:
+        state.stats.got(header.consumer_group, header.topic, pulled.count, pulled.size)
+    else:
+        state.stats.missed()
+    ext = PullMessageResponse(
+        suggest_which_broker_id=suggested,
+        next_begin_offset=pulled.next_offset,
+        min_offset=pulled.minimum,
+        max_offset=pulled.maximum,
+        topic_sys_flag=pull_.topic.topic_sys_flag,
+        group_sys_flag=pull_.group.group_sys_flag,
+    )
+    return Command(code, ext=ext.encode(), body=b"".join(pulled.chunks), remark=status.name)
+
+
+def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
+    """Somebody reset the group's offset: it goes on here."""
+    header = pull_.header
+    queue = state.store.queues.find(header.topic, header.queue_id)
+    ext = PullMessageResponse(
+        suggest_which_broker_id=_suggested(state, pull_.group, is_slow=False),
+        next_begin_offset=offset,
+        min_offset=0 if queue is None else queue.minimum,
+        max_offset=0 if queue is None else queue.end,
+        topic_sys_flag=pull_.topic.topic_sys_flag,
+        group_sys_flag=pull_.group.group_sys_flag,
+    )
+    return Reply(Command(ResponseCode.PULL_OFFSET_MOVED, ext=ext.encode(), remark=OFFSET_RESET))
+
+
+def _suggested(state: State, group: GroupConfig, *, is_slow: bool) -> int:
+    """The broker to pull from next."""
+    if not state.settings.slave_read_enable:
+        return MASTER_ID
+    return group.which_broker_when_consume_slowly if is_slow else group.broker_id
+
+
+def _log_moved(state: State, pull_: Pull, pulled: Pulled) -> None:
+    header = pull_.header
+    state.effects.warning(
+        f"PULL_OFFSET_MOVED:correction offset. topic={header.topic}, queueId={header.queue_id},"
+        f" groupId={header.consumer_group}, requestOffset={header.queue_offset},"
+        f" newOffset={pulled.next_offset}, {pulled.status.value}, client"
+        f" {pull_.request.channel.peer}"
+    )

@@ -1,0 +1,187 @@
+"""GET_BROKER_RUNTIME_INFO: Java's table of figures, every value a text in Java's form.
+
+Threads and buffers that only Java has are there with the figure of a broker that is at ease, for
+tools look for their keys. Sends that wait for the store stand under sends, everything else that
+waits for the store, a client or a file under queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gantrymq.base.disk import DiskError, Usage
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import Outcome, Request
+from gantrymq.broker.core.responses import done_json
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps, read
+from gantrymq.broker.core.system_topics import SCHEDULE_TOPIC
+from gantrymq.broker.core.timers import TOPIC as TIMER_TOPIC
+from gantrymq.store.layout import COMMIT_LOG, CONSUME_QUEUE
+from gantrymq.store.lookups import first_store_time, queue_bounds
+from gantrymq.store.readings import Reading
+from gantrymq.wire.bodies.kv import kv_table_to_json
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.javajson import java_double
+from gantrymq.wire.version import OWN_VERSION, version_name
+
+_ABSENT_HERE: Final[Mapping[str, str]] = {
+    "EndTransactionQueueSize": "0",
+    "EndTransactionThreadPoolQueueCapacity": "100000",
+    "ackThreadPoolQueueCapacity": "100000",
+    "ackThreadPoolQueueHeadWaitTimeMills": "0",
+    "ackThreadPoolQueueSize": "0",
+    "dispatchMaxBuffer": "0",
+    "getMessageEntireTimeMax": "0",
+    "litePullThreadPoolQueueCapacity": "100000",
+    "litePullThreadPoolQueueHeadWaitTimeMills": "0",
+    "litePullThreadPoolQueueSize": "0",
+    "pageCacheLockTimeMills": "0",
+    "pullThreadPoolQueueCapacity": "100000",
+    "pullThreadPoolQueueHeadWaitTimeMills": "0",
+    "pullThreadPoolQueueSize": "0",
+    "putLatency99": "0.00",
+    "putLatency999": "0.00",
+    "putMessageDistributeTime": "null",
+    "putMessageEntireTimeMax": "0",
+    "queryThreadPoolQueueCapacity": "20000",
+    "queryThreadPoolQueueHeadWaitTimeMills": "0",
+    "remainTransientStoreBufferNumbs": "2147483647",
+    "sendThreadPoolQueueCapacity": "10000",
+    "sendThreadPoolQueueHeadWaitTimeMills": "0",
+}
+
+
+def runtime_info(state: State, request: Request) -> Steps[Outcome]:
+    earliest_ms = yield from read(first_store_time(state.store))
+    levels = yield from read(_delay_levels(state))
+    table = {
+        **_ABSENT_HERE,
+        **_broker(state),
+        **_puts_and_gets(state),
+        **_store(state),
+        **_timers(state),
+        **levels,
+        "earliestMessageTimeStamp": str(earliest_ms),
+    }
+    return done_json(kv_table_to_json(table))
+
+
+def _broker(state: State) -> dict[str, str]:
+    return {
+        "bootTimestamp": str(state.started_ms),
+        "brokerActive": "true" if state.identity.is_master else "false",
+        "brokerVersion": str(OWN_VERSION),
+        "brokerVersionDesc": version_name(OWN_VERSION),
+        "queryThreadPoolQueueSize": str(max(0, len(state.works) - state.admission.waiting)),
+        "runtime": uptime(state.wall_ms - state.started_ms),
+        "sendThreadPoolQueueSize": str(state.admission.waiting),
+        "startAcceptSendRequestTimeStamp": str(state.settings.start_accept_send_request_time_stamp),
+        "totalMemKBytes": str(state.memory_bytes >> 10),
+    }
+
+
+def _puts_and_gets(state: State) -> dict[str, str]:
+    stats = state.stats
+    totals, mornings = stats.totals, stats.mornings
+    puts, found, missed, transferred = stats.averages()
+    return {
+        "getFoundTps": found,
+        "getMissTps": missed,
+        "getTotalTps": stats.pulls_per_second(),
+        # Both spellings: 4.9 asks for the one, 5.x for the other.
+        "getTransferedTps": transferred,
+        "getTransferredTps": transferred,
+        "msgGetTotalTodayMorning": str(mornings.gets_today),
+        "msgGetTotalTodayNow": str(totals.plain_transferred),
+        "msgGetTotalYesterdayMorning": str(mornings.gets_yesterday),
+        "msgPutTotalTodayMorning": str(mornings.puts_today),
+        "msgPutTotalTodayNow": str(totals.plain_puts),
+        "msgPutTotalYesterdayMorning": str(mornings.puts_yesterday),
+        "putMessageAverageSize": java_double(totals.put_bytes / max(1, totals.puts)),
+        "putMessageFailedTimes": str(totals.put_failures),
+        "putMessageSizeTotal": str(totals.put_bytes),
+        "putMessageTimesTotal": str(totals.puts),
+        "putTps": puts,
+    }
+
+
+def _store(state: State) -> dict[str, str]:
+    store = state.store
+    log, root = store.log, store.settings.store_path_root_dir
+    usage = _usage(state, COMMIT_LOG)
+    ratio = used_ratio(usage)
+    table = {
+        "commitLogDiskRatio": ratio,
+        f"commitLogDiskRatio_{root.rstrip('/')}/{COMMIT_LOG}" if root else "": ratio,
+        "commitLogMaxOffset": str(log.end),
+        "commitLogMinOffset": str(log.start),
+        "consumeQueueDiskRatio": used_ratio(_usage(state, CONSUME_QUEUE)),
+        "dispatchBehindBytes": str(store.dispatch_behind),
+        "remainHowManyDataToFlush": human_bytes(max(0, log.end - store.queues.log_flushed)),
+    }
+    table.pop("", None)
+    if usage is not None:
+        total, free = human_bytes(usage.total_bytes), human_bytes(usage.free_bytes)
+        table["commitLogDirCapacity"] = f"Total : {total}, Free : {free}."
+    return table
+
+
+def _timers(state: State) -> dict[str, str]:
+    """How many wait; a second that is due is delivered whole, so that nothing lies behind."""
+    tps = java_double(state.stats.put_tps(TIMER_TOPIC))
+    return {
+        "timerCongestNum": str(state.timers.count),
+        "timerDequeueTps": "0.0",
+        "timerEnqueueTps": tps,
+        "timerOffsetBehind": "0",
+        "timerReadBehind": "0",
+    }
+
+
+def _delay_levels(state: State) -> Reading[dict[str, str]]:
+    """Of each level that has a queue: what is delivered next, and where the queue ends."""
+    store = state.store
+    table = {}
+    for queue_id in store.queues.queue_ids(SCHEDULE_TOPIC):
+        bounds = yield from queue_bounds(store, SCHEDULE_TOPIC, queue_id)
+        if bounds is not None:
+            level = queue_id + 1
+            table[f"scheduleMessageOffset_{level}"] = (
+                f"{state.delays.offset(level)},{bounds.maximum}"
+            )
+    return table
+
+
+def _usage(state: State, folder: str) -> Usage | None:
+    try:
+        return state.store.disk.usage(folder)
+    except DiskError:
+        return None
+
+
+def used_ratio(usage: Usage | None) -> str:
+    """From 0 to 1; -1.0 while it cannot be found out, as in Java."""
+    if usage is None or usage.total_bytes <= 0:
+        return "-1.0"
+    return java_double((usage.total_bytes - usage.free_bytes) / usage.total_bytes)
+
+
+def uptime(milliseconds: int) -> str:
+    """In Java's words."""
+    minutes, seconds = divmod(max(0, milliseconds) // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"[ {days} days, {hours} hours, {minutes} minutes, {seconds} seconds ]"
+
+
+def human_bytes(count: int) -> str:
+    """In Java's words: 401 B, 222.5 GiB."""
+    if count < 1024:
+        return f"{count} B"
+    power = min(6, (count.bit_length() - 1) // 10)
+    return f"{count / (1 << 10 * power):.1f} {'KMGTPE'[power - 1]}iB"
+
+
+HANDLERS: Final[Handlers] = {RequestCode.GET_BROKER_RUNTIME_INFO: runtime_info}

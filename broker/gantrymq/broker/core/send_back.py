@@ -1,0 +1,199 @@
+"""What consumers could not consume: sent back to be had again later, or to end as a dead letter.
+
+    CONSUMER_SEND_MSG_BACK    the broker copies its own message: into %RETRY%group, by way of a
+                              delay of level 3, 4, ... with each try; at last into %DLQ%group
+    a send to %RETRY%group    what a consumer does instead where it cannot send back
+
+A group has `retryMaxTimes` tries unless its consumer says how many; a negative level gives up at
+once. Invariant: the copy keeps body, birth, keys and transaction of the message; RETRY_TOPIC and
+ORIGIN_MESSAGE_ID say which message it was at first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core import steps, topic_creation
+from gantrymq.broker.core.diversions import hold_back
+from gantrymq.broker.core.group_creation import ensure_group, why_no_group
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import Outcome, Request
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.responses import done, refused
+from gantrymq.broker.core.sends import Refusal, SendHeader, forbidden
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.store.lookups import message_at
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.shared import Permission, TopicConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest
+from gantrymq.wire.java_string import utf8_bytes, utf8_text
+from gantrymq.wire.jsonvalue import INT32_MAX
+from gantrymq.wire.message import offset_id, property_names
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message.record import TOPIC_BYTES_MAX_V1, Record
+from gantrymq.wire.version import V3_4_9
+
+# The level of the first try; each further one waits a level longer.
+FIRST_LEVEL: Final = 3
+
+
+def send_back(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = ConsumerSendMsgBackRequest.decode(request.command.ext)
+    if not state.identity.is_master:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"no master available along with {state.identity.address}: it is a slave of"
+            f" {state.identity.name}; the consumer goes on when its master is back",
+        )
+    group = ensure_group(state, header.group)
+    if group is None:
+        return refused(*_no_group(state, header.group))
+    if not state.settings.broker_permission & Permission.WRITE:
+        return refused(*forbidden(state))
+    if group.retry_queue_nums <= 0:
+        return done()  # the group wants nothing again
+    return _send_back(state, request.command, header, group)
+
+
+def _send_back(
+    state: State, command: Command, header: ConsumerSendMsgBackRequest, group: GroupConfig
+) -> Steps[Outcome]:
+    unit = topic_creation.UNIT_SUBSCRIBED if header.unit_mode else 0
+    config = topic_creation.create_retry_topic(
+        state, header.group, group.retry_queue_nums, sys_flag=unit
+    )
+    if not config.perm & Permission.WRITE:
+        return refused(
+            ResponseCode.NO_PERMISSION,
+            f"the topic[{config.topic_name}] sending message is forbidden, its perm is"
+            f" {config.perm}; mqadmin updateTopicPerm -t {config.topic_name} -p 6 allows it",
+        )
+    found = yield from steps.read(message_at(state.store, header.offset))
+    if found is None:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"look message by offset failed, {header.offset}: the log of {state.identity.name}"
+            " has no message there (any more)",
+        )
+    times_max = _times_max(command, header.max_reconsume_times, group)
+    is_dead = found.record.reconsume_times >= times_max or header.delay_level < 0
+    if is_dead:
+        config = topic_creation.create_dead_letter_topic(state, header.group)
+    failure = yield from topic_creation.safe(state, config.topic_name)
+    if failure is not None:
+        return refused(ResponseCode.SYSTEM_ERROR, f"topics.json cannot be written: {failure}")
+    next_level = min(FIRST_LEVEL + found.record.reconsume_times, INT32_MAX)
+    level = 0 if is_dead else header.delay_level or next_level
+    queue_id = _queue_id(state, group, config)
+    return (
+        yield from _store(
+            state,
+            header,
+            _copy(state, found.record, config.topic_name, queue_id, level),
+            origin=utf8_text(found.record.topic),
+            is_dead=is_dead,
+        )
+    )
+
+
+def _store(
+    state: State,
+    header: ConsumerSendMsgBackRequest,
+    copy: Record,
+    *,
+    origin: str,
+    is_dead: bool,
+) -> Steps[Outcome]:
+    to_store = hold_back(state, copy)
+    if isinstance(to_store, Refusal):
+        return refused(*to_store)
+    answer = yield from steps.put(to_store, waits=False)
+    if not answer.status.is_stored:
+        state.stats.put_failed()
+        return refused(
+            ResponseCode.SYSTEM_ERROR, f"{answer.status.name}: {answer.remark}".rstrip(": ")
+        )
+    topic = utf8_text(to_store.topic)
+    state.stats.sent(topic, 1, to_store.size)
+    state.stats.sent_back(
+        header.group, codec.get(copy.properties, property_names.RETRY_TOPIC) or origin
+    )
+    if is_dead:
+        unique_key = codec.get(copy.properties, property_names.UNIQ_KEY)
+        state.effects.info(
+            f"send msg to DLQ {topic}, originalTopic={header.origin_topic},"
+            f" consumerId={header.group}, msgUniqKey={unique_key},"
+            f" storeTimestamp={answer.store_timestamp_ms}"
+        )
+    return done()
+
+
+def _copy(state: State, message: Record, topic: str, queue_id: int, level: int) -> Record:
+    """The message once more, for another try or as a dead letter."""
+    properties = message.properties
+    if codec.get(properties, property_names.RETRY_TOPIC) is None:
+        properties = codec.replace(properties, property_names.RETRY_TOPIC, utf8_text(message.topic))
+    if not (codec.get(properties, property_names.ORIGIN_MESSAGE_ID) or "").strip():
+        origin = offset_id.encode(message.store_host, message.physical_offset)
+        properties = codec.replace(properties, property_names.ORIGIN_MESSAGE_ID, origin)
+    properties = codec.replace(properties, property_names.WAIT, "false")
+    properties = codec.replace(properties, property_names.DELAY, str(level))
+    return Record(
+        utf8_bytes(topic),
+        message.body,
+        properties=properties,
+        queue_id=queue_id,
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        born_timestamp_ms=message.born_timestamp_ms,
+        born_host=message.born_host,
+        store_host=state.identity.store_host,
+        reconsume_times=min(message.reconsume_times + 1, INT32_MAX),
+    )
+
+
+def _queue_id(state: State, group: GroupConfig, config: TopicConfig) -> int:
+    """Any that consumers read: the topic may have fewer than the group asks for by now."""
+    return state.chance(max(1, min(group.retry_queue_nums, config.read_queue_nums)))
+
+
+# ---------------------------------------------------------------------- sends to %RETRY%group
+
+
+def retried(
+    state: State, command: Command, header: SendHeader, message: Record
+) -> Record | Refusal:
+    """A message a consumer sent for its own group: for another try, or a dead letter.
+
+    A group that consumes in order tries again by itself; what it sends, it has given up.
+    """
+    name = header.topic.removeprefix(RETRY_PREFIX)
+    group = ensure_group(state, name)
+    if group is None:
+        return _no_group(state, name)
+    times_max = _times_max(command, header.max_reconsume_times, group)
+    if message.reconsume_times <= times_max and not state.locks.is_orderly(name, state.now):
+        return message
+    config = topic_creation.create_dead_letter_topic(state, name)
+    message.topic = utf8_bytes(config.topic_name)
+    message.version = 1 if len(message.topic) <= TOPIC_BYTES_MAX_V1 else 2
+    message.queue_id = 0
+    message.properties = codec.replace(message.properties, property_names.DELAY, "-1")
+    return message
+
+
+def _times_max(command: Command, said: int | None, group: GroupConfig) -> int:
+    return said if said is not None and command.version >= V3_4_9 else group.retry_max_times
+
+
+def _no_group(state: State, group: str) -> Refusal:
+    return Refusal(
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        f"subscription group not exist, {group} ({why_no_group(state, group)})",
+    )
+
+
+HANDLERS: Final[Handlers] = {RequestCode.CONSUMER_SEND_MSG_BACK: send_back}

@@ -1,0 +1,180 @@
+"""SEND_MESSAGE in its three forms: one message, or a batch; what is stored and what is answered.
+
+    10 long names   310 letters   320 letters, from batches; whether it is one, `batch` says
+
+Every answer has MSG_REGION and TRACE_ON: Java's clients read them without asking. A message that
+was diverted (a half, a delayed one) is answered with the queue that was asked for, and with its
+place where it waits, as Java does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gantrymq.broker.core import batch_sends, sends, steps, timers, topic_creation
+from gantrymq.broker.core.diversions import divert
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import Outcome, Reply, Request
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.send_back import retried
+from gantrymq.broker.core.sends import Refusal, SendHeader
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.remoting.refusal import refusal
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.settings import FlushDiskType
+from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import (
+    SendMessageRequest,
+    SendMessageResponse,
+    SendMessageV2Request,
+)
+from gantrymq.wire.java_string import utf8_text
+from gantrymq.wire.message import offset_id, property_names
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message.property_names import MSG_REGION, TRACE_ON
+from gantrymq.wire.message.record import Record
+
+
+def send(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = header_of(request)
+    busy = state.admission.refusal(state.now, state.settings)
+    if busy is not None:
+        return answer_refused(state, Refusal(ResponseCode.SYSTEM_BUSY, busy))
+    judged = sends.judge(state, request, header)
+    if isinstance(judged, Refusal):
+        return answer_refused(state, judged)
+    if header.batch:
+        return _send_batch(state, request, header, judged)
+    return _send_one(state, request, header, judged)
+
+
+def header_of(request: Request) -> SendHeader:
+    command = request.command
+    if command.code in (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE):
+        return SendMessageRequest.decode(command.ext)
+    return SendMessageV2Request.decode(command.ext)
+
+
+def answer_refused(state: State, refused: Refusal) -> Reply:
+    answer = refusal(refused.code, refused.remark)
+    answer.ext = {MSG_REGION: state.settings.region_id, TRACE_ON: sends.trace_on(state)}
+    return Reply(answer)
+
+
+def unsafe(topic: str, failure: str) -> Refusal:
+    """The refusal of a message whose topic a crash could forget."""
+    return Refusal(
+        ResponseCode.SYSTEM_ERROR,
+        f"topic[{topic}] was created, but topics.json cannot be written: {failure}; the broker"
+        " tries again each second",
+    )
+
+
+# ---------------------------------------------------------------------- one message
+
+
+def _send_one(
+    state: State, request: Request, header: SendHeader, config: TopicConfig
+) -> Steps[Outcome]:
+    record = sends.record_of(state, request, header, config)
+    queue_id = record.queue_id
+    to_store = _led(state, request, header, record)
+    if isinstance(to_store, Refusal):
+        return answer_refused(state, to_store)
+    for topic in (header.topic, utf8_text(to_store.topic)):
+        failure = yield from topic_creation.safe(state, topic)
+        if failure is not None:
+            return answer_refused(state, unsafe(topic, failure))
+    answer = yield from put(state, [to_store], is_batch=False)
+    if not answer.status.is_stored:
+        return _answer_not_stored(state, answer)
+    return _answer_stored(
+        state, [to_store], answer, queue_id, codec.get(to_store.properties, property_names.UNIQ_KEY)
+    )
+
+
+def _led(state: State, request: Request, header: SendHeader, record: Record) -> Record | Refusal:
+    """The message as it is stored: where it was sent to, or where it has to wait or to end."""
+    if header.topic.startswith(RETRY_PREFIX):
+        record_or_not = retried(state, request.command, header, record)
+        if isinstance(record_or_not, Refusal):
+            return record_or_not
+        record = record_or_not
+    return divert(state, record)
+
+
+def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[PutAnswer]:
+    """Store them together, counted; they wait for the disk if the last one's sender wants that."""
+    began = state.now
+    waits = sends.waits(records[-1].properties)
+    state.admission.begin()
+    if is_batch:
+        answer = yield from steps.put_batch(records, waits=waits)
+    else:
+        answer = yield from steps.put(records[0], waits=waits)
+    is_sync = state.store.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
+    state.admission.end(state.now - began, state.now, state.settings, synced=is_sync and waits)
+    if answer.status.is_stored:
+        size = sum(record.size for record in records)
+        state.stats.sent(utf8_text(records[0].topic), len(records), size)
+    else:
+        state.stats.put_failed(len(records))
+    return answer
+
+
+# ---------------------------------------------------------------------- a batch
+
+
+def _send_batch(
+    state: State, request: Request, header: SendHeader, config: TopicConfig
+) -> Steps[Outcome]:
+    records = batch_sends.records_of(state, request, header, config)
+    if isinstance(records, Refusal):
+        return answer_refused(state, records)
+    failure = yield from topic_creation.safe(state, header.topic)
+    if failure is not None:
+        return answer_refused(state, unsafe(header.topic, failure))
+    answer = yield from put(state, records, is_batch=True)
+    if not answer.status.is_stored:
+        return _answer_not_stored(state, answer)
+    unique_key = codec.get(sends.sent_properties(header), property_names.UNIQ_KEY)
+    return _answer_stored(state, records, answer, records[0].queue_id, unique_key)
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def _answer_stored(
+    state: State,
+    records: Sequence[Record],
+    answer: PutAnswer,
+    queue_id: int,
+    unique_key: str | None,
+) -> Reply:
+    host = records[0].store_host
+    header = SendMessageResponse(
+        msg_id=",".join(offset_id.encode(host, position) for position in answer.positions),
+        queue_id=queue_id,
+        queue_offset=answer.queue_offset,
+        transaction_id=unique_key,
+        recall_handle=timers.recall_handle(state, records[0]),
+        msg_region=state.settings.region_id,
+        trace_on=sends.trace_on(state),
+    )
+    code = answer.status.response_code
+    return Reply(Command(code, ext=header.encode(), remark=answer.remark or None))
+
+
+def _answer_not_stored(state: State, answer: PutAnswer) -> Reply:
+    return answer_refused(state, Refusal(answer.status.response_code, answer.remark))
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.SEND_MESSAGE: send,
+    RequestCode.SEND_MESSAGE_V2: send,
+    RequestCode.SEND_BATCH_MESSAGE: send,
+}

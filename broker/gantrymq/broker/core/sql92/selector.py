@@ -1,0 +1,51 @@
+"""A whole expression, ready to be asked about messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, final
+
+from gantrymq.broker.core.sql92.parser import parse
+from gantrymq.broker.core.sql92.terms import Evaluate, Properties
+from gantrymq.broker.core.sql92.tokens import SelectorError
+from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92
+from gantrymq.wire.message import properties
+from gantrymq.wire.message.record import Record
+
+# Lite pull consumers send theirs with each pull. A closure is some hundred bytes a word.
+COMPILED_MAX: Final = 256
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which messages a consumer wants. `ignored` is what followed the expression."""
+
+    expression: str
+    ignored: str
+    _evaluate: Evaluate = field(repr=False)
+
+    def chooses(self, named: Properties) -> bool:
+        """Whether a message with these properties is wanted; what cannot be decided is not."""
+        try:
+            return self._evaluate(named) is True
+        except ValueError:
+            return False
+
+    def matches(self, record: Record) -> bool:
+        return self.chooses(properties.parse(record.properties))
+
+
+def selector_of(kind: str, expression: str) -> Selector:
+    """For expressions of other kinds than TAG; SelectorError says what is wrong."""
+    if kind != EXPRESSION_SQL92:
+        raise SelectorError(f"{kind} filters are unknown; there are {EXPRESSION_SQL92} and TAG")
+    return compiled(expression)
+
+
+@lru_cache(COMPILED_MAX)
+def compiled(expression: str) -> Selector:
+    """SelectorError says what is wrong with the expression."""
+    parsed = parse(expression)
+    return Selector(expression, expression[parsed.end :], parsed.condition.evaluate)

@@ -1,0 +1,108 @@
+"""Values of expressions and how Java compares them.
+
+A property is text or None. Literals are int (Java's Integer), Long, float (Double), str and bool.
+Text against a number is parsed to that number's own type: '3.5' is no int and '3' is a double;
+what cannot be parsed is a ValueError, and the message does not match.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias, final
+
+from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
+from gantrymq.wire.message.tags import TRIMMED
+
+
+@final
+class Long(int):
+    """A whole number that is no Integer."""
+
+    __slots__ = ()
+
+
+Number: TypeAlias = int | float
+Value: TypeAlias = str | Number | None
+
+# Both of these take digits of other scripts, as Java does.
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
+)
+
+
+def compare(left: str | Number, right: str | Number) -> int:
+    """Below, at or above 0 as `left` is to `right`; -1 as well where they have nothing in common,
+    1 for texts that differ.
+
+    ValueError: one of them cannot be read as the other's type.
+    """
+    if isinstance(left, str):
+        if isinstance(right, str):
+            return 0 if left == right else 1
+        return _order(_PARSERS[type(right)](left), right)
+    if isinstance(right, str):
+        if isinstance(left, bool):
+            raise ValueError("text is no truth value")  # noqa: TRY004 - it is no defect
+        return _order(left, _PARSERS[type(left)](right))
+    if isinstance(left, bool) is not isinstance(right, bool):
+        return -1
+    return _order(left, right)
+
+
+def _order(left: Number, right: Number) -> int:
+    """Between doubles as Double.compareTo: -0.0 is below 0.0, and NaN above all."""
+    if not isinstance(left, float) and not isinstance(right, float):
+        return (left > right) - (left < right)
+    left, right = float(left), float(right)
+    if left < right:
+        return -1
+    if left > right:
+        return 1
+    return _rank(left) - _rank(right)
+
+
+def _rank(number: float) -> int:
+    """Of doubles of which none is smaller."""
+    if math.isnan(number):
+        return 2
+    return 1 if math.copysign(1.0, number) > 0 else 0
+
+
+def parse_double(text: str) -> float:
+    """Double.valueOf, but for its hexadecimal form."""
+    text = text.strip(TRIMMED)
+    if _DOUBLE.fullmatch(text) is None:
+        raise ValueError("no double")
+    return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text)
+
+
+def _parse_integer(text: str) -> int:
+    return _whole(text, INT32_MIN, INT32_MAX)
+
+
+def _parse_long(text: str) -> int:
+    return Long(_whole(text, INT64_MIN, INT64_MAX))
+
+
+def _whole(text: str, lowest: int, highest: int) -> int:
+    if _INTEGER.fullmatch(text) is None:
+        raise ValueError("no whole number")
+    number = int(text)
+    if not lowest <= number <= highest:
+        raise ValueError("out of range")
+    return number
+
+
+def _parse_boolean(text: str) -> bool:
+    return text.lower() == "true"
+
+
+_PARSERS: Final[dict[type, Callable[[str], Number]]] = {
+    int: _parse_integer,
+    Long: _parse_long,
+    float: parse_double,
+    bool: _parse_boolean,
+}

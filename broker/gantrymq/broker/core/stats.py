@@ -1,0 +1,252 @@
+"""What the broker has done: for runtime info, VIEW_BROKER_STATS_DATA and metrics.
+
+    sent(topic, count, size)         handlers, for each request whose messages were stored
+    got(group, topic, count, size)   pulls that found messages; missed() for those that did not
+    sent_back(group, topic)          messages that came back from consumers
+    put_failed(count)                messages that were not stored
+
+Sends that the kernel took are no handler's: `kernel_counts`, once the assembly sets it, answers
+what it took since it was asked last, by topic, and is asked each second.
+
+All of it is in memory and begins anew with each start, as in Java. Bounds: SERIES_MAX topics and as
+many groups in topics are counted one by one; what comes beyond counts in the totals only. A series
+goes when it counted nothing for a day, or for an hour where room is short.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar, final
+
+from gantrymq.broker.core.messages import Channel
+from gantrymq.broker.core.series import Series
+from gantrymq.broker.core.system_topics import is_system_topic
+from gantrymq.wire.javajson import java_double
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# 1.8 KiB each: 18 MB for topics, and as many for groups, if all of them are busy all day.
+SERIES_MAX: Final = 10_000
+SWEEP_SECONDS: Final = 600.0
+IDLE_SECONDS: Final = 86_400.0
+IDLE_WHEN_FULL_SECONDS: Final = 3_600.0
+
+SAMPLE_SECONDS: Final = 1.0
+# Java's averages are over the last 10, 60 and 600 s.
+AVERAGES: Final = (10, 60, 600)
+
+HOUR_MS: Final = 3_600_000
+
+K = TypeVar("K")
+
+
+def utc_hour(wall_ms: int) -> int:
+    return wall_ms // HOUR_MS % 24
+
+
+@final
+@dataclass(slots=True)
+class Totals:
+    """Since the start. Java's meanings: `puts` has every message stored, internal copies too."""
+
+    puts: int = 0
+    put_bytes: int = 0
+    put_failures: int = 0
+    plain_puts: int = 0
+    """Without those of system topics."""
+    found: int = 0
+    """Pulls that found something."""
+    missed: int = 0
+    transferred: int = 0
+    """Messages that pulls found."""
+    plain_transferred: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mornings:
+    """The totals at two midnights: what came in between was yesterday's."""
+
+    puts_yesterday: int = 0
+    puts_today: int = 0
+    gets_yesterday: int = 0
+    gets_today: int = 0
+
+
+@final
+class Stats:
+    """Of one broker; a machine that samples."""
+
+    __slots__ = (
+        "_groups",
+        "_hour",
+        "_next_sample",
+        "_next_sweep",
+        "_returns",
+        "_samples",
+        "_state",
+        "_topics",
+        "broker_got",
+        "broker_put",
+        "kernel_counts",
+        "local_hour",
+        "mornings",
+        "totals",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._topics: dict[str, Series] = {}
+        self._groups: dict[tuple[str, str], Series] = {}
+        self._returns: dict[tuple[str, str], Series] = {}
+        self._samples: deque[tuple[float, int, int, int, int]] = deque(maxlen=max(AVERAGES) + 1)
+        self._next_sample = state.now
+        self._next_sweep = state.now + SWEEP_SECONDS
+        self.broker_put = Series(state.now)
+        self.broker_got = Series(state.now)
+        self.totals = Totals()
+        self.mornings = Mornings()
+        self.kernel_counts: Callable[[], Mapping[str, tuple[int, int]]] | None = None
+        self.local_hour: Callable[[int], int] = utc_hour
+        self._hour = self.local_hour(state.wall_ms)
+
+    # ------------------------------------------------------------------ counting
+
+    def sent(self, topic: str, count: int, size: int, calls: int = 1) -> None:
+        """So many messages of so many bytes were stored."""
+        now, totals = self._state.now, self.totals
+        totals.puts += count
+        totals.put_bytes += size
+        if not is_system_topic(topic):
+            totals.plain_puts += count
+        self.broker_put.add(now, count, size, calls)
+        series = self._topics.get(topic) or self._made(self._topics, topic)
+        if series is not None:
+            series.add(now, count, size, calls)
+
+    def take_kernel(self, counts: Mapping[str, tuple[int, int]]) -> None:
+        """Messages and bytes by topic, since the last time."""
+        for topic, (count, size) in counts.items():
+            self.sent(topic, count, size, count)
+
+    def put_failed(self, count: int = 1) -> None:
+        self.totals.put_failures += count
+
+    def got(self, group: str, topic: str, count: int, size: int) -> None:
+        """A pull of this group found so many messages of so many bytes."""
+        now, totals = self._state.now, self.totals
+        totals.found += 1
+        totals.transferred += count
+        if not is_system_topic(topic):
+            totals.plain_transferred += count
+        self.broker_got.add(now, count, size)
+        place = (topic, group)
+        series = self._groups.get(place) or self._made(self._groups, place)
+        if series is not None:
+            series.add(now, count, size)
+
+    def missed(self) -> None:
+        """A pull found nothing."""
+        self.totals.missed += 1
+
+    def sent_back(self, group: str, topic: str) -> None:
+        """A consumer gave a message back."""
+        place = (topic, group)
+        series = self._returns.get(place) or self._made(self._returns, place)
+        if series is not None:
+            series.add(self._state.now, 1, 0)
+
+    def _made(self, table: dict[K, Series], key: K) -> Series | None:
+        if len(table) >= SERIES_MAX:
+            return None
+        series = table[key] = Series(self._state.now)
+        return series
+
+    # ------------------------------------------------------------------ asking
+
+    def topic(self, topic: str) -> Series | None:
+        """What was sent to it."""
+        return self._topics.get(topic)
+
+    def group(self, group: str, topic: str) -> Series | None:
+        """What the group got of the topic."""
+        return self._groups.get((topic, group))
+
+    def returns(self, group: str, topic: str) -> Series | None:
+        """What the group gave back."""
+        return self._returns.get((topic, group))
+
+    def put_tps(self, topic: str) -> float:
+        series = self._topics.get(topic)
+        return 0.0 if series is None else series.per_second(self._state.now)
+
+    def consume_tps(self, group: str, topic: str) -> float:
+        series = self._groups.get((topic, group))
+        return 0.0 if series is None else series.per_second(self._state.now)
+
+    def averages(self) -> tuple[str, str, str, str]:
+        """Puts, pulls that found, pulls that did not, messages found, each a second: "10s 60s
+        600s", empty where the broker is not up for so long, as in Java."""
+        puts, found, missed, transferred = (
+            " ".join(self._average(which, seconds) for seconds in AVERAGES) for which in range(1, 5)
+        )
+        return puts, found, missed, transferred
+
+    def pulls_per_second(self) -> str:
+        """The same of all pulls; Java writes 0.0 where it has no figure."""
+        sums = (
+            float(self._average(2, seconds) or 0) + float(self._average(3, seconds) or 0)
+            for seconds in AVERAGES
+        )
+        return " ".join(map(java_double, sums))
+
+    def _average(self, which: int, seconds: int) -> str:
+        samples = self._samples
+        if len(samples) <= seconds:
+            return ""
+        last, first = samples[-1], samples[-1 - seconds]
+        return java_double((last[which] - first[which]) / (last[0] - first[0]))
+
+    # ------------------------------------------------------------------ time
+
+    def deadline(self) -> float:
+        return self._next_sample
+
+    def expire(self, now: float) -> None:
+        self._next_sample = now + SAMPLE_SECONDS
+        if self.kernel_counts is not None:
+            self.take_kernel(self.kernel_counts())
+        totals = self.totals
+        self._samples.append((now, totals.puts, totals.found, totals.missed, totals.transferred))
+        self._look_at_the_hour()
+        if now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_SECONDS
+            _sweep(self._topics, now)
+            _sweep(self._groups, now)
+            _sweep(self._returns, now)
+
+    def _look_at_the_hour(self) -> None:
+        hour = self.local_hour(self._state.wall_ms)
+        if hour == 0 != self._hour:
+            before, totals = self.mornings, self.totals
+            self.mornings = Mornings(
+                before.puts_today, totals.plain_puts, before.gets_today, totals.plain_transferred
+            )
+        self._hour = hour
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        """Nothing is counted here: a message may arrive more than once."""
+
+    def closed(self, channel: Channel) -> None:
+        """Nothing belongs to a connection."""
+
+
+def _sweep(table: dict[K, Series], now: float) -> None:
+    """Take out what counts nothing any more."""
+    is_full = len(table) > SERIES_MAX * 3 // 4
+    limit = IDLE_WHEN_FULL_SECONDS if is_full else IDLE_SECONDS
+    for key in [key for key, series in table.items() if series.idle_seconds(now) >= limit]:
+        del table[key]

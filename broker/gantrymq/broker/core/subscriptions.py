@@ -1,0 +1,188 @@
+"""Which filter a pull goes by: the one it brings, or its group's, as the last heartbeat said it.
+
+A filter by tags decides by the hash in the queue, and the client compares the tags themselves; one
+by SQL92 decides by the message's properties. A group's filter counts when it is not older than the
+pull's; it is compiled from the subscription itself, so no answer is FILTER_DATA_NOT_LATEST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.groups import READ_FORBIDDEN
+from gantrymq.broker.core.messages import Reply
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.sql92.selector import selector_of
+from gantrymq.broker.core.sql92.tokens import SelectorError
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pull import PullMessageRequest
+from gantrymq.wire.message import properties, property_names, tags
+from gantrymq.wire.message.record import Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# Bits of a pull's sysFlag.
+HAS_SUBSCRIPTION: Final = 4
+CLASS_FILTER: Final = 8
+
+# Lite pull consumers send theirs with each pull.
+TAG_FILTERS_MAX: Final = 1024
+
+# Topics that a remark names.
+NAMED_MAX: Final = 5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a consumer wants of a topic; None: all."""
+
+    tags: Callable[[int], bool] | None = None
+    matches: Callable[[Record], bool] | None = None
+
+
+ALL: Final = Choice()
+
+
+def choice_of(state: State, header: PullMessageRequest, config: GroupConfig) -> Choice | Reply:
+    """The filter of this pull, or why there is none."""
+    if header.sys_flag & CLASS_FILTER:
+        return _no_class_filters(header.topic)
+    if header.sys_flag & HAS_SUBSCRIPTION:
+        return _brought(state, header)
+    said = _said(state, header, config)
+    if isinstance(said, Reply):
+        return said
+    if said.class_filter_mode:
+        return _no_class_filters(header.topic)
+    if said.expression_type == EXPRESSION_TAG:
+        return ALL if said.sub_string == tags.ALL else _by_codes(said.codes)
+    return _by_selector(state, header, said)
+
+
+def _brought(state: State, header: PullMessageRequest) -> Choice | Reply:
+    text, kind = header.subscription or "", header.expression_type or EXPRESSION_TAG
+    try:
+        if kind == EXPRESSION_TAG:
+            return _by_tags(text)
+        selector = selector_of(kind, text)
+    except RemoteError as error:
+        return refused(
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+            f"parse the consumer's subscription failed: {error}",
+        )
+    return no_property_filters(state, kind) or Choice(matches=selector.matches)
+
+
+def _said(
+    state: State, header: PullMessageRequest, config: GroupConfig
+) -> SubscriptionData | Reply:
+    """What the group's heartbeats say of the topic."""
+    name, topic = header.consumer_group, header.topic
+    group = state.clients.consumers.get(name)
+    if group is None:
+        return refused(
+            ResponseCode.SUBSCRIPTION_NOT_EXIST,
+            f"the consumer's group info not exist: no member of group {name} has sent a heartbeat"
+            f" to {state.identity.address} lately; start its consumers, and look: mqadmin"
+            f" consumerConnection -g {name}",
+        )
+    if group.is_broadcasting and not config.consume_broadcast_enable:
+        return forbidden(
+            4,
+            f"the consumer group[{name}] can not consume by broadcast way: allow it with mqadmin"
+            f" updateSubGroup -b {state.identity.address} -g {name} -d true",
+        )
+    if state.groups.forbidden(name, topic) & READ_FORBIDDEN:
+        return forbidden(5, f"the consumer group[{name}] is forbidden for topic[{topic}]")
+    said = group.subscriptions.get(topic)
+    if said is None:
+        named = ", ".join(list(group.subscriptions)[:NAMED_MAX]) or "nothing"
+        return refused(
+            ResponseCode.SUBSCRIPTION_NOT_EXIST,
+            f"the consumer's subscription not exist: the last heartbeat of group {name} subscribes"
+            f" {named}, not {topic}; all members of a group must subscribe the same topics",
+        )
+    if said.sub_version < header.sub_version:
+        return refused(
+            ResponseCode.SUBSCRIPTION_NOT_LATEST,
+            f"the consumer's subscription not latest: the pull is of version {header.sub_version},"
+            f" the last heartbeat of {said.sub_version}; the next one mends it",
+        )
+    return said
+
+
+def _by_selector(
+    state: State, header: PullMessageRequest, said: SubscriptionData
+) -> Choice | Reply:
+    refusal = no_property_filters(state, said.expression_type)
+    if refusal is not None:
+        return refusal
+    try:
+        selector = state.filters.selector(header.consumer_group, said)
+    except SelectorError as error:
+        return refused(
+            ResponseCode.FILTER_DATA_NOT_EXIST,
+            f"The broker's consumer filter data is not exist!Your expression may be wrong! {error}",
+        )
+    if state.settings.filter_support_retry and header.topic.startswith(RETRY_PREFIX):
+        return Choice(matches=lambda record: _matches_retried(state, header.consumer_group, record))
+    return Choice(matches=selector.matches)
+
+
+def _matches_retried(state: State, group: str, record: Record) -> bool:
+    """A message to consume again, by the filter of the topic it is from."""
+    topic = properties.get(record.properties, property_names.RETRY_TOPIC)
+    members = state.clients.consumers.get(group)
+    said = None if members is None or topic is None else members.subscriptions.get(topic)
+    if said is None or said.expression_type == EXPRESSION_TAG:
+        return True
+    return state.filters.selector(group, said).matches(record)
+
+
+def no_property_filters(state: State, expression_type: str) -> Reply | None:
+    """The refusal of all filters but those by tags, where they are switched off."""
+    if state.settings.enable_property_filter:
+        return None
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
+        f"The broker does not support consumer to filter message by {expression_type}: switch it"
+        f" on with mqadmin updateBrokerConfig -b {state.identity.address}"
+        " -k enablePropertyFilter -v true",
+    )
+
+
+def _no_class_filters(topic: str) -> Reply:
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
+        "The broker does not support consumer to filter message by class: subscribe"
+        f" {topic} with MessageSelector.bySql(...), SQL92 on the messages' properties",
+    )
+
+
+def forbidden(kind: int, remark: str) -> Reply:
+    """NO_PERMISSION; the kind tells 5.x clients who forbids it."""
+    return Reply(
+        Command(ResponseCode.NO_PERMISSION, remark=remark, ext={"forbiddenType": str(kind)})
+    )
+
+
+@lru_cache(TAG_FILTERS_MAX)
+def _by_tags(text: str) -> Choice:
+    by_tags = tags.parse(text)
+    return ALL if by_tags.expression == tags.ALL else Choice(tags=by_tags.matches)
+
+
+@lru_cache(TAG_FILTERS_MAX)
+def _by_codes(codes: tuple[int, ...]) -> Choice:
+    """The client has hashed the tags itself."""
+    return Choice(tags=tags.TagFilter("", (), frozenset(codes)).matches)

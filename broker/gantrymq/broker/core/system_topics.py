@@ -1,0 +1,135 @@
+"""Topics and groups that belong to the broker, by RocketMQ's names, and how it makes its own.
+
+Clients ask for the route of the cluster's and of the broker's name, so these are topics too. What a
+file says of one of them holds: only those that are missing are made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.bodies.shared import Permission, TopicConfig
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+DEFAULT_TOPIC: Final = "TBW102"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+BENCHMARK_TOPIC: Final = "BenchmarkTest"
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
+SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
+OFFSET_MOVED_TOPIC: Final = "OFFSET_MOVED_EVENT"
+CHECKPOINT_TOPIC: Final = "CHECKPOINT_TOPIC"
+
+PREFIX: Final = "rmq_sys_"
+TIMER_TOPIC: Final = f"{PREFIX}wheel_timer"
+
+TRANSACTION_GROUP: Final = "CID_RMQ_SYS_TRANS"
+SYSTEM_GROUPS: Final = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    TRANSACTION_GROUP,
+)
+
+_NAMES: Final = frozenset(
+    {
+        DEFAULT_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        HALF_TOPIC,
+        TRACE_TOPIC,
+        OP_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_TOPIC,
+        CHECKPOINT_TOPIC,
+    }
+)
+
+# Queues.
+_BENCHMARK_QUEUES: Final = 1024
+_CLUSTER_QUEUES: Final = 16
+_REVIVE_QUEUES: Final = 8
+_SCHEDULE_QUEUES: Final = 18
+
+_PLAIN: Final = Permission.READ | Permission.WRITE
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether it is a broker's, whatever the broker and its cluster are called."""
+    return topic in _NAMES or topic.startswith(PREFIX)
+
+
+def is_guarded(state: State, topic: str) -> bool:
+    """Whether nobody but this broker makes, changes or removes it."""
+    return is_system_topic(topic) or topic in _own(state)
+
+
+def system_topics(state: State) -> list[str]:
+    """All that are guarded, whether there are such topics or not."""
+    return sorted({*_NAMES, *(config.topic_name for config in _made_at_start(state))})
+
+
+def make_missing(state: State) -> None:
+    """Once the files are loaded: what the broker cannot do without."""
+    for config in _made_at_start(state):
+        if state.topics.find(config.topic_name) is None:
+            state.topics.put(config, state.wall_ms)
+    for group in SYSTEM_GROUPS:
+        if state.groups.find(group) is None:
+            state.groups.put(GroupConfig(group_name=group), state.wall_ms)
+    default = state.topics.find(DEFAULT_TOPIC)
+    if default is not None and not state.settings.auto_create_topic_enable:
+        state.topics.put(replace(default, perm=default.perm & ~Permission.INHERIT), state.wall_ms)
+
+
+def _own(state: State) -> tuple[str, ...]:
+    """Those that are named after the broker, or by its settings."""
+    identity, settings = state.identity, state.settings
+    own = (identity.cluster, identity.name, f"{identity.cluster}_REPLY_TOPIC")
+    return (*own, settings.msg_trace_topic_name) if settings.trace_topic_enable else own
+
+
+def _made_at_start(state: State) -> list[TopicConfig]:
+    """What RocketMQ 5.3 makes: 4.9 makes those of transactions when they are first used."""
+    identity, settings = state.identity, state.settings
+    default = settings.default_topic_queue_nums
+    inherited = _PLAIN | Permission.INHERIT
+    made = [
+        _topic(SELF_TEST_TOPIC),
+        _topic(BENCHMARK_TOPIC, _BENCHMARK_QUEUES),
+        _topic(
+            identity.cluster,
+            _CLUSTER_QUEUES,
+            inherited if settings.cluster_topic_enable else Permission.INHERIT,
+        ),
+        _topic(identity.name, 1, inherited if settings.broker_topic_enable else Permission.INHERIT),
+        _topic(OFFSET_MOVED_TOPIC),
+        _topic(SCHEDULE_TOPIC, _SCHEDULE_QUEUES),
+        _topic(f"{identity.cluster}_REPLY_TOPIC"),
+        _topic(f"{PREFIX}REVIVE_LOG_{identity.cluster}", _REVIVE_QUEUES),
+        _topic(f"{PREFIX}SYNC_BROKER_MEMBER_{identity.name}", 1, Permission.INHERIT),
+        _topic(HALF_TOPIC),
+        _topic(OP_TOPIC),
+    ]
+    if settings.auto_create_topic_enable:
+        made.append(_topic(DEFAULT_TOPIC, default, inherited))
+    if settings.trace_topic_enable:
+        made.append(_topic(settings.msg_trace_topic_name))
+    if settings.timer_wheel_enable:
+        made.append(_topic(TIMER_TOPIC))
+    return made
+
+
+def _topic(name: str, queues: int = 1, perm: int = _PLAIN) -> TopicConfig:
+    return TopicConfig(name, read_queue_nums=queues, write_queue_nums=queues, perm=int(perm))

@@ -1,0 +1,431 @@
+"""What brings timers back: it reads the timer queue forward, and delivers each second's messages.
+
+    {"delivered":second,"low":offset,"taken":offset}         config/timerOffset.json
+
+It does one thing at a time, the first of these that there is:
+
+    part      the next stretch of the calendar, before it begins
+    deliver   the next second that has passed: first what recalls, then the others
+    roll      messages again to the queue's end, so that the log may forget their old place
+    take      messages that arrived, into the calendar
+
+Invariants. Before a second is delivered, everything is taken that was in the queue when it had
+passed, so that no recall that was answered comes too late. A message is delivered at least once,
+and not before its second has passed. At a start the queue is read again from `low`; of that,
+messages below `taken` that are due up to `delivered` are done with. The file says so only when what
+was delivered is on disk: a crash repeats at most what was delivered since the last write.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.deliveries import Delivery
+from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
+from gantrymq.broker.core.timer_calendar import NEVER, TimerCalendar
+from gantrymq.broker.core.timer_spans import TimerSpans
+from gantrymq.broker.core.timers import TIMER_TOPIC, TOPIC, delete_key, out_ms_of
+from gantrymq.broker.core.waiting_messages import (
+    COUNT_MAX,
+    Run,
+    copy_to,
+    lead_back,
+    messages_of,
+    run_of,
+)
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import long_field, object_of
+from gantrymq.wire.message import properties
+from gantrymq.wire.message.property_names import (
+    REAL_TOPIC,
+    TIMER_DEL_UNIQKEY,
+    TIMER_DEQUEUE_MS,
+    TIMER_ENQUEUE_MS,
+    TIMER_ROLL_TIMES,
+    UNIQ_KEY,
+)
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# After the disk failed to read.
+PAUSE_SECONDS: Final = 10.0
+
+# Between two looks for what has to be rolled.
+ROLL_LOOK_SECONDS: Final = 60.0
+
+# What is due that soon is not rolled any more: its second could pass meanwhile.
+ROLL_AHEAD_SECONDS: Final = 300
+
+# A wall clock that goes back by less may be corrected again before it matters.
+CLOCK_STEP_SECONDS: Final = 2
+
+# Of fileReservedTime: the rest is for those that wait for their turn, or for a broker that is down.
+ROLL_PART: Final = 0.75
+ROLL_MS_MIN: Final = 600_000
+HOUR_MS: Final = 3_600_000
+
+Place = tuple[int, int, int]
+"""The second up to which all is delivered, the low offset, and up to which all is taken."""
+
+
+@final
+class _Second:
+    """The second that is being delivered; what recalls stands before the others."""
+
+    __slots__ = ("at", "offsets", "recalled", "second")
+
+    def __init__(self, second: int, words: list[int]) -> None:
+        self.second = second
+        self.offsets = [word >> 1 for word in words if word & 1]
+        self.offsets += [word >> 1 for word in words if not word & 1]
+        self.recalled: set[str] = set()
+        self.at = 0
+
+
+@final
+class TimerService:
+    """Of one broker. Only a master delivers."""
+
+    __slots__ = (
+        "_calendar",
+        "_has_more",
+        "_is_busy",
+        "_known",
+        "_late",
+        "_next_look",
+        "_progress",
+        "_rolled",
+        "_rolling",
+        "_second",
+        "_spans",
+        "_state",
+        "_sweep",
+        "_taken",
+        "_target",
+        "_told_minimum",
+        "counters",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.counters: Counter[str] = Counter()
+        """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
+        reserved_ms = state.store.settings.file_reserved_time * HOUR_MS
+        self._calendar = TimerCalendar()
+        self._spans = TimerSpans(max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART)))
+        self._progress: SafeProgress[Place] = SafeProgress((0, 0, 0))
+        self._known: Place = (0, 0, 0)
+        self._taken = 0
+        self._target: int | None = None
+        self._late: tuple[int, int] | None = None
+        """The first message that came when its second was delivered, and its second instead."""
+        self._second: _Second | None = None
+        self._sweep: Iterator[list[int]] | None = None
+        self._rolling: list[int] = []
+        self._rolled = 0
+        self._next_look = 0.0
+        self._told_minimum = 0
+        self._has_more = True
+        self._is_busy = False
+        state.files.keep(File.TIMERS, self.content)
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self._calendar) + len(self._rolling) - self._rolled
+
+    def deadline(self) -> float:
+        state = self._state
+        if self._is_busy or not state.identity.is_master:
+            return NEVER
+        if self._has_more or self._second or self._sweep or self._rolling:
+            return state.now
+        second = min(self._calendar.parts_at(), self._calendar.next_second() + 1)
+        due = state.now + max(0.0, (second * 1000 - state.wall_ms) / 1000)
+        return min(due, self._next_look) if len(self._calendar) else due
+
+    def expire(self, now: float) -> None:
+        """Do what comes first."""
+        second = self._state.wall_ms // 1000
+        if self._progress.latest[0] > second + CLOCK_STEP_SECONDS:
+            self._came_to(second)  # the clock went back: what comes now must not count as late
+        if self._sweep is not None:
+            self._sweep_on(self._sweep)
+        elif self._calendar.parts_at() <= second:
+            self._calendar.part()
+        elif self._second is not None:
+            self._deliver(self._second)
+        elif self._calendar.next_second() < second:
+            self._begin_second()
+        elif self._rolling:
+            self._roll()
+        elif now >= self._next_look:
+            self._next_look = now + ROLL_LOOK_SECONDS
+            self._look()
+        elif self._has_more:
+            self._take()
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        if topic == TOPIC:
+            self._has_more = True
+
+    def closed(self, channel: Channel) -> None:
+        """Nobody's connection matters here."""
+
+    def _read_failed(self, error: Exception) -> None:
+        """What was to be read is read again after a pause."""
+        state = self._state
+        state.effects.warning(
+            f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s"
+        )
+        state.works.start(
+            steps.wait(state.now + PAUSE_SECONDS),
+            lambda _: self._rest(),
+            lambda failure: state.effects.broken("a pause ended badly", failure),
+        )
+
+    def _rest(self) -> None:
+        self._is_busy = False
+
+    def _lose(self, count: int, text: str) -> None:
+        if count:
+            self.counters["lost"] += count
+            self._state.effects.warning(f"{text}; see gantry store check")
+
+    # ------------------------------------------------------------------ take
+
+    def _take(self) -> None:
+        state = self._state
+        self._is_busy = True
+        self._has_more = False
+        reading = run_of(state.store, TOPIC, 0, self._taken)
+        state.works.start(steps.read(reading), self._took, self._take_failed)
+
+    def _take_failed(self, error: Exception) -> None:
+        self._has_more = True
+        self._read_failed(error)
+
+    def _took(self, run: object) -> None:
+        assert isinstance(run, Run)
+        if run.first > self._taken > 0:
+            self._lose(
+                run.first - self._taken,
+                f"timer messages {self._taken} to {run.first - 1} were deleted with the log before "
+                "they were read",
+            )
+        unreadable = 0
+        for offset, record in enumerate(run.records, run.first):
+            out_ms = None if record is None else out_ms_of(record)
+            if record is None or out_ms is None:
+                unreadable += 1
+            else:
+                self._note_one(offset, out_ms // 1000, record)
+        self._lose(
+            unreadable,
+            f"{unreadable} of the timer messages {run.first} to {run.end - 1} can not be read, or "
+            "do not say when they are due",
+        )
+        self._taken = run.end
+        if run.is_end:
+            self._target = None if self._target is None else min(self._target, run.end)
+        else:
+            self._has_more = True
+        self._rest()
+
+    def _note_one(self, offset: int, second: int, record: Record) -> None:
+        delivered, _, taken = self._known
+        is_done = offset < taken and second <= delivered
+        self._spans.add(offset, record.store_timestamp_ms, waits=not is_done)
+        if is_done:
+            return
+        next_second = self._progress.latest[0] + 1
+        if second < next_second:
+            second = next_second
+            self._late = (self._late[0] if self._late else offset, second)
+        is_recall = properties.get(record.properties, TIMER_DEL_UNIQKEY) is not None
+        self._calendar.add(second, offset, is_recall=is_recall)
+
+    # ------------------------------------------------------------------ deliver
+
+    def _begin_second(self) -> None:
+        """First take what was there when it had passed."""
+        if self._target is None:
+            queue = self._state.store.queues.find(TOPIC, 0)
+            self._target = 0 if queue is None else queue.end
+        if self._taken < self._target:
+            self._take()
+            return
+        self._target = None
+        self._second = _Second(*self._calendar.take())
+        self._deliver(self._second)
+
+    def _deliver(self, second: _Second) -> None:
+        state = self._state
+        self._is_busy = True
+        offsets = second.offsets[second.at : second.at + COUNT_MAX]
+        reading = messages_of(state.store, TOPIC, 0, offsets)
+        state.works.start(steps.read(reading), partial(self._found, second), self._read_failed)
+
+    def _found(self, second: _Second, records: object) -> None:
+        assert isinstance(records, list)
+        due: list[Record] = []
+        missing = 0
+        for record in records:
+            if record is None:
+                missing += 1
+            elif not self._is_recalled(second, record):
+                restored = lead_back(record)
+                if restored is None:
+                    missing += 1
+                else:
+                    due.append(self._stamped(restored, record))
+        self._lose(
+            missing,
+            f"{missing} timer messages, due at {second.second} s, can not be delivered: the log "
+            "lost them, they are damaged, or they say no queue",
+        )
+        then = partial(self._delivered, second, len(records), len(due))
+        Delivery(self._state, due, then)
+
+    def _is_recalled(self, second: _Second, record: Record) -> bool:
+        """Whether it recalls, or is recalled."""
+        key = properties.get(record.properties, TIMER_DEL_UNIQKEY)
+        if key is not None:
+            second.recalled.add(key)
+            return True
+        if not second.recalled:
+            return False
+        topic = properties.get(record.properties, REAL_TOPIC) or ""
+        own_key = delete_key(topic, properties.get(record.properties, UNIQ_KEY) or "")
+        is_recalled = own_key in second.recalled
+        self.counters["recalled"] += is_recalled
+        return is_recalled
+
+    def _stamped(self, restored: Record, record: Record) -> Record:
+        """With what Java adds."""
+        _add(restored, TIMER_ENQUEUE_MS, record.store_timestamp_ms)
+        _add(restored, TIMER_DEQUEUE_MS, self._state.wall_ms)
+        return restored
+
+    def _delivered(self, second: _Second, looked_at: int, count: int, refused: int) -> None:
+        self.counters["delivered"] += count - refused
+        self.counters["lost"] += refused
+        end = second.at + looked_at
+        for offset in second.offsets[second.at : end]:
+            self._spans.done(offset)
+        second.at = end
+        if end >= len(second.offsets):
+            self._second = None
+            self._end_second(second.second)
+        self._rest()
+
+    def _end_second(self, second: int) -> None:
+        if self._late is not None and self._late[1] <= second:
+            self._late = None
+        self._came_to(second)
+
+    def _came_to(self, second: int) -> None:
+        taken = self._taken if self._late is None else self._late[0]
+        place = (second, self._spans.low(self._taken), taken)
+        self._progress.note(place, self._state.store.log.end)
+        self._save_soon()
+
+    # ------------------------------------------------------------------ roll
+
+    def _look(self) -> None:
+        """Whether something has to be rolled, or was lost."""
+        state = self._state
+        low = self._spans.low(self._taken)
+        queue = state.store.queues.find(TOPIC, 0)
+        if queue is not None and low < queue.minimum != self._told_minimum:
+            self._told_minimum = queue.minimum
+            state.effects.warning(
+                f"timer messages from {low} to {queue.minimum - 1} of their queue were deleted "
+                "with the log; those that still waited are lost: raise fileReservedTime, or free "
+                "space on the disk"
+            )
+        below = self._spans.next_roll(state.wall_ms, self._taken)
+        if below is not None:
+            second = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
+            self._sweep = self._calendar.take_below(below, second)
+
+    def _sweep_on(self, sweep: Iterator[list[int]]) -> None:
+        piece = next(sweep, None)
+        if piece is not None:
+            self._rolling += piece
+            return
+        self._sweep = None
+        self._rolling.sort()
+
+    def _roll(self) -> None:
+        state = self._state
+        self._is_busy = True
+        offsets = self._rolling[self._rolled : self._rolled + COUNT_MAX]
+        reading = messages_of(state.store, TOPIC, 0, offsets)
+        state.works.start(steps.read(reading), self._roll_found, self._read_failed)
+
+    def _roll_found(self, records: object) -> None:
+        assert isinstance(records, list)
+        copies = [_rolled(record) for record in records if record is not None]
+        missing = len(records) - len(copies)
+        self._lose(missing, f"{missing} timer messages were lost before they could be rolled")
+        Delivery(self._state, copies, partial(self._roll_put, len(records), len(copies)))
+
+    def _roll_put(self, looked_at: int, count: int, refused: int) -> None:
+        self.counters["rolled"] += count - refused
+        self.counters["lost"] += refused
+        for offset in self._rolling[self._rolled : self._rolled + looked_at]:
+            self._spans.done(offset)
+        self._rolled += looked_at
+        if self._rolled >= len(self._rolling):
+            self._rolling = []
+            self._rolled = 0
+            self._came_to(self._progress.latest[0])
+        self._rest()
+
+    # ------------------------------------------------------------------ the file
+
+    def _save_soon(self, least_seconds: float = 0.0) -> None:
+        state = self._state
+        interval = state.settings.flush_delay_offset_interval / 1000
+        state.files.touch(File.TIMERS, state.now + max(interval, least_seconds))
+
+    def content(self) -> bytes:
+        delivered, low, taken = self._progress.safe(self._state.store.queues.log_flushed)
+        if not self._progress.is_safe:
+            self._save_soon(AGAIN_SECONDS)
+        return javajson.dumps_pretty({"delivered": delivered, "low": low, "taken": taken})
+
+    def load(self, content: bytes) -> None:
+        """What a start finds. RemoteError where it is no such file."""
+        bean = object_of(javajson.loads(content, len(content) * 2), "timerOffset.json")
+        place = (
+            long_field(bean, "delivered"),
+            max(0, long_field(bean, "low")),
+            max(0, long_field(bean, "taken")),
+        )
+        self._known = place
+        self._taken = place[1]
+        self._progress = SafeProgress(place)
+
+
+def _rolled(record: Record) -> Record:
+    """The message once more, at the end of the timer queue."""
+    copy = copy_to(record, TIMER_TOPIC, 0)
+    times = properties.get(record.properties, TIMER_ROLL_TIMES) or ""
+    _add(copy, TIMER_ROLL_TIMES, int(times) + 1 if times.isdecimal() else 1)
+    return copy
+
+
+def _add(record: Record, name: str, number: int) -> None:
+    """Where there is room for it: no message is lost for what nobody needs."""
+    longer = properties.replace(record.properties, name, str(number))
+    if len(longer) <= PROPERTIES_BYTES_MAX:
+        record.properties = longer

@@ -1,0 +1,136 @@
+"""Topics that messages create: by the first send to a name, and for what groups send back.
+
+    the send names a default topic, mostly TBW102, whose settings may be inherited
+    queues = the smaller of what the producer wants and what the default topic has
+
+Invariants. No message is acknowledged while its topic could be forgotten by a crash: see `safe`.
+Sends create TOPICS_MAX topics at most. Groups, which are bounded too, have two more each, and an
+administrator may create more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import File, Register, Spread
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.topic_names import (
+    AUTO_CREATE_TOPIC,
+    dead_letter_topic,
+    retry_topic,
+)
+from gantrymq.wire.bodies.shared import Permission, TopicConfig
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# The file of the topics is written whole at each change, and a registration names them all.
+TOPICS_MAX: Final = 50_000
+
+# What `topic_sys_flag` says of topics of units.
+UNIT: Final = 1
+UNIT_SUBSCRIBED: Final = 2
+
+_READ_WRITE: Final = Permission.READ | Permission.WRITE
+
+
+def create_by_send(
+    state: State, topic: str, default_topic: str, queues: int, sys_flag: int, peer: str
+) -> TopicConfig | str:
+    """The topic, or why a message does not create it."""
+    obstacle = _obstacle(state, default_topic, queues)
+    if obstacle is not None:
+        return obstacle
+    default = state.topics.all[default_topic]
+    count = min(queues, default.write_queue_nums)
+    config = TopicConfig(
+        topic,
+        read_queue_nums=count,
+        write_queue_nums=count,
+        perm=default.perm & ~Permission.INHERIT,
+        topic_filter_type=default.topic_filter_type,
+        topic_sys_flag=sys_flag,
+    )
+    state.effects.info(
+        f"Create new topic by default topic:[{default_topic}] config:[{config}] producer:[{peer}]"
+    )
+    state.effects.add(Spread(config))
+    return _created(state, config)
+
+
+def create_retry_topic(
+    state: State, group: str, queues: int, *, is_order: bool = False, sys_flag: int = 0
+) -> TopicConfig:
+    """The group's topic of messages to consume again, which may be there."""
+    return _ensured(
+        state,
+        TopicConfig(
+            retry_topic(group),
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=_READ_WRITE,
+            order=is_order,
+            topic_sys_flag=sys_flag,
+        ),
+    )
+
+
+def create_dead_letter_topic(state: State, group: str) -> TopicConfig:
+    """The group's topic of messages it could not consume, which may be there."""
+    return _ensured(
+        state,
+        TopicConfig(
+            dead_letter_topic(group), read_queue_nums=1, write_queue_nums=1, perm=_READ_WRITE
+        ),
+    )
+
+
+def has_room(state: State) -> bool:
+    """Whether a send may create one more topic."""
+    return len(state.topics) < TOPICS_MAX
+
+
+def safe(state: State, topic: str) -> Steps[str | None]:
+    """Why a crash could forget this topic, and its messages with it; None when it could not."""
+    if topic not in state.unsaved_topics:
+        return None
+    failure = yield from steps.saved(File.TOPICS)
+    if failure is None and topic in state.unsaved_topics:
+        state.unsaved_topics.remove(topic)
+        state.quick_sends.look(topic)
+    return failure
+
+
+def _ensured(state: State, wanted: TopicConfig) -> TopicConfig:
+    known = state.topics.find(wanted.topic_name)
+    if known is not None:
+        return known
+    state.effects.info(f"create new topic {wanted}")
+    return _created(state, wanted)
+
+
+def _created(state: State, config: TopicConfig) -> TopicConfig:
+    state.unsaved_topics.add(config.topic_name)
+    state.topics.put(config, state.wall_ms)
+    state.effects.add(Register((config.topic_name,)))
+    return config
+
+
+def _obstacle(state: State, default_topic: str, queues: int) -> str | None:
+    """Why this default topic does not make a new one."""
+    if not has_room(state):
+        return f"messages create {TOPICS_MAX} topics at most, there are {len(state.topics)}"
+    if default_topic == AUTO_CREATE_TOPIC and not state.settings.auto_create_topic_enable:
+        return "autoCreateTopicEnable is false"
+    default = state.topics.find(default_topic)
+    if default is None:
+        return f"neither is the default topic {default_topic} that the producer names"
+    if not default.perm & Permission.INHERIT:
+        return f"the default topic {default_topic} may not be inherited, its perm is {default.perm}"
+    if min(queues, default.write_queue_nums) < 1:
+        return (
+            f"a topic needs a queue: the producer's defaultTopicQueueNums is {queues},"
+            f" {default_topic} has {default.write_queue_nums}"
+        )
+    return None

@@ -1,0 +1,236 @@
+"""Topics of this broker by request: making, changing, deleting and listing them.
+
+What was answered is in the file. A topic that shrinks keeps its queues and their messages, as in
+Java: they are there again when it grows. Of a list in one request all topics are made or none; and
+a topic in it that is as it was does not keep the others from changing, as it does in Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
+from gantrymq.broker.core.names import RETRY_PREFIX, topic_fault
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import is_guarded, system_topics
+from gantrymq.broker.core.topics import TOPICS_MAX
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
+from gantrymq.wire.bodies.topics import TopicList
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.topic import (
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    GetTopicConfigRequest,
+)
+from gantrymq.wire.jsonvalue import list_of, object_of
+
+# Answers about a topic have an entry a queue, and clients make an object of each.
+QUEUES_MAX: Final = 16_384
+
+_PERM_MAX: Final = 7
+
+
+# ---------------------------------------------------------------------- making and changing
+
+
+def update_and_create_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = CreateTopicRequest.decode(request.command.ext)
+    if header.topic_filter_type not in set(TopicFilterType):
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"No enum constant TopicFilterType.{header.topic_filter_type}: it is SINGLE_TAG or"
+            " MULTI_TAG",
+        )
+    wanted = TopicConfig(
+        header.topic,
+        read_queue_nums=header.read_queue_nums,
+        write_queue_nums=header.write_queue_nums,
+        perm=header.perm,
+        topic_filter_type=TopicFilterType(header.topic_filter_type),
+        topic_sys_flag=header.topic_sys_flag or 0,
+        order=header.order,
+        attributes=attributes.parse_changes(header.attributes or ""),
+    )
+    return _change(state, request, [wanted])
+
+
+def update_and_create_topic_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    bean = object_of(javajson.loads(request.command.body), "CreateTopicListRequestBody")
+    topics = list_of(bean.get("topicConfigList"), "topicConfigList")
+    return _change(state, request, [TopicConfig.from_json(each) for each in topics])
+
+
+def _change(
+    state: State, request: Request, wanted: Sequence[TopicConfig]
+) -> Outcome | Steps[Outcome]:
+    """The attributes of `wanted` are the changes to those there are."""
+    configs: dict[str, TopicConfig] = {}
+    for each in wanted:
+        refusal = _refusal(state, each)
+        if refusal is not None:
+            return refusal
+        known = configs.get(each.topic_name) or state.topics.find(each.topic_name)
+        current = None if known is None else known.attributes
+        kept = attributes.altered(attributes.TOPIC_ATTRIBUTES, current, each.attributes)
+        configs[each.topic_name] = replace(each, attributes=kept)
+    new = [topic for topic in configs if state.topics.find(topic) is None]
+    if len(state.topics) + len(new) > TOPICS_MAX:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"no topic was made: a broker has {TOPICS_MAX} topics at most, this one"
+            f" {len(state.topics)}; delete some with mqadmin deleteTopic",
+        )
+    state.unsaved_topics.update(new)
+    changed = []
+    for topic, config in configs.items():
+        before = state.topics.find(topic)
+        if state.topics.put(config, state.wall_ms):
+            changed.append(topic)
+            verb = "create new" if before is None else f"update topic config, old:[{before}] new:"
+            state.effects.info(f"{verb} topic [{config}], caller={request.channel.peer}")
+    return _announced(state, tuple(changed)) if changed else done()
+
+
+def _announced(state: State, topics: tuple[str, ...]) -> Steps[Outcome]:
+    """Name servers are told whether the file could be written or not, as clients are served."""
+    failure = yield from steps.saved(File.TOPICS)
+    state.effects.add(Register(topics))
+    if failure is not None:
+        return not_saved(failure)
+    for topic in topics:
+        state.unsaved_topics.discard(topic)
+        state.quick_sends.look(topic)
+    return done()
+
+
+def not_saved(failure: str) -> Reply:
+    """The change is in force, and tried again, but a crash would undo it."""
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
+        f"changed, but a restart would undo it: the file cannot be written, {failure}. The broker"
+        " tries again each second.",
+    )
+
+
+def _refusal(state: State, wanted: TopicConfig) -> Reply | None:
+    topic = wanted.topic_name
+    fault = topic_fault(topic)
+    if fault is not None:
+        return refused(ResponseCode.INVALID_PARAMETER, fault)
+    if _is_protected(state, topic):
+        return _protected(topic)
+    if wanted.attributes.get(f"+{attributes.MESSAGE_TYPE}") == attributes.MIXED:
+        return refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
+    for name, number in (
+        ("readQueueNums", wanted.read_queue_nums),
+        ("writeQueueNums", wanted.write_queue_nums),
+    ):
+        if not 0 <= number <= QUEUES_MAX:
+            return refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"{name} of topic[{topic}] is {number}, it may be 0 to {QUEUES_MAX}",
+            )
+    if not 0 <= wanted.perm <= _PERM_MAX:
+        return refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"perm of topic[{topic}] is {wanted.perm}: 2 is write, 4 read, 6 both",
+        )
+    return None
+
+
+def _is_protected(state: State, topic: str) -> bool:
+    return state.settings.validate_system_topic_when_update_topic and is_guarded(state, topic)
+
+
+def _protected(topic: str) -> Reply:
+    return refused(
+        ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic."
+    )
+
+
+# ---------------------------------------------------------------------- deleting
+
+
+def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    """With its messages' queues, the offsets of all groups in it, and what POP consumers retry of
+    it. A topic that is not there is deleted all the same: something of it may be left."""
+    topic = DeleteTopicRequest.decode(request.command.ext).topic
+    if not topic.strip():
+        return refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
+    if _is_protected(state, topic):
+        return _protected(topic)
+    gone = [topic, *_pop_retry_topics(state, topic)]
+    for each in gone:
+        was_there = state.topics.remove(each, state.wall_ms)
+        state.offsets.remove(topic=each)
+        state.resets.remove(topic=each)
+        state.unsaved_topics.discard(each)
+        state.store.delete_topic(each)
+        state.effects.info(
+            f"delete topic config {'OK' if was_there else 'failed, not exists'}, topic: {each},"
+            f" caller={request.channel.peer}"
+        )
+    return _forgotten(state)
+
+
+def _forgotten(state: State) -> Steps[Outcome]:
+    failure = yield from steps.saved(File.TOPICS)
+    failure = (yield from steps.saved(File.OFFSETS)) or failure
+    state.effects.add(Register())
+    return done() if failure is None else not_saved(failure)
+
+
+def _pop_retry_topics(state: State, topic: str) -> list[str]:
+    """Those of the groups that consume the topic, in both of RocketMQ's spellings."""
+    names = (
+        f"{RETRY_PREFIX}{group}{separator}{topic}"
+        for group in state.offsets.groups_of(topic)
+        for separator in "+_"
+    )
+    return [name for name in names if state.topics.find(name) is not None]
+
+
+# ---------------------------------------------------------------------- asking
+
+
+def get_topic_config(state: State, request: Request) -> Outcome:
+    topic = GetTopicConfigRequest.decode(request.command.ext).topic
+    config = state.topics.find(topic)
+    if config is None:
+        return refused(
+            ResponseCode.TOPIC_NOT_EXIST,
+            f"No topic in this broker. topic: {topic}; mqadmin topicRoute -t {topic} shows who"
+            " has it",
+        )
+    return done_json(config.to_json())
+
+
+def get_all_topic_config(state: State, request: Request) -> Outcome:
+    """As slaves of both lines read it; there are no static topics."""
+    mapping = DataVersion(state.started_ms).to_json()
+    return done(
+        body=b'%b,"mappingDataVersion":%b,"topicQueueMappingDetailMap":{}'
+        b',"topicQueueMappingInfoMap":{}}'
+        % (state.topics.content()[:-1], javajson.dumps_fastjson(mapping))
+    )
+
+
+def get_system_topic_list(state: State, request: Request) -> Outcome:
+    return done_json(TopicList(tuple(system_topics(state))).to_json())
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.UPDATE_AND_CREATE_TOPIC: update_and_create_topic,
+    RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: update_and_create_topic_list,
+    RequestCode.DELETE_TOPIC_IN_BROKER: delete_topic,
+    RequestCode.GET_TOPIC_CONFIG: get_topic_config,
+    RequestCode.GET_ALL_TOPIC_CONFIG: get_all_topic_config,
+    RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: get_system_topic_list,
+}

@@ -1,0 +1,154 @@
+"""END_TRANSACTION and RESUME_CHECK_HALF_MESSAGE.
+
+A producer ends a transaction without waiting for an answer: what goes wrong here is put right when
+the check asks it again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.decisions import NOT_FOUND, decide
+from gantrymq.broker.core.grouped_puts import put_together
+from gantrymq.broker.core.half_verdict import immunity_ms_of
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import SILENT, Outcome, Reply, Request
+from gantrymq.broker.core.responses import done, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import HALF_TOPIC
+from gantrymq.broker.core.transactions import (
+    GIVEN_UP_TOPIC,
+    copy_of,
+    fresh_copy_of,
+    group_of,
+    have_topic,
+    op_of,
+)
+from gantrymq.store import lookups
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.transaction import (
+    EndTransactionRequest,
+    ResumeCheckHalfMessageRequest,
+)
+from gantrymq.wire.message import sys_flag
+from gantrymq.wire.message.record import Record
+
+_DECISIONS: Final = (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK)
+_NOT_RESUMED: Final = f"Put message back to {HALF_TOPIC} failed"
+
+
+# ---------------------------------------------------------------------- the producer's decision
+
+
+def end_transaction(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = EndTransactionRequest.decode(request.command.ext)
+    if not state.identity.is_master:
+        return refused(
+            ResponseCode.SLAVE_NOT_AVAILABLE,
+            "Message store is slave mode, so end transaction is forbidden; ask the master, or wait "
+            "until there is one: it asks for the transaction's state by itself",
+        )
+    if header.commit_or_rollback not in _DECISIONS:
+        return SILENT
+    return _end(state, header, waits=not request.command.is_oneway)
+
+
+def _end(state: State, header: EndTransactionRequest, *, waits: bool) -> Steps[Outcome]:
+    found = yield from steps.read(lookups.message_at(state.store, header.commit_log_offset))
+    if found is None or found.record.topic != HALF_TOPIC.encode():
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{NOT_FOUND}: there is no half message at {header.commit_log_offset} of the log of "
+            f"{state.identity.name}; it was deleted, or the request is meant for another broker",
+        )
+    half = found.record
+    fault = _mismatch(header, half) or _rejected(state, header, half)
+    if fault is not None:
+        return fault
+    commits = header.commit_or_rollback == sys_flag.TRANSACTION_COMMIT
+    return (yield from decide(state, half, commits=commits, waits=waits))
+
+
+def _mismatch(header: EndTransactionRequest, half: Record) -> Reply | None:
+    """Whether the request speaks of another half message than the one it found."""
+    group = group_of(half)
+    if group != header.producer_group:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"The producer group wrong: {header.producer_group!r} ends a transaction of {group!r}",
+        )
+    if half.queue_offset != header.tran_state_table_offset:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"The transaction state table offset wrong: the half message at "
+            f"{half.physical_offset} of the log is number {half.queue_offset}, not "
+            f"{header.tran_state_table_offset}",
+        )
+    return None
+
+
+def _rejected(state: State, header: EndTransactionRequest, half: Record) -> Reply | None:
+    """A producer that set a time of its own, and is beyond it, speaks when it is asked."""
+    immunity_ms = immunity_ms_of(half)
+    if header.from_transaction_check or immunity_ms is None:
+        return None
+    age_ms = state.wall_ms - half.born_timestamp_ms
+    if age_ms <= immunity_ms:
+        return None
+    return refused(
+        ResponseCode.ILLEGAL_OPERATION,
+        f"the transaction is {age_ms} ms old and its CHECK_IMMUNITY_TIME_IN_SECONDS says "
+        f"{immunity_ms} ms; the broker asks for its state by itself, wait for that",
+    )
+
+
+# ---------------------------------------------------------------------- once more
+
+
+def resume_check(state: State, request: Request) -> Steps[Outcome]:
+    """Begin to ask after this half message anew. Java puts whatever message it is handed into the
+    half queue, decided transactions and plain messages as well; that is refused here."""
+    message_id = ResumeCheckHalfMessageRequest.decode(request.command.ext).msg_id or ""
+    found = yield from steps.read(lookups.message_by_id(state.store, message_id))
+    half = None if found is None else found.record
+    if half is not None and half.topic == GIVEN_UP_TOPIC.encode():
+        have_topic(state, HALF_TOPIC)
+        answer = yield from steps.put(fresh_copy_of(half))
+        if not answer.status.is_stored:
+            return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
+        return done()
+    halves = state.halves
+    if (
+        half is None
+        or half.topic != HALF_TOPIC.encode()
+        or not halves.is_ready
+        or halves.is_claimed(half)
+        or not halves.is_open(half)
+    ):
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{_NOT_RESUMED}: {message_id} is neither an open half message of this broker nor one "
+            f"in {GIVEN_UP_TOPIC}; take the offset message id from there",
+        )
+    return (yield from _start_over(state, half))
+
+
+def _start_over(state: State, half: Record) -> Steps[Outcome]:
+    """An open half gets a copy that was never asked after."""
+    halves = state.halves
+    copy = copy_of(half, checks=0)
+    number = halves.newest(half)
+    with halves.claim([half]):
+        answer = yield from put_together(state, [copy, op_of(state, number)], waits=True)
+        if not answer.status.is_stored:
+            return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
+        halves.replaced(copy, number)
+    return done()
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.END_TRANSACTION: end_transaction,
+    RequestCode.RESUME_CHECK_HALF_MESSAGE: resume_check,
+}

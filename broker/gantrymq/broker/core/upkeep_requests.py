@@ -1,0 +1,51 @@
+"""Deleting what is old or belongs to nobody, when someone asks for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import Outcome, Request
+from gantrymq.broker.core.responses import done, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.system_topics import is_system_topic
+from gantrymq.wire.codes import RequestCode, ResponseCode
+
+
+def delete_expired_log(state: State, request: Request) -> Outcome:
+    """The next rounds of deletion wait for no hour; how old a file must be stays as it is."""
+    retention = state.store.retention
+    if retention is None:
+        return refused(
+            ResponseCode.SYSTEM_ERROR, "the store is starting or was stopped; try again later"
+        )
+    retention.delete_now()
+    state.effects.info(f"deleteExpiredCommitLog asked by {request.channel.peer}")
+    return done()
+
+
+def clean_expired_queues(state: State, request: Request) -> Outcome:
+    """Files of queues go by themselves, a moment after those of the log they lead to."""
+    return done()
+
+
+def clean_unused_topics(state: State, request: Request) -> Outcome:
+    """Queues of topics that are no topics of this broker: nobody can read them."""
+    unused = [
+        topic
+        for topic in state.store.queues.topics()
+        if state.topics.find(topic) is None and not is_system_topic(topic)
+    ]
+    for topic in unused:
+        state.store.delete_topic(topic)
+        state.effects.info(
+            f"cleanUnusedTopic asked by {request.channel.peer}: deleted queues of {topic}"
+        )
+    return done()
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.DELETE_EXPIRED_COMMITLOG: delete_expired_log,
+    RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: clean_expired_queues,
+    RequestCode.CLEAN_UNUSED_TOPIC: clean_unused_topics,
+}

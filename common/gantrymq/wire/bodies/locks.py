@@ -1,0 +1,68 @@
+"""Locks of queues, which orderly consumers hold.
+
+LockBatchRequestBody   {"clientId":"c","consumerGroup":"g","mqSet":[MQ],"onlyThisBroker":false}
+                       UNLOCK_BATCH_MQ's body is the same; 4.9 has no onlyThisBroker
+LockBatchResponseBody  {"lockOKMQSet":[MQ]}, those of the queues that are the client's now
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.jsonvalue import (
+    Json,
+    JsonObject,
+    bool_field,
+    list_of,
+    object_of,
+    required_text_field,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuesOfClient:
+    """LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: whose these queues are to be, or to be no more."""
+
+    client_id: str
+    consumer_group: str
+    queues: tuple[MessageQueue, ...] = ()
+    only_this_broker: bool = False
+
+    @classmethod
+    def from_json(cls, value: Json) -> QueuesOfClient:
+        bean = object_of(value, "LockBatchRequestBody")
+        return cls(
+            client_id=required_text_field(bean, "clientId"),
+            consumer_group=required_text_field(bean, "consumerGroup"),
+            queues=_queues(bean, "mqSet"),
+            only_this_broker=bool_field(bean, "onlyThisBroker"),
+        )
+
+    def to_json(self) -> JsonObject:
+        return {
+            "clientId": self.client_id,
+            "consumerGroup": self.consumer_group,
+            "mqSet": [queue.to_json() for queue in self.queues],
+            "onlyThisBroker": self.only_this_broker,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LockedQueues:
+    """The answer to LOCK_BATCH_MQ."""
+
+    queues: tuple[MessageQueue, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: Json) -> LockedQueues:
+        return cls(_queues(object_of(value, "LockBatchResponseBody"), "lockOKMQSet"))
+
+    def to_json(self) -> JsonObject:
+        return {"lockOKMQSet": [queue.to_json() for queue in self.queues]}
+
+
+def _queues(bean: JsonObject, name: str) -> tuple[MessageQueue, ...]:
+    # A set: named twice is named once.
+    queues = (MessageQueue.from_json(each) for each in list_of(bean.get(name), name))
+    return tuple(dict.fromkeys(queues))

@@ -1,0 +1,73 @@
+"""The client libraries: how the driver of each is started, and what each has no means for."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gantrymq.interop.servers import java_command
+from gantrymq.interop.toolchain import CPP, NODE, JarSet, cpp_library, node_modules, release
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKind:
+    """One library."""
+
+    name: str
+    command: Callable[[Path], Sequence[str]]
+    lacks: Mapping[str, str] = field(default_factory=dict)  # what a scenario may need -> why not
+    java_fails: Mapping[str, str] = field(
+        default_factory=dict
+    )  # feature -> what Java's broker does
+
+
+def _java(version: str) -> Callable[[Path], Sequence[str]]:
+    def command(folder: Path) -> Sequence[str]:
+        client = release(JarSet.SCENARIOS, version)
+        return [*java_command(client, folder), client.driver]
+
+    return command
+
+
+def _node(_: Path) -> Sequence[str]:
+    return ["env", f"NODE_PATH={node_modules()}", "node", str(NODE / "driver.js")]
+
+
+def _cpp(folder: Path) -> Sequence[str]:
+    driver = [sys.executable, str(CPP / "cpp_driver.py"), str(cpp_library())]
+    return ["env", f"HOME={folder}", *driver]
+
+
+def _no_means(*needs: str) -> dict[str, str]:
+    return dict.fromkeys(needs, "the library has no means for it")
+
+
+KINDS: Final[Sequence[ClientKind]] = (
+    ClientKind("Java 5.3.3", _java("5.3.3")),
+    ClientKind("Java 4.9.8", _java("4.9.8"), {"pop": "pop came with 5.0"}),
+    ClientKind(
+        "Node.js, ali-ons 3.12.0",
+        _node,
+        {
+            **_no_means("oneway", "batch", "orderly", "transactions", "pull", "lite", "queries"),
+            **_no_means("traces", "requests", "pop"),
+            "select": "its sharding key does not choose queue 0",
+            "creation": "it sends only to topics that are there",
+        },
+    ),
+    ClientKind(
+        "C++, librocketmq 1.2",
+        _cpp,
+        {
+            **_no_means("namespaces", "transactions", "sql", "lite", "queries", "traces"),
+            **_no_means("requests", "pop"),
+            "batch": "brokers store its batch as one message",
+            "local tries": "it does not count the tries of a queue's message",
+        },
+        java_fails={
+            "16 tries, then the dead letter queue": "Java's broker 5.3.3 needs originTopic, which"
+            " this client does not send: it refuses the dead letter with a null pointer"
+        },
+    ),
+)

@@ -1,0 +1,56 @@
+"""Unmodified clients find in the broker what they rely on, feature by feature.
+
+INTEROP_BROKER=java plays the same with Java's broker, which must be green too: a scenario that
+fails there is wrong about RocketMQ.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop.client_kinds import KINDS, ClientKind
+from gantrymq.interop.client_table import PAGE, page
+from gantrymq.interop.plays import BrokerKind, Plays, known_failure
+from gantrymq.interop.scenario import Scenario
+from gantrymq.interop.scenarios import SCENARIOS
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
+
+PAIRS = [
+    (kind, scenario)
+    for kind in KINDS
+    for scenario in SCENARIOS
+    if not scenario.needs & kind.lacks.keys()
+]
+
+
+@pytest.fixture(scope="session")
+def plays(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[Plays]:
+    """All plays that this run asks for: they begin together."""
+    chosen = [
+        (item.callspec.params["kind"], item.callspec.params["scenario"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "plays" in item.fixturenames
+    ]
+    broker = BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
+    with Plays(broker, folder, chosen) as all_plays:
+        yield all_plays
+
+
+@pytest.mark.parametrize(
+    ("kind", "scenario"),
+    PAIRS,
+    ids=[f"{kind.name}: {scenario.feature}" for kind, scenario in PAIRS],
+)
+def test_scenario(plays: Plays, kind: ClientKind, scenario: Scenario) -> None:
+    if known_failure(plays.broker_kind, kind, scenario) is None:
+        plays.outcome(kind, scenario)
+    else:
+        with pytest.raises((AssertionError, TimeoutError)):
+            plays.outcome(kind, scenario)
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text() == page(), f"run: python -m {page.__module__} (with PYTHONPATH=tests)"

@@ -1,0 +1,312 @@
+"""Timers come back within a second of their moment, whatever happens in between."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gantrymq.broker.core import steps, timers
+from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.unsynced import lose_all
+from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.headers.send import RecallMessageRequest, SendMessageV2Request
+from gantrymq.wire.message import properties
+from gantrymq.wire.message.record import Record
+
+HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+HOUR = 3600
+
+
+def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: str) -> str | None:
+    """Put a timer; its recall handle."""
+    at_ms = broker.wall_ms + int(seconds * 1000)
+    named = {"UNIQ_KEY": body.decode(), "TIMER_DELIVER_MS": str(at_ms), **named}
+    record = Record(
+        b"T", body, properties=properties.encode(named), born_host=HOST, store_host=HOST
+    )
+    broker.state.now, broker.state.wall_ms = broker.now, broker.wall_ms
+    diverted = timers.divert(broker.state, record)
+    assert isinstance(diverted, Record)
+    put(broker, diverted)
+    return timers.recall_handle(broker.state, diverted)
+
+
+def put(broker: OpenedBroker, record: Record) -> None:
+    state = broker.state
+    state.works.start(steps.put(record, waits=False), lambda _: None, lambda _: None)
+
+
+def disk_of(broker: OpenedBroker) -> MemoryDisk:
+    disk = broker.opened.disk
+    assert isinstance(disk, MemoryDisk)
+    return disk
+
+
+def restarted(broker: OpenedBroker, *, has_file: bool = True) -> OpenedBroker:
+    """The broker was killed; another one finds its disk, and its files as last written."""
+    disk = disk_of(broker)
+    disk.end_process()
+    again = OpenedBroker(disk=disk, files=broker.saved if has_file else {})
+    again.now = broker.now
+    return again
+
+
+def jump(broker: OpenedBroker, seconds: float) -> None:
+    """Let time pass without a wake at every deadline on the way."""
+    broker.now += seconds
+    broker.settle()
+
+
+def recall(broker: OpenedBroker, handle: str | None) -> str:
+    assert handle is not None
+    broker.state.topics.put(TopicConfig("T"), broker.wall_ms)
+    answer = broker.ask(
+        RequestCode.RECALL_MESSAGE, RecallMessageRequest(topic="T", recall_handle=handle)
+    )
+    assert answer.code == 0, answer.remark
+    assert answer.ext is not None
+    return answer.ext["msgId"]
+
+
+@pytest.mark.parametrize("seconds", [0.02, 1, 1.5, 59.999, 4096, 9000])
+def test_it_comes_within_a_second_and_not_before(seconds: float) -> None:
+    broker = OpenedBroker()
+    broker.now = 0.25
+    accept(broker, seconds)
+    broker.pass_time(seconds - 0.01)
+    assert broker.bodies("T") == []
+    broker.pass_time(1.02)
+    assert broker.bodies("T") == [b"x"]
+
+
+def test_it_comes_with_what_java_says_of_it() -> None:
+    broker = OpenedBroker()
+    accept(broker, 2, TAGS="A")
+    broker.pass_time(3)
+    (record,) = broker.opened.records("T", 0)
+    said = properties.parse(record.properties)
+    assert said["TIMER_OUT_MS"] == str(START_MS + 1000)
+    assert said["TIMER_DELIVER_MS"] == str(START_MS + 2000)
+    assert said["TIMER_ENQUEUE_MS"] == str(START_MS)
+    assert int(said["TIMER_DEQUEUE_MS"]) >= START_MS + 2000
+    assert (said["REAL_TOPIC"], said["REAL_QID"], said["TAGS"]) == ("T", "0", "A")
+
+
+def test_they_come_in_the_order_of_their_seconds_and_then_as_they_were_sent() -> None:
+    broker = OpenedBroker()
+    for number in range(300):
+        accept(broker, 5 - number % 3, b"%d" % number)
+    broker.pass_time(10)
+    expected = [b"%d" % n for wanted in (2, 1, 0) for n in range(300) if n % 3 == wanted]
+    assert broker.bodies("T") == expected
+
+
+def test_a_year_later_it_comes_though_the_log_forgot_its_first_place() -> None:
+    settings = dataclasses.replace(STORE_SETTINGS, mapped_file_size_commit_log=1 << 16)
+    broker = OpenedBroker(store_settings=settings)
+    accept(broker, 10 * 86_400, b"late")
+    for _ in range(11 * 24):
+        jump(broker, HOUR)
+        put(broker, Record(b"N", bytes(9000), born_host=HOST, store_host=HOST))
+        disk_of(broker).now_ms = broker.wall_ms
+        jump(broker, 1)
+        retention = broker.state.store.retention
+        assert retention is not None
+        retention.delete_now()
+        broker.settle()
+    assert broker.bodies("T") == [b"late"]
+    assert broker.state.timers.counters["rolled"] >= 3
+    assert broker.state.store.log.start > 0
+
+
+def test_a_message_the_log_lost_is_told() -> None:
+    settings = dataclasses.replace(
+        STORE_SETTINGS, mapped_file_size_commit_log=1 << 16, file_reserved_time=0
+    )
+    broker = OpenedBroker(store_settings=settings)
+    accept(broker, HOUR)
+    for _ in range(30):
+        put(broker, Record(b"N", bytes(9000), born_host=HOST, store_host=HOST))
+        jump(broker, 1)
+    retention = broker.state.store.retention
+    assert retention is not None
+    retention.delete_now()
+    disk_of(broker).now_ms = broker.wall_ms
+    broker.pass_time(HOUR)
+    assert broker.state.timers.counters["lost"] == 1
+    assert any("were deleted with the log" in line.text for line in broker.lines)
+
+
+def test_after_a_restart_the_rest_comes_and_nothing_twice() -> None:
+    broker = OpenedBroker()
+    for number in range(20):
+        accept(broker, 2 * number + 1, b"%d" % number)
+    broker.pass_time(20)
+    accept(broker, 20000, b"far")
+    broker.pass_time(40)
+    again = restarted(broker)
+    again.pass_time(60)
+    assert again.bodies("T") == [b"%d" % number for number in range(20)]
+    jump(again, 20000)
+    assert again.bodies("T")[20:] == [b"far"]
+
+
+def test_a_kill_in_the_middle_repeats_only_what_was_not_written() -> None:
+    broker = OpenedBroker(BrokerSettings(flush_delay_offset_interval=10_000))
+    for number in range(10):
+        accept(broker, number * 10 + 1, b"%d" % number)
+    broker.pass_time(45)
+    assert len(broker.bodies("T")) == 5
+    again = restarted(broker)
+    again.pass_time(100)
+    bodies = list(again.bodies("T"))
+    assert set(bodies) == {b"%d" % number for number in range(10)}
+    assert len(bodies) <= 12
+
+
+def test_a_power_cut_loses_no_timer_that_was_on_disk_when_it_waited() -> None:
+    for cut_after in (0.1, 0.6, 2, 5, 9, 11, 20):
+        disk = FaultyDisk(lose_all)
+        broker = OpenedBroker(BrokerSettings(flush_delay_offset_interval=1), disk=disk)
+        accept(broker, 30)
+        broker.pass_time(30 + cut_after)
+        assert broker.bodies("T") == [b"x"]
+        again = OpenedBroker(disk=disk.crash(), files=broker.saved)
+        again.now = broker.now
+        again.pass_time(40)
+        assert b"x" in again.bodies("T"), cut_after
+
+
+def test_without_its_file_everything_in_the_log_comes() -> None:
+    broker = OpenedBroker()
+    accept(broker, 1, b"1")
+    accept(broker, 50, b"2")
+    broker.pass_time(10)
+    again = restarted(broker, has_file=False)
+    again.pass_time(60)
+    assert again.bodies("T") == [b"1", b"1", b"2"]
+
+
+def test_one_that_is_taken_when_its_second_is_over_comes_at_once() -> None:
+    broker = OpenedBroker()
+    accept(broker, 5, b"1")
+    broker.settle()
+    accept(broker, 5, b"2")
+    broker.now += 60
+    broker.settle()
+    accept(broker, 0.9, b"3")
+    broker.now += 30
+    broker.settle()
+    assert broker.bodies("T") == [b"1", b"2", b"3"]
+
+
+def test_a_clock_that_went_back_delays_nothing_new_and_hurries_nothing() -> None:
+    broker = OpenedBroker()
+    accept(broker, 10_000, b"1")
+    jump(broker, 10_002)
+    broker.now -= 9000
+    broker.settle()
+    accept(broker, 100, b"2")
+    broker.pass_time(90)
+    assert broker.bodies("T") == [b"1"]
+    broker.pass_time(11)
+    assert broker.bodies("T") == [b"1", b"2"]
+
+
+def test_a_recalled_message_does_not_come() -> None:
+    broker = OpenedBroker()
+    handle = accept(broker, 60, b"1")
+    accept(broker, 60, b"2")
+    assert recall(broker, handle) == "1"
+    broker.pass_time(70)
+    assert broker.bodies("T") == [b"2"]
+    assert broker.state.timers.counters["recalled"] == 1
+
+
+def test_a_recall_outlives_a_restart() -> None:
+    broker = OpenedBroker()
+    handle = accept(broker, 60, b"1")
+    recall(broker, handle)
+    again = restarted(broker)
+    again.pass_time(70)
+    assert again.bodies("T") == []
+
+
+def test_a_recall_of_a_rolled_message_still_finds_it() -> None:
+    broker = OpenedBroker()
+    handle = accept(broker, 5 * 86_400, b"1")
+    broker.settle()
+    for _ in range(4 * 24):
+        jump(broker, HOUR)
+    assert broker.state.timers.counters["rolled"] == 1
+    recall(broker, handle)
+    jump(broker, 2 * 86_400)
+    assert broker.bodies("T") == []
+
+
+def test_a_full_disk_holds_messages_up_and_loses_none() -> None:
+    broker = OpenedBroker()
+    for number in range(300):
+        accept(broker, 5, b"%d" % number)
+    broker.settle()
+    disk = disk_of(broker)
+    usage = disk.usage("")
+    disk.total_bytes = usage.total_bytes - usage.free_bytes + 1
+    broker.pass_time(20)
+    assert broker.bodies("T") == []
+    disk.total_bytes = usage.total_bytes
+    broker.pass_time(20)
+    assert sorted(broker.bodies("T")) == sorted(b"%d" % number for number in range(300))
+
+
+def test_twenty_thousand_of_one_minute_all_come_once() -> None:
+    settings = dataclasses.replace(STORE_SETTINGS, mapped_file_size_commit_log=64 << 20)
+    broker = OpenedBroker(store_settings=settings)
+    for number in range(20_000):
+        accept(broker, 10 + number % 60, b"%d" % number)
+        if number % 5000 == 0:
+            broker.settle()
+    broker.settle()
+    assert broker.state.timers.count == 20_000
+    broker.pass_time(80)
+    assert sorted(map(int, broker.bodies("T"))) == list(range(20_000))
+    assert broker.state.timers.count == 0
+
+
+def test_a_send_of_a_client_is_answered_with_a_handle_that_recalls_it() -> None:
+    broker = OpenedBroker()
+    broker.state.topics.put(TopicConfig("T"), START_MS)
+    header = SendMessageV2Request(
+        producer_group="P",
+        topic="T",
+        default_topic="TBW102",
+        default_topic_queue_nums=4,
+        queue_id=0,
+        sys_flag=0,
+        born_timestamp=START_MS,
+        flag=0,
+        properties=properties.encode({"TIMER_DELAY_SEC": "60"}).decode(),
+    )
+    for _ in range(2):
+        answer = broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"x")
+        assert answer.code == 0, answer.remark
+    assert answer.ext is not None
+    recall(broker, answer.ext["recallHandle"])
+    broker.pass_time(70)
+    assert broker.bodies("T") == [b"x"]
+
+
+def test_the_file_says_how_far_it_came() -> None:
+    broker = OpenedBroker()
+    accept(broker, 1)
+    broker.pass_time(60)
+    second = (START_MS + 1000) // 1000 - 1
+    text = broker.saved[File.TIMERS].decode()
+    assert f'"delivered":{second}' in text
+    assert '"low":1' in text

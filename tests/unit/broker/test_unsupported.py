@@ -1,0 +1,28 @@
+"""Every request code is served, or refused with a word on what to do instead."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from gantrymq.broker.core.requests import REQUESTS, TABLES
+from gantrymq.broker.core.unsupported import REASONS
+from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.wire.codes import RequestCode, ResponseCode
+
+
+@pytest.mark.parametrize("code", sorted(REASONS))
+def test_a_refusal_says_why(code: RequestCode) -> None:
+    answer = OpenedBroker().ask(code)
+    assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert answer.remark == f" request type {int(code)} not supported: {REASONS[code]}"
+
+
+def test_every_code_is_decided_on() -> None:
+    assert [code.name for code in RequestCode if code not in REQUESTS] == []
+
+
+def test_no_code_is_in_two_tables() -> None:
+    twice = [set(one) & set(other) for one, other in combinations(TABLES, 2)]
+    assert [codes for codes in twice if codes] == []
