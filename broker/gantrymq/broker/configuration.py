@@ -46,6 +46,10 @@ class Setup:
     identity: Identity
     tls: ServerTls = field(default_factory=ServerTls)
     warnings: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Keys that nobody knows; they are kept and shown."""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    """Where each value came from that is not a default."""
 
     @property
     def root(self) -> Path:
@@ -79,23 +83,26 @@ def load(
     saved = root / OVERRIDES
     if saved.exists():
         layers.append(file_layer(decode_properties(_read(saved)), str(saved), Source.SAVED))
-    settings, store, warnings = _bind([*layers, *last])
-    store = replace(store, store_path_root_dir=str(root))
+    layers += last
+    broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
+    kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
+    settings = broker.settings
+    store = replace(kept.settings, store_path_root_dir=str(root))
     if settings.broker_role is not BrokerRole.ASYNC_MASTER:
         raise ConfigurationError(
             f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
             " ASYNC_MASTER"
         )
     settings = _named(settings)
-    return Setup(settings, store, _identity(settings), ServerTls.from_properties(tls), warnings)
-
-
-def _bind(layers: Iterable[Layer]) -> tuple[BrokerSettings, StoreSettings, tuple[str, ...]]:
-    """Both kinds of settings; a key that neither knows is warned of once."""
-    layers = list(layers)
-    broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
-    store = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
-    return broker.settings, store.settings, broker.warnings
+    return Setup(
+        settings,
+        store,
+        _identity(settings),
+        ServerTls.from_properties(tls),
+        broker.warnings,
+        broker.unknown,
+        {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
+    )
 
 
 def _only(layer: Layer, keys: frozenset[str]) -> Layer:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -20,28 +19,16 @@ from gantrymq.broker import metrics
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
-    Answer,
-    AskClient,
-    CloseChannel,
-    Effect,
     File,
-    Level,
-    LogLine,
-    Register,
-    Release,
-    Replies,
     Reply,
     Request,
-    SaveFile,
     Silent,
-    Spread,
-    Tell,
 )
 from gantrymq.broker.core.state import State
+from gantrymq.broker.errands import Errands
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
-from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime.certificates import ServerContexts
@@ -50,9 +37,9 @@ from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.runtime.files import FileSaver, SaveFailed, save_now
+from gantrymq.runtime.files import save_now
 from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.logs import Log
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
 from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.store.engine import Store
@@ -80,9 +67,6 @@ class BrokerHost:
         self._setup = setup
         self._clock = clock
         self._log = Log("broker")
-        self._quiet_log = QuietLog(self._log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
-        self._saver = FileSaver()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = float("inf")
         self._is_turn_due = False
@@ -91,16 +75,7 @@ class BrokerHost:
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        setup.root.mkdir(parents=True, exist_ok=True)
-        self._disk = FolderDisk(setup.root)
-        self._background = DiskBackground(self._disk)
-        self._store = Store(
-            self._disk,
-            self._background,
-            setup.store,
-            new_index_name=partial(_index_name, clock),
-            local_hour=lambda wall_ms: time.localtime(wall_ms // 1000).tm_hour,
-        )
+        self._disk, self._background, self._store = _store_of(setup, clock)
         self._dialer = Dialer(clock=clock)
         self._server = Server(
             self,
@@ -109,18 +84,18 @@ class BrokerHost:
             clock=clock,
             feed=self._feed,
         )
-        self.state = State(
-            setup.settings,
-            setup.identity,
-            self._store,
-            chance=random.Random().randrange,  # noqa: S311 - it chooses queues, not secrets
-            memory_bytes=_memory_bytes(),
-            now=clock.monotonic(),
-            wall_ms=clock.wall_ms(),
-        )
+        self.state = _state_of(setup, self._store, clock)
         self._registrar = Registrar(self.state, self._dialer, self._log)
-        self._spreader = Spreader(self.state, self._dialer, self._log)
         self.core = Broker(self.state)
+        self._errands = Errands(
+            self.core,
+            clock,
+            self._log,
+            self._turn_soon,
+            self._registrar,
+            Spreader(self.state, self._dialer, self._log),
+            partial(_path, setup.root),
+        )
         for warning in setup.warnings:
             self._log.warning(warning)
 
@@ -154,8 +129,7 @@ class BrokerHost:
         self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
         await self._server.stop(GRACE_SECONDS)
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._errands.finish()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
         if self._timer is not None:
             self._timer.cancel()
@@ -165,7 +139,7 @@ class BrokerHost:
             self._store.close(self._clock.monotonic(), self._clock.wall_ms())
         self._background.close()
         self._disk.close()
-        self._saver.close()
+        self._errands.close()
         self._lag.stop()
         await self._dialer.close()
         if self._health is not None:
@@ -187,7 +161,7 @@ class BrokerHost:
 
     def _load_files(self) -> None:
         for file, load in self.core.loaders.items():
-            path = self._path(file)
+            path = _path(self._setup.root, file)
             try:
                 content = path.read_bytes()
             except FileNotFoundError:
@@ -202,14 +176,10 @@ class BrokerHost:
                     " start without what it says"
                 ) from error
 
-    def _path(self, file: File) -> Path:
-        root = self._setup.root
-        return root / OVERRIDES if file is File.SETTINGS else root / "config" / file.value
-
     def _save_the_rest(self) -> None:
         """Nothing else runs any more."""
         for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
-            failure = save_now(self._path(save.file), save.content)
+            failure = save_now(_path(self._setup.root, save.file), save.content)
             if failure is not None:
                 self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
 
@@ -252,8 +222,7 @@ class BrokerHost:
             self._fail(error)
             return
         except Exception as error:
-            text = f"a request of code {command.code} broke its handler"
-            self._quiet_log.error("broken handler", now, text, cause=error)
+            self._errands.say_broken(command.code, error, now)
             outcome = Reply(failed(f"{type(error).__name__}: {error}"))
         if isinstance(outcome, Reply):
             channel.respond(command, outcome.command)
@@ -283,7 +252,7 @@ class BrokerHost:
             self._fail(error)
             return
         for effect in self.core.take_effects():
-            self._carry_out(effect, now)
+            self._errands.carry_out(effect, now)
         self._wake_by(self.core.deadline(), now)
 
     def _wake_by(self, deadline: float, now: float) -> None:
@@ -306,73 +275,6 @@ class BrokerHost:
             self._log.error("the broker cannot go on", cause=error)
             self.failed.set_exception(error)
 
-    # ------------------------------------------------------------------ effects
-
-    def _carry_out(self, effect: Effect, now: float) -> None:
-        if isinstance(effect, Answer):
-            _channel(effect.request).respond(effect.request.command, effect.command)
-        elif isinstance(effect, Replies):
-            assert isinstance(effect.channel, Channel)
-            effect.channel.respond_taken(effect.count, effect.taken_bytes, effect.frames)
-        elif isinstance(effect, Release):
-            _channel(effect.request).release(effect.request.command)
-        elif isinstance(effect, Tell):
-            assert isinstance(effect.channel, Channel)
-            effect.channel.notify(effect.command)
-        elif isinstance(effect, AskClient):
-            self._own(self._ask(effect))
-        elif isinstance(effect, CloseChannel):
-            assert isinstance(effect.channel, Channel)
-            effect.channel.close(Reason.CLOSED_HERE, effect.reason)
-        elif isinstance(effect, SaveFile):
-            self._own(self._save(effect))
-        elif isinstance(effect, Register):
-            self._registrar.changed()
-        elif isinstance(effect, Spread):
-            self._own(self._spreader.spread(effect.config, self._registrar.addresses))
-        else:
-            self._write_line(effect, now)
-
-    def _write_line(self, line: LogLine, now: float) -> None:
-        kind = line.text.partition(",")[0][:40]
-        if line.level is Level.ERROR:
-            self._quiet_log.error(kind, now, line.text, cause=line.cause or RuntimeError())
-        elif line.level is Level.WARNING:
-            self._quiet_log.warning(kind, now, line.text)
-        else:
-            self._quiet_log.info(kind, now, line.text)
-
-    def _own(self, work: Coroutine[None, None, None]) -> None:
-        """Every task ends by itself: saves with the disk, questions with their deadline."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (failure := task.exception()) is not None:
-            self._log.error("an effect failed", cause=failure)
-
-    async def _ask(self, question: AskClient) -> None:
-        response: Command | None = None
-        assert isinstance(question.channel, Channel)
-        if len(self._tasks) <= QUESTIONS_MAX:
-            try:
-                response = await question.channel.request(
-                    question.command, question.timeout_seconds
-                )
-            except RequestError:
-                response = None
-        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
-        self.core.client_answered(question.number, response, now, wall_ms)
-        self._turn_soon()
-
-    async def _save(self, save: SaveFile) -> None:
-        failure: SaveFailed | None = await self._saver.save(self._path(save.file), save.content)
-        cause = None if failure is None else failure.cause
-        self.core.written(save.file, cause, self._clock.monotonic(), self._clock.wall_ms())
-        self._turn_soon()
-
 
 def listeners(setup: Setup) -> list[Listener]:
     """The broker's port, and the fast one two below it."""
@@ -391,16 +293,50 @@ def _connection_limits(setup: Setup) -> ServerLimits:
     return ServerLimits(backlog=settings.server_socket_backlog, session=session)
 
 
-def _channel(request: Request) -> Channel:
-    assert isinstance(request.channel, Channel)
-    return request.channel
-
-
 def _index_name(clock: Clock) -> str:
     """The time as Java names index files: yyyyMMddHHmmssSSS, where this broker stands."""
     wall_ms = clock.wall_ms()
     moment = time.localtime(wall_ms // 1000)
     return time.strftime("%Y%m%d%H%M%S", moment) + f"{wall_ms % 1000:03d}"
+
+
+def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, Store]:
+    """The store, cold, and the disk it is on."""
+    setup.root.mkdir(parents=True, exist_ok=True)
+    disk = FolderDisk(setup.root)
+    background = DiskBackground(disk)
+    store = Store(
+        disk,
+        background,
+        setup.store,
+        new_index_name=partial(_index_name, clock),
+        local_hour=_local_hour,
+    )
+    return disk, background, store
+
+
+def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
+    state = State(
+        setup.settings,
+        setup.identity,
+        store,
+        chance=random.Random().randrange,  # noqa: S311 - it chooses queues, not secrets
+        memory_bytes=_memory_bytes(),
+        now=clock.monotonic(),
+        wall_ms=clock.wall_ms(),
+    )
+    state.stats.local_hour = _local_hour
+    state.configuration.unknown = setup.unknown
+    state.configuration.sources = setup.sources
+    return state
+
+
+def _path(root: Path, file: File) -> Path:
+    return root / OVERRIDES if file is File.SETTINGS else root / "config" / file.value
+
+
+def _local_hour(wall_ms: int) -> int:
+    return time.localtime(wall_ms // 1000).tm_hour
 
 
 def _memory_bytes() -> int:

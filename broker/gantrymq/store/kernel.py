@@ -82,14 +82,16 @@ class Fed:
 
 @final
 class _Topic:
-    """A topic that is served."""
+    """A topic that is served, and what was taken for it since somebody asked."""
 
-    __slots__ = ("name", "queues", "text")
+    __slots__ = ("count", "name", "queues", "size", "text")
 
     def __init__(self, name: bytes, text: str, queue_count: int) -> None:
         self.name: bytes = name
         self.text: str = text
         self.queues: list[ConsumeQueue | None] = [None] * queue_count
+        self.count: i64 = 0
+        self.size: i64 = 0
 
 
 @final
@@ -103,6 +105,7 @@ class Kernel:
         "_file_bytes",
         "_is_json",
         "_json",
+        "_left",
         "_queues",
         "_records",
         "_replies",
@@ -131,6 +134,7 @@ class Kernel:
         self._records: RecordWriter = RecordWriter(store_host)
         self._replies: ReplyWriter = ReplyWriter(store_host, region)
         self._served: dict[bytes, _Topic] = {}
+        self._left: list[_Topic] = []
 
     def serve(self, topic: bytes, queue_count: int) -> None:
         """From now on take messages for so many queues of this topic, which may be written to.
@@ -142,11 +146,26 @@ class Kernel:
             raise LocalError(f"topic {topic!r} is not for the kernel")
         text = java_string.utf8_text(topic)
         assert java_string.utf8_bytes(text) == topic, "queues are found by the topic's text"
+        self.forget(topic)
         self._served[topic] = _Topic(topic, text, queue_count)
 
     def forget(self, topic: bytes) -> None:
         """Leave this topic to the general path."""
-        self._served.pop(topic, None)
+        served = self._served.pop(topic, None)
+        if served is not None and served.count:
+            self._left.append(served)
+
+    def take_counts(self) -> dict[str, tuple[int, int]]:
+        """How many messages it took for each topic since the last call, and the bytes of their
+        records; the few that a full disk then refused among them."""
+        counts: dict[str, tuple[int, int]] = {}
+        for topic in [*self._left, *self._served.values()]:
+            if topic.count:
+                count, size = counts.get(topic.text, (0, 0))
+                counts[topic.text] = (count + int(topic.count), size + int(topic.size))
+                topic.count = topic.size = 0
+        self._left.clear()
+        return counts
 
     def feed(self, group: Group, data: bytes, start: int, born_host: bytes) -> Fed:
         """Take the frames from data[start] on into the group."""
@@ -199,6 +218,8 @@ class Kernel:
         ):
             return False
         entry = self._store(group, topic.name, queue, body, properties, size)
+        topic.count += 1
+        topic.size += size
         if (fields.command_flag & _ONEWAY) == 0:
             self._reply(entry, replies)
         return True

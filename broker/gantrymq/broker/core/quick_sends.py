@@ -34,12 +34,13 @@ _GROUPS_BEGIN: Final = "%"
 class QuickSends:
     """Of one broker; it keeps `State.kernel`. A machine, to notice what has changed."""
 
-    __slots__ = ("_is_open", "_known", "_refresh_at", "_state")
+    __slots__ = ("_is_open", "_known", "_left", "_refresh_at", "_state")
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._known = _values_of(state)
         self._is_open = False
+        self._left: dict[str, tuple[int, int]] = {}
         self._refresh_at = NEVER
 
     def open(self) -> None:
@@ -56,9 +57,19 @@ class QuickSends:
             return
         wait_ms = state.settings.start_accept_send_request_time_stamp - state.wall_ms
         self._refresh_at = state.now + wait_ms / 1000 if wait_ms > 0 else NEVER
+        self._left = self.take_counts()
         state.kernel = _kernel_of(state) if wait_ms <= 0 and _may_serve(state) else None
         for topic in state.topics.all:
             self.look(topic)
+
+    def take_counts(self) -> dict[str, tuple[int, int]]:
+        """Messages that kernels took since the last call, and their bytes, by topic."""
+        counts, self._left = self._left, {}
+        kernel = self._state.kernel
+        for topic, (count, size) in ({} if kernel is None else kernel.take_counts()).items():
+            known_count, known_size = counts.get(topic, (0, 0))
+            counts[topic] = (known_count + count, known_size + size)
+        return counts
 
     def look(self, topic: str) -> None:
         """This topic came, changed or went."""

@@ -138,10 +138,14 @@ class State:
         self.admission = Admission()
         address, _ = hosts.unpack(identity.store_host)
         self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
-        # The machines, each of which finds the tables above.
+        self._make_machines()
+
+    def _make_machines(self) -> None:
+        """Each finds the tables."""
         self.quick_sends = QuickSends(self)
         self.client_watch = ClientWatch(self)
         self.stats = Stats(self)
+        self.stats.kernel_counts = self.quick_sends.take_counts
         self.holds = Holds(self)
         self.delays = DelayService(self)
         self.transaction_check = TransactionCheck(self)

@@ -5,8 +5,8 @@
     sent_back(group, topic)          messages that came back from consumers
     put_failed(count)                messages that were not stored
 
-Sends that the kernel took are no handler's: `kernel_counts`, once the assembly sets it, answers
-what it took since it was asked last, by topic, and is asked each second.
+Sends that the kernel took are no handler's: `kernel_counts` answers what it took since it was asked
+last, by topic, and is asked each second.
 
 All of it is in memory and begins anew with each start, as in Java. Bounds: SERIES_MAX topics and as
 many groups in topics are counted one by one; what comes beyond counts in the totals only. A series

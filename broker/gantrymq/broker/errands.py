@@ -1,0 +1,151 @@
+"""Carries out the core's effects: answers, questions, files, registrations, log lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.messages import (
+    Answer,
+    AskClient,
+    CloseChannel,
+    Effect,
+    File,
+    Level,
+    LogLine,
+    Register,
+    Release,
+    Replies,
+    Request,
+    SaveFile,
+    Spread,
+    Tell,
+)
+from gantrymq.broker.registrar import Registrar
+from gantrymq.broker.spreader import Spreader
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.failures import RequestError
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.files import FileSaver
+from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.wire.command import Command
+
+# Questions under way, and files; a client that does not answer in time is not asked again.
+TASKS_MAX: Final = 4096
+
+LINES_MAX: Final = 300
+LINES_SECONDS: Final = 10.0
+KIND_CHARACTERS: Final = 40
+
+
+@final
+class Errands:
+    """Owner of the tasks that effects need. `turn_soon` is called when the core has to go on."""
+
+    def __init__(
+        self,
+        core: Broker,
+        clock: Clock,
+        log: Log,
+        turn_soon: Callable[[], None],
+        registrar: Registrar,
+        spreader: Spreader,
+        path_of: Callable[[File], Path],
+    ) -> None:
+        self._core = core
+        self._clock = clock
+        self._log = log
+        self._quiet_log = QuietLog(log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
+        self._turn_soon = turn_soon
+        self._registrar = registrar
+        self._spreader = spreader
+        self._path_of = path_of
+        self._saver = FileSaver()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def finish(self) -> None:
+        """Wait for what is under way: each ends by itself."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def close(self) -> None:
+        self._saver.close()
+
+    def carry_out(self, effect: Effect, now: float) -> None:
+        if isinstance(effect, Answer):
+            _channel(effect.request).respond(effect.request.command, effect.command)
+        elif isinstance(effect, Replies):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.respond_taken(effect.count, effect.taken_bytes, effect.frames)
+        elif isinstance(effect, Release):
+            _channel(effect.request).release(effect.request.command)
+        elif isinstance(effect, Tell):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.notify(effect.command)
+        elif isinstance(effect, AskClient):
+            self._own(self._ask(effect))
+        elif isinstance(effect, CloseChannel):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.close(Reason.CLOSED_HERE, effect.reason)
+        elif isinstance(effect, SaveFile):
+            self._own(self._save(effect))
+        elif isinstance(effect, Register):
+            self._registrar.changed()
+        elif isinstance(effect, Spread):
+            self._own(self._spreader.spread(effect.config, self._registrar.addresses))
+        else:
+            self._write(effect, now)
+
+    def say_broken(self, code: int, error: Exception, now: float) -> None:
+        """A defect of ours."""
+        text = f"a request of code {code} broke its handler"
+        self._quiet_log.error("broken handler", now, text, cause=error)
+
+    def _write(self, line: LogLine, now: float) -> None:
+        kind = line.text.partition(",")[0][:KIND_CHARACTERS]
+        if line.level is Level.ERROR:
+            self._quiet_log.error(kind, now, line.text, cause=line.cause or RuntimeError())
+        elif line.level is Level.WARNING:
+            self._quiet_log.warning(kind, now, line.text)
+        else:
+            self._quiet_log.info(kind, now, line.text)
+
+    def _own(self, work: Coroutine[None, None, None]) -> None:
+        """Every task ends by itself: saves with the disk, questions with their deadline."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._log.error("an effect failed", cause=failure)
+
+    async def _ask(self, question: AskClient) -> None:
+        response: Command | None = None
+        assert isinstance(question.channel, Channel)
+        if len(self._tasks) <= TASKS_MAX:
+            try:
+                response = await question.channel.request(
+                    question.command, question.timeout_seconds
+                )
+            except RequestError:
+                response = None
+        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        self._core.client_answered(question.number, response, now, wall_ms)
+        self._turn_soon()
+
+    async def _save(self, save: SaveFile) -> None:
+        failure = await self._saver.save(self._path_of(save.file), save.content)
+        cause = None if failure is None else failure.cause
+        self._core.written(save.file, cause, self._clock.monotonic(), self._clock.wall_ms())
+        self._turn_soon()
+
+
+def _channel(request: Request) -> Channel:
+    assert isinstance(request.channel, Channel)
+    return request.channel
