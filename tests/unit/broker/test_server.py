@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.offset import GetMaxOffsetRequest
+from gantrymq.wire.headers.pull import PullMessageRequest
 
 
 def setup(folder: Path, **flags: str) -> Setup:
@@ -87,3 +89,21 @@ async def test_a_stop_leaves_a_store_that_was_closed_cleanly(tmp_path: Path) -> 
     assert not (chosen.root / "abort").exists()
     async with running(chosen) as host:
         assert not host.failed.done()
+
+
+async def test_a_stop_answers_pulls_that_wait(tmp_path: Path) -> None:
+    async with running(setup(tmp_path)) as host:
+        dialer = Dialer()
+        connection = dialer.connection(port_of(host))
+        header = PullMessageRequest(
+            consumer_group="CG", topic="BenchmarkTest", queue_id=0, queue_offset=0,
+            max_msg_nums=32, sys_flag=2 | 4, commit_offset=0, suspend_timeout_millis=60_000,
+            subscription="*", sub_version=0, expression_type="TAG",
+        )  # fmt: skip
+        command = Command(RequestCode.PULL_MESSAGE, ext=header.encode())
+        waiting = asyncio.ensure_future(connection.request(command, 30.0))
+        await asyncio.sleep(0)  # it leaves first
+        await connection.request(Command(9999), 3.0)
+        assert len(host.state.holds) == 1
+    assert (await waiting).code == ResponseCode.PULL_NOT_FOUND
+    await dialer.close()

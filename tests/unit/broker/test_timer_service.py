@@ -171,9 +171,11 @@ def test_a_kill_in_the_middle_repeats_only_what_was_not_written() -> None:
 
 
 def test_a_power_cut_loses_no_timer_that_was_on_disk_when_it_waited() -> None:
-    for cut_after in (0.1, 0.6, 2, 5, 9, 11, 20):
+    # The log is flushed while the message waits, and not again soon after it was delivered.
+    settings = dataclasses.replace(STORE_SETTINGS, flush_commit_log_thorough_interval=25_000)
+    for cut_after in (0.1, 2, 9, 40):
         disk = FaultyDisk(lose_all)
-        broker = OpenedBroker(BrokerSettings(flush_delay_offset_interval=1), disk=disk)
+        broker = OpenedBroker(BrokerSettings(flush_delay_offset_interval=1), settings, disk=disk)
         accept(broker, 30)
         broker.pass_time(30 + cut_after)
         assert broker.bodies("T") == [b"x"]
@@ -227,6 +229,18 @@ def test_a_recalled_message_does_not_come() -> None:
     broker.pass_time(70)
     assert broker.bodies("T") == [b"2"]
     assert broker.state.timers.counters["recalled"] == 1
+
+
+def test_a_recall_that_came_in_the_last_moment_is_read_before_its_second_goes() -> None:
+    broker = OpenedBroker()
+    accept(broker, 60, b"1")
+    broker.pass_time(59)
+    for number in range(300):
+        accept(broker, 5, b"other %d" % number)
+    accept(broker, 1, b"0", TIMER_DEL_UNIQKEY="T+1")
+    broker.now += 3
+    broker.settle()
+    assert broker.bodies("T") == []
 
 
 def test_a_recall_outlives_a_restart() -> None:
@@ -293,11 +307,10 @@ def test_a_send_of_a_client_is_answered_with_a_handle_that_recalls_it() -> None:
         flag=0,
         properties=properties.encode({"TIMER_DELAY_SEC": "60"}).decode(),
     )
-    for _ in range(2):
-        answer = broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"x")
-        assert answer.code == 0, answer.remark
-    assert answer.ext is not None
-    recall(broker, answer.ext["recallHandle"])
+    answers = [broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"x") for _ in range(2)]
+    assert [answer.code for answer in answers] == [0, 0]
+    assert answers[0].ext is not None
+    recall(broker, answers[0].ext["recallHandle"])
     broker.pass_time(70)
     assert broker.bodies("T") == [b"x"]
 

@@ -35,6 +35,7 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
+from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -54,6 +55,19 @@ _NOT_FAST: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_ME
 
 
 @final
+class _Sends:
+    """Sends of one read that the kernel took, from then to their answer."""
+
+    __slots__ = ("channel", "count", "fed_at", "taken_bytes")
+
+    def __init__(self, channel: Channel, count: int, taken_bytes: int, fed_at: float) -> None:
+        self.channel: Channel = channel
+        self.count: int = count
+        self.taken_bytes: int = taken_bytes
+        self.fed_at: float = fed_at
+
+
+@final
 class Broker:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
@@ -70,7 +84,7 @@ class Broker:
         self.state = state
         self.counters: Counter[tuple[int, int]] = Counter()
         self._machines: Sequence[Machine] = state.machines
-        self._fed: dict[int, tuple[Channel, int, int]] = {}
+        self._fed: dict[int, _Sends] = {}
         self._group_bytes = 0
         self._born_hosts: dict[Channel, bytes] = {}
 
@@ -100,6 +114,7 @@ class Broker:
     def wind_down(self, now: float, wall_ms: int) -> None:
         """The broker stops: whoever waits for a message to come is answered without one."""
         self.state.now, self.state.wall_ms = now, wall_ms
+        self.state.holds.close()
 
     # ------------------------------------------------------------------ requests
 
@@ -114,16 +129,22 @@ class Broker:
         """
         state = self.state
         kernel = state.kernel
-        if kernel is None or state.works.has_new_puts:
+        if kernel is None or state.works.has_new_puts or self._is_busy(now):
             return start, 0
         born_host = self._born_hosts.get(channel)
         if born_host is None:
             born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
         fed = state.store.feed(kernel, data, start, born_host, wall_ms)
         if fed.count:
-            self._fed[fed.number] = (channel, fed.count, fed.at - start)
+            self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
+            state.admission.begin()
             self._taken(fed.at - start, now, wall_ms)
         return fed.at, fed.count
+
+    def _is_busy(self, now: float) -> bool:
+        """Whether sends are refused: the general path says why."""
+        admission = self.state.admission
+        return admission.waiting > 0 and admission.refusal(now, self.state.settings) is not None
 
     def _taken(self, taken_bytes: int, now: float, wall_ms: int) -> None:
         """A turn's group lies in memory: beyond the bound it is written at once."""
@@ -194,8 +215,7 @@ class Broker:
         turn = state.store.turn(now, wall_ms)
         for answer in turn.answers:
             if not state.works.put_answered(answer):
-                channel, count, taken_bytes = self._fed.pop(answer.number)
-                state.effects.add(Replies(channel, count, taken_bytes, answer.replies))
+                self._reply(self._fed.pop(answer.number), answer.replies, now)
         for finished in turn.readings:
             state.works.reading_finished(finished)
         for topic, queue_id in turn.arrived:
@@ -207,6 +227,12 @@ class Broker:
                 machine.expire(now)
         for save in state.files.take_due(now):
             state.effects.add(save)
+
+    def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
+        state = self.state
+        is_synced = state.store.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        state.admission.end(now - sends.fed_at, now, state.settings, synced=is_synced)
+        state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""

@@ -73,13 +73,22 @@ class Hold:
 class Holds:
     """Of one broker."""
 
-    __slots__ = ("_channels", "_count", "_last_pass", "_next_pass", "_queues", "_state")
+    __slots__ = (
+        "_channels",
+        "_count",
+        "_is_closed",
+        "_last_pass",
+        "_next_pass",
+        "_queues",
+        "_state",
+    )
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._queues: dict[Place, dict[Hold, None]] = {}
         self._channels: dict[Channel, dict[Hold, None]] = {}
         self._count = 0
+        self._is_closed = False
         self._last_pass = 0.0
         self._next_pass = NEVER
 
@@ -88,7 +97,16 @@ class Holds:
 
     @property
     def is_full(self) -> bool:
-        return self._count >= HOLDS_MAX
+        return self._is_closed or self._count >= HOLDS_MAX
+
+    def close(self) -> None:
+        """The broker stops: everyone is answered as if the time were over, and nobody waits any
+        more."""
+        self._is_closed = True
+        for holds in list(self._channels.values()):
+            for hold in list(holds):
+                hold.until = self._state.now
+                self.look(hold)
 
     def hold(self, request: Request, header: PullMessageRequest) -> Hold:
         """Until something arrives, or it has waited long enough; not when `is_full`."""

@@ -89,8 +89,11 @@ def make_missing(state: State) -> None:
         if state.groups.find(group) is None:
             state.groups.put(GroupConfig(group_name=group), state.wall_ms)
     default = state.topics.find(DEFAULT_TOPIC)
-    if default is not None and not state.settings.auto_create_topic_enable:
-        state.topics.put(replace(default, perm=default.perm & ~Permission.INHERIT), state.wall_ms)
+    if default is not None:
+        perm = default.perm & ~Permission.INHERIT
+        if state.settings.auto_create_topic_enable:
+            perm |= Permission.INHERIT
+        state.topics.put(replace(default, perm=perm), state.wall_ms)
 
 
 def _own(state: State) -> tuple[str, ...]:
