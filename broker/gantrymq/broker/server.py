@@ -135,8 +135,8 @@ class BrokerHost:
             self._timer.cancel()
         self._is_closed = True
         if not self.failed.done():
-            self._save_the_rest()
             self._store.close(self._clock.monotonic(), self._clock.wall_ms())
+            self._save_the_rest()  # which may only say now how far deliveries have come
         self._background.close()
         self._disk.close()
         self._errands.close()

@@ -17,9 +17,7 @@ class ClientKind:
     name: str
     command: Callable[[Path], Sequence[str]]
     lacks: Mapping[str, str] = field(default_factory=dict)  # what a scenario may need -> why not
-    java_fails: Mapping[str, str] = field(
-        default_factory=dict
-    )  # feature -> what Java's broker does
+    java_fails: Mapping[str, str] = field(default_factory=dict)  # feature -> what Java's does
 
 
 def _java(version: str) -> Callable[[Path], Sequence[str]]:

@@ -31,7 +31,7 @@ def page() -> str:
     for scenario in SCENARIOS:
         cells = [_cell(kind, scenario, notes) for kind in KINDS]
         lines.append(f"| {scenario.feature} | {' | '.join(cells)} |")
-    lines += ["", "–: not played, because of the client; no: not there yet.", ""]
+    lines += ["", "-: not played, because of the client; no: not there yet.", ""]
     lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     lines += ["", "What does not work with Java's broker 5.3.3:", ""]
     lines += [f"- {failure}" for failure in _failures_of_java()]
@@ -41,7 +41,7 @@ def page() -> str:
 def _cell(kind: ClientKind, scenario: Scenario, notes: list[str]) -> str:
     lacking = sorted(scenario.needs & kind.lacks.keys())
     if lacking:
-        return f"– {_note(kind.lacks[lacking[0]], notes)}"
+        return f"- {_note(kind.lacks[lacking[0]], notes)}"
     failure = known_failure(BrokerKind.GANTRY, kind, scenario)
     return "yes" if failure is None else f"no {_note(failure, notes)}"
 

@@ -9,7 +9,7 @@ Orders of many threads are under way at once; answers come in any order.
 import itertools
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
@@ -38,20 +38,19 @@ class Client:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def ask(self, do: str, seconds: float = ANSWER_SECONDS, **details: object) -> object:
-        """Give an order and wait for the answer; ClientError when it failed there."""
+    def ask(self, order: Mapping[str, object], seconds: float = 0.0) -> object:
+        """Give an order that may take so long by itself; ClientError when it failed there."""
         answer: Future[object] = Future()
         with self._lock:
             number = next(self._numbers)
             self._waiting[number] = answer
-            order = {"id": number, "do": do, **details}
-            self._child.input.write(json.dumps(order).encode() + b"\n")
+            self._child.input.write(json.dumps({"id": number, **order}).encode() + b"\n")
             self._child.input.flush()
         try:
-            return answer.result(seconds)
+            return answer.result(seconds + ANSWER_SECONDS)
         except FutureTimeoutError:
             raise TimeoutError(
-                f"{self.name} has not answered in {seconds:g} s: {order}\n{self._child.report()}"
+                f"{self.name} has not answered: {order}\n{self._child.report()}"
             ) from None
 
     def _read(self) -> None:

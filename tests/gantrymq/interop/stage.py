@@ -85,17 +85,19 @@ class Stage:
         """Make a client object; its name."""
         name = self.name(do)
         self._running.append(name)
-        self.ask(do, name, namesrv=self.broker.name_server_addresses, **details)
+        self.ask(do, name, {"namesrv": self.broker.name_server_addresses, **details})
         return name
 
     def stop(self, name: str) -> None:
         """End a client object cleanly."""
         self._running.remove(name)
-        self.ask("stop", name)
+        self.ask("stop", name, {})
 
-    def ask(self, do: str, name: str, seconds: float = 60.0, **details: object) -> object:
-        """An order to a client object."""
-        return self.client.ask(do, seconds, **{"as": name, **details})
+    def ask(
+        self, do: str, name: str, details: Mapping[str, object], seconds: float = 0.0
+    ) -> object:
+        """An order to a client object; it may take that many seconds by itself."""
+        return self.client.ask({"do": do, "as": name, **details}, seconds)
 
     def producer(self, **details: object) -> "Producer":
         """A producer in a group of its own."""
@@ -120,7 +122,7 @@ class Stage:
         """All that an old pull consumer finds in a topic."""
         where = {"namesrv": self.broker.name_server_addresses, "group": self.name("group")}
         order = {"topic": topic, "expression": expression, **where}
-        return deliveries(self.ask("pull", self.name("pull"), **order))
+        return deliveries(self.ask("pull", self.name("pull"), order))
 
     def stored(self, topic: str) -> list[bytes]:
         """The records of the topic's first queue, whatever this client can read.
@@ -191,7 +193,7 @@ class Producer:
         self.stage.stop(self.name)
 
     def _ask(self, do: str, **details: object) -> object:
-        return self.stage.ask(do, self.name, **details)
+        return self.stage.ask(do, self.name, details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +205,8 @@ class Consumer:
 
     def received(self, count: int, seconds: float = ARRIVE_SECONDS) -> list[Delivery]:
         """All that has come, once it is as many as that, or the time is over."""
-        millis = int(seconds * 1000)
-        order = {"count": count, "millis": millis}
-        return deliveries(self.stage.ask("received", self.name, seconds + 30, **order))
+        order = {"count": count, "millis": int(seconds * 1000)}
+        return deliveries(self.stage.ask("received", self.name, order, seconds))
 
     def gets_exactly(self, bodies: Iterable[str], seconds: float = ARRIVE_SECONDS) -> None:
         """Each of them comes as often as it is named, and nothing else does."""
@@ -229,7 +230,7 @@ class Reader:
     def poll(self, count: int, seconds: float = ARRIVE_SECONDS) -> list[Delivery]:
         """What it gets until that many have come, or the time is over."""
         order = {"count": count, "millis": int(seconds * 1000)}
-        return deliveries(self.stage.ask("poll", self.name, seconds + 30, **order))
+        return deliveries(self.stage.ask("poll", self.name, order, seconds))
 
     def gets_exactly(self, bodies: Sequence[str]) -> None:
         """Each comes once, and nothing else does."""
@@ -239,7 +240,7 @@ class Reader:
 
     def seek(self, offset: int) -> None:
         """Go on from there in every queue."""
-        self.stage.ask("seek", self.name, topic=self.topic, offset=offset)
+        self.stage.ask("seek", self.name, {"topic": self.topic, "offset": offset})
 
     def stop(self) -> None:
         self.stage.stop(self.name)
@@ -267,16 +268,34 @@ def _delivery(answer: object) -> Delivery:
     told = fields(answer)
     properties = fields(told["properties"])
     return Delivery(
-        *(str(told.get(name) or "") for name in ("topic", "body", "tag", "key", "id")),
-        *(int(str(told.get(name, -1))) for name in ("queue", "offset", "tries")),
+        topic=_text(told, "topic"),
+        body=_text(told, "body"),
+        tag=_text(told, "tag"),
+        key=_text(told, "key"),
+        id=_text(told, "id"),
+        queue=_number(told, "queue"),
+        offset=_number(told, "offset"),
+        tries=_number(told, "tries"),
         properties={name: str(value) for name, value in properties.items()},
-        at_ms=int(str(told["at_ms"])),
+        at_ms=_number(told, "at_ms"),
     )
 
 
 def _sent(answer: object) -> Sent:
     told = fields(answer)
     return Sent(
-        *(str(told.get(name) or "") for name in ("status", "id", "offset_id")),
-        *(int(str(told.get(name, -1))) for name in ("queue", "offset")),
+        status=_text(told, "status"),
+        id=_text(told, "id"),
+        offset_id=_text(told, "offset_id"),
+        queue=_number(told, "queue"),
+        offset=_number(told, "offset"),
     )
+
+
+def _text(told: Mapping[str, object], name: str) -> str:
+    return str(told.get(name) or "")
+
+
+def _number(told: Mapping[str, object], name: str) -> int:
+    """-1 is what a library does not tell."""
+    return int(str(told.get(name, -1)))
