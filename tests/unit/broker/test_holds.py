@@ -32,6 +32,7 @@ def test_a_pull_is_held_and_gets_the_next_message(pulls: PulledBroker) -> None:
     answer = pulls.answer(held)
     assert (answer.code, answer.remark, bodies(answer)) == (0, "FOUND", ["a"])
     assert len(pulls.state.holds) == 0
+    assert not pulls.state.holds._queues  # or each queue ever pulled from leaves something behind
 
 
 def test_a_message_wakes_pulls_of_its_own_queue_only(pulls: PulledBroker) -> None:
@@ -101,6 +102,22 @@ def test_what_was_held_back_before_is_passed_by_when_a_message_fits(pulls: Pulle
     pulls.store("c", price="4")
     answer = pulls.answer(held)
     assert (bodies(answer), place(answer)) == (["c"], (3, 0, 3))
+
+
+def test_what_was_held_back_is_not_looked_at_again(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pulls.send(sys_flag=WAITS, subscription="B")
+    offsets = []
+
+    def noted(state: State, pull: Pull, offset: int) -> Reading[Pulled]:
+        offsets.append(offset)
+        return read_at_once(state, pull, offset)
+
+    monkeypatch.setattr("gantrymq.broker.core.pulls.reading", noted)
+    pulls.store("a", "b", TAGS="A")
+    pulls.store("c", TAGS="A")
+    assert offsets == [0, 2]
 
 
 def test_a_close_releases_and_the_rest_waits_on(pulls: PulledBroker) -> None:

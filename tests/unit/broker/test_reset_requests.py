@@ -7,6 +7,7 @@ from gantrymq.broker.core.clients import Client
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.fakes.broker import IDENTITY, START_MS, FakeChannel, OpenedBroker
+from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, PulledBroker
 from gantrymq.fakes.store import message
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import ConsumerData
@@ -196,3 +197,13 @@ def test_4_9_tells_cpp_clients_in_their_form_when_the_tool_says_so() -> None:
     table = object_of(loads(channel.told[0].body), "body")["offsetTable"]
     assert isinstance(table, list)
     assert offsets_in(answer) == offsets_in(channel.told[0]) == {0: 5, 1: 0}
+
+
+def test_a_pull_that_waits_is_told_at_once() -> None:
+    broker = opened()
+    waiting = PulledBroker(broker).send(5, sys_flag=SUSPENDS | SUBSCRIBES, consumer_group="g")
+    assert broker.is_held(waiting)
+    reset(broker, START_MS)
+    answer = broker.answer(waiting)
+    assert answer is not None
+    assert answer.code == ResponseCode.PULL_OFFSET_MOVED

@@ -77,6 +77,8 @@ def test_chosen(text: str) -> None:
         "a = 3 and missing = 1",
         "a = true",
         "'yes' = true",
+        "true = t",
+        "not (true = t)",
     ],
 )
 def test_not_chosen(text: str) -> None:
