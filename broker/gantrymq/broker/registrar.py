@@ -1,7 +1,8 @@
 """Registration with the name servers: each on its own, so that a dead one delays nobody.
 
 At the start, again after ten seconds, then every registerNameServerPeriod, and at once when topics
-change. What a broker has is encoded once for all of them.
+change. What a broker has is encoded once for all of them: its topics' JSON is that of topics.json,
+which is kept entry by entry; what has to be made anew, all of it, is made in a thread.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gantrymq.remoting.failures import RequestError
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.logs import Log
 from gantrymq.wire.bodies.registration import RegisterBrokerBody
-from gantrymq.wire.bodies.shared import Permission, TopicConfig
+from gantrymq.wire.bodies.shared import Permission
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import RegisterBrokerRequest, UnregisterBrokerRequest
@@ -28,6 +29,12 @@ UNREGISTER_SECONDS: Final = 3.0
 
 # Topics that are created one after the other are told together.
 GATHER_SECONDS: Final = 0.005
+
+# For the first name server to answer: the others may be unreachable.
+START_SECONDS: Final = 1.0
+
+# Twice as much fits into a frame. Compressed, it takes a tenth.
+PLAIN_BYTES_MAX: Final = 8 << 20
 
 _CRC_MASK: Final = 0x7FFFFFFF
 _READ_WRITE: Final = Permission.READ | Permission.WRITE
@@ -43,21 +50,23 @@ class Registrar:
         self._log = log
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed: dict[str, asyncio.Event] = {}
-        self._encoded: tuple[object, bytes] | None = None
+        self._encoded: tuple[object, bytes, bool] | None = None
         self.failures: dict[str, str] = {}
         """Why a name server does not know us now."""
 
     async def start(self) -> None:
-        """Register with each name server once, as far as it answers, and go on from there."""
-        addresses = self.addresses
-        for address in addresses:
+        """Begin to register everywhere; back when the first of them knows us, or soon."""
+        tried = asyncio.Event()
+        for address in self.addresses:
             self._changed[address] = asyncio.Event()
-        await asyncio.gather(*(self._register(address) for address in addresses))
-        for address in addresses:
             task = asyncio.get_running_loop().create_task(
-                self._keep_registered(address), name=f"register with {address}"
+                self._keep_registered(address, tried), name=f"register with {address}"
             )
             self._tasks[address] = task
+        if self._tasks:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(START_SECONDS):
+                    await tried.wait()
 
     async def stop(self) -> None:
         """Tell all of them that we are gone, and end."""
@@ -77,7 +86,10 @@ class Registrar:
         for event in self._changed.values():
             event.set()
 
-    async def _keep_registered(self, address: str) -> None:
+    async def _keep_registered(self, address: str, tried: asyncio.Event) -> None:
+        await self._register(address)
+        if address not in self.failures or len(self.failures) == len(self._tasks):
+            tried.set()
         period = self._state.settings.register_name_server_period / 1000
         pause = SECOND_SECONDS
         changed = self._changed[address]
@@ -92,14 +104,14 @@ class Registrar:
 
     async def _register(self, address: str) -> None:
         identity, settings = self._state.identity, self._state.settings
-        body = self._body()
+        body, is_compressed = await self._body()
         header = RegisterBrokerRequest(
             broker_name=identity.name,
             broker_addr=identity.address,
             cluster_name=identity.cluster,
             ha_server_addr=identity.ha_address,
             broker_id=identity.broker_id,
-            compressed=settings.compressed_register,
+            compressed=is_compressed,
             body_crc32=zlib.crc32(body) & _CRC_MASK,
         )
         command = Command(RequestCode.REGISTER_BROKER, ext=header.encode(), body=body)
@@ -138,21 +150,29 @@ class Registrar:
             return None
         return f"code {response.code}: {response.remark}"
 
-    def _body(self) -> bytes:
+    async def _body(self) -> tuple[bytes, bool]:
+        """What this broker has, and whether that is compressed."""
         topics, settings = self._state.topics, self._state.settings
         version = (topics.data_version, settings.broker_permission, settings.compressed_register)
-        if self._encoded is None or self._encoded[0] != version:
-            body = RegisterBrokerBody(topics.data_version, self._told(), ())
-            is_short = settings.compressed_register
-            self._encoded = (version, body.encode_compressed() if is_short else body.encode())
-        return self._encoded[1]
+        if self._encoded is not None and self._encoded[0] == version:
+            return self._encoded[1:]
+        body = b""
+        if settings.broker_permission & _READ_WRITE == _READ_WRITE:
+            body = b'{"filterServerList":[],"topicConfigSerializeWrapper":%b}' % topics.content()
+        is_compressed = settings.compressed_register or len(body) > PLAIN_BYTES_MAX
+        if is_compressed or not body:
+            told = RegisterBrokerBody(topics.data_version, dict(topics.all), ())
+            permission = settings.broker_permission
+            body = await asyncio.to_thread(_encoded, told, permission, is_compressed=is_compressed)
+        self._encoded = (version, body, is_compressed)
+        return body, is_compressed
 
-    def _told(self) -> dict[str, TopicConfig]:
-        """The topics, with what the broker as a whole may not do taken away."""
-        permission = self._state.settings.broker_permission
-        topics = self._state.topics.all
-        if permission & _READ_WRITE == _READ_WRITE:
-            return dict(topics)
-        return {
-            name: replace(topic, perm=topic.perm & permission) for name, topic in topics.items()
-        }
+
+def _encoded(told: RegisterBrokerBody, permission: int, *, is_compressed: bool) -> bytes:
+    """With what the broker as a whole may not do taken away from each topic."""
+    topics = {
+        name: replace(topic, perm=topic.perm & (permission | ~_READ_WRITE))
+        for name, topic in told.topics.items()
+    }
+    allowed = replace(told, topics=topics)
+    return allowed.encode_compressed() if is_compressed else allowed.encode()

@@ -167,7 +167,7 @@ class Session:
                     events.append(Answered(command.opaque, command))
                 continue
             self._requests_in += 1
-            self._bytes_in += REQUEST_OVERHEAD_BYTES + len(command.body)
+            self._bytes_in += _weight(command)
             if self._draining and command.version > V5_3_1 and not flag & FLAG_ONEWAY:
                 self.respond(command, going_away())
                 continue
@@ -265,7 +265,7 @@ class Session:
     def release(self, request: Command) -> None:
         """The peer's request was served and gets no answer from us, or it just got it."""
         self._requests_in -= 1
-        self._bytes_in -= REQUEST_OVERHEAD_BYTES + len(request.body)
+        self._bytes_in -= _weight(request)
         assert self._requests_in >= 0, "a request was answered twice"
 
     def take_output(self) -> list[bytes]:
@@ -400,6 +400,13 @@ class Session:
         if len(expiries) > len(pending) + STALE_EXPIRIES_MAX:
             self._expiries = [(expiry, opaque) for opaque, expiry in pending.items()]
             heapify(self._expiries)
+
+
+def _weight(request: Command) -> int:
+    """What a request holds in memory until it is answered; an ordinary header is in it."""
+    header_bytes = request.header_bytes
+    header_bytes = max(REQUEST_OVERHEAD_BYTES, header_bytes)
+    return header_bytes + len(request.body)
 
 
 def _join_small(pieces: list[bytes]) -> list[bytes]:

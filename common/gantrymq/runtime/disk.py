@@ -315,7 +315,9 @@ class FolderDisk:
                 figures = os.statvfs(descriptor)
             finally:
                 os.close(descriptor)
-        return Usage(figures.f_blocks * figures.f_frsize, figures.f_bavail * figures.f_frsize)
+        # What only root may use counts for nobody, as in df.
+        usable = figures.f_blocks - figures.f_bfree + figures.f_bavail
+        return Usage(usable * figures.f_frsize, figures.f_bavail * figures.f_frsize)
 
     def lock(self, path: str) -> None:
         self._refuse_read_only("lock", path)

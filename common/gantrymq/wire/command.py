@@ -32,6 +32,7 @@ class Command:
         "encoding",
         "ext",
         "flag",
+        "header_bytes",
         "language",
         "opaque",
         "remark",
@@ -60,6 +61,8 @@ class Command:
         self.ext: dict[str, str] | None = ext
         self.body: bytes = body
         self.encoding: int = encoding
+        self.header_bytes: int = 0
+        """How long the header was that it came with; no part of its meaning."""
 
     @property
     def is_response(self) -> bool:

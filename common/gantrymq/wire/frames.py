@@ -61,6 +61,7 @@ def decode_frame(data: bytes, position: i64, length: i64) -> Command:
         command = header_json.decode(data, start, end)
     else:
         command = header_binary.decode(data, start, end)
+    command.header_bytes = int(end - start)
     if end < position + length:
         command.body = data[end : position + length]
     return command

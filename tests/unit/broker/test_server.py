@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
@@ -75,6 +77,34 @@ async def test_a_broker_registers_and_unregisters(tmp_path: Path) -> None:
     assert await brokers() == []
     await dialer.close()
     await names.stop()
+
+
+async def test_a_name_server_that_hangs_delays_nobody(tmp_path: Path) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))  # connects, and says nothing
+    port = silent.getsockname()[1]
+    timeout_ms = "60000"
+    chosen = setup(tmp_path, namesrvAddr=f"127.0.0.1:{port}", registerBrokerTimeoutMills=timeout_ms)
+    async with asyncio.timeout(30), running(chosen) as host:
+        assert host.addresses
+    silent.close()
+
+
+async def test_what_a_client_is_asked_and_cannot_be_sent_is_answered(tmp_path: Path) -> None:
+    async with running(setup(tmp_path)) as host:
+        dialer = Dialer()
+        connection = dialer.connection(port_of(host))
+        await connection.request(Command(9999), 3.0)
+        (channel,) = host.channels
+        answered = asyncio.get_running_loop().create_future()
+        question = Command(RequestCode.GET_CONSUMER_RUNNING_INFO, body=bytes(17 << 20))
+        host.state.works.start(steps.ask(channel, question, 3.0), answered.set_result, _raise)
+        await connection.request(Command(9999), 3.0)
+        assert await asyncio.wait_for(answered, 30.0) is None
+        await dialer.close()
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 async def test_a_stop_leaves_a_store_that_was_closed_cleanly(tmp_path: Path) -> None:

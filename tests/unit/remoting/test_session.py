@@ -421,6 +421,17 @@ def test_few_large_requests_saturate_it_as_well() -> None:
     assert server.has_room
 
 
+def test_a_long_header_weighs_as_much_as_a_body() -> None:
+    server = Session(SMALL, 0.0)
+    long = Command(11, ext={"subscription": "x" * 64 * 1024})
+    [request] = requests(server.receive(encode(long), 0.0))
+    assert server.is_saturated
+
+    server.respond(request, Command(0))
+
+    assert server.has_room
+
+
 def test_a_flood_of_oneway_requests_saturates_it_until_half_of_it_is_served() -> None:
     server = Session(SMALL, 0.0)
     flood = requests(server.receive(encode(Command(40, flag=2)) * 4, 0.0))

@@ -6,6 +6,8 @@ beyond the queue's end       taken as the end. Nobody was given what is not ther
                              deleted or cut, or belongs to another member that was ahead, and
                              messages to come must not be skipped
 while a reset is pending     dropped: the consumer does not know of it yet
+
+A crash may take the end of a queue and leave what was committed beyond it: `forget_lost`.
 """
 
 from __future__ import annotations
@@ -41,6 +43,22 @@ def commit(
             f" storeOffset={before}"
         )
     return None
+
+
+def forget_lost(state: State) -> None:
+    """After a crash, before anything is put: what lies beyond a queue's end becomes the end."""
+    moved = [
+        (group, topic, queue_id, offset, end)
+        for group, topic, queues in state.offsets.places()
+        for queue_id, offset in queues.items()
+        if offset > (end := queue_end(state, topic, queue_id))
+    ]
+    for group, topic, queue_id, offset, end in moved:
+        state.offsets.commit(group, topic, queue_id, end)
+        state.effects.warning(
+            f"a crash took messages that were consumed, topic={topic}, group={group},"
+            f" queueId={queue_id}: its offset {offset} is {end} now, where the queue ends"
+        )
 
 
 def queue_end(state: State, topic: str, queue_id: int) -> int:

@@ -13,11 +13,13 @@ from typing import Final
 from gantrymq.broker.core import sends, steps, topic_creation
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Channel, Outcome, Reply, Request
+from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.send_requests import answer_refused, header_of
 from gantrymq.broker.core.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.remoting.refusal import clip
+from gantrymq.store.put import illegal
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -43,6 +45,10 @@ def _send_reply(
     state: State, request: Request, header: SendHeader, config: TopicConfig
 ) -> Steps[Outcome]:
     record = _record_of(state, request, header, config)
+    most = state.store.settings.max_message_size
+    if len(record.body) > most:
+        text = f"The reply has {len(record.body)} bytes, maxMessageSize is {most}; compress it."
+        return refused(ResponseCode.MESSAGE_ILLEGAL, illegal(text).text)
     failure = yield from _push(state, request, header, record)
     message_id, queue_offset = "0", 0
     if state.settings.store_reply_message_enable:
