@@ -74,6 +74,14 @@ def unsafe(topic: str, failure: str) -> Refusal:
     )
 
 
+def deleted(topic: str) -> Refusal:
+    """The refusal of a message whose topic went while it waited."""
+    return Refusal(
+        ResponseCode.TOPIC_NOT_EXIST,
+        f"topic[{topic}] not exist, apply first please! Somebody deleted it just now",
+    )
+
+
 # ---------------------------------------------------------------------- one message
 
 
@@ -89,6 +97,8 @@ def _send_one(
         failure = yield from topic_creation.safe(state, topic)
         if failure is not None:
             return answer_refused(state, unsafe(topic, failure))
+        if state.topics.find(topic) is None:
+            return answer_refused(state, deleted(topic))
     answer = yield from put(state, [to_store], is_batch=False)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
