@@ -10,15 +10,31 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))  # gantrymq.interop
 
-from bench import codec, document, machine, report, routes, store, store_targets, targets
+from bench import (
+    broker,
+    broker_paces,
+    broker_targets,
+    codec,
+    document,
+    machine,
+    report,
+    routes,
+    store,
+    store_targets,
+    targets,
+)
 from bench.load import LoadProgram
+from bench.report import Row, Target
 from bench.servers import GANTRY, JAVA
 
-PARTS = ("codec", "namesrv", *store.PARTS)
+GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER}
+PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS)
 DISTURBED_SHARE = 0.05
 
 
@@ -26,12 +42,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="shorter, noisier, keeps nothing")
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; store: its parts; all"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"of {', '.join(PARTS)}; store, broker: their parts; all",
     )
     arguments = parser.parse_args()
     parts = set(arguments.parts or PARTS)
-    if "store" in parts:
-        parts = parts - {"store"} | set(store.PARTS)
+    for group in parts & set(GROUPS):
+        parts = parts - {group} | set(GROUPS[group])
     if unknown := parts - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there is: {', '.join(PARTS)}")
     began = time.monotonic()
@@ -42,11 +61,17 @@ def main() -> None:
         _codec(facts, quick=arguments.quick)
     if "namesrv" in parts:
         _name_servers(facts, quick=arguments.quick)
-    for part in store.PARTS:
+    for part, measure in store.PARTS.items():
         if part in parts:
-            _store(part, facts, quick=arguments.quick)
+            pace = store.QUICK if arguments.quick else store.FULL
+            _measure(part, partial(measure, pace), store_targets.judge, facts, arguments.quick)
+    for part, measure_broker in broker.PARTS.items():
+        if part in parts:
+            amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
+            run = partial(measure_broker, amount)
+            _measure(part, run, broker_targets.judge, facts, arguments.quick)
     if not arguments.quick:
-        ours = dict.fromkeys(("namesrv", *store.PARTS), (GANTRY, JAVA))
+        ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS), (GANTRY, JAVA))
         document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)
     print(f"took {time.monotonic() - began:.0f} s")
 
@@ -84,11 +109,17 @@ def _name_servers(facts: dict[str, str], *, quick: bool) -> None:
         report.keep("namesrv", facts, ceiling + rows, judged)
 
 
-def _store(part: str, facts: dict[str, str], *, quick: bool) -> None:
+def _measure(
+    part: str,
+    measure: Callable[[], list[Row]],
+    judge: Callable[[Sequence[Row]], list[Target]],
+    facts: dict[str, str],
+    quick: bool,
+) -> None:
     disturbance = machine.Disturbance()
-    rows = store.PARTS[part](store.QUICK if quick else store.FULL)
+    rows = measure()
     report.print_rows(part, rows, GANTRY, JAVA)
-    judged = store_targets.judge(rows)
+    judged = judge(rows)
     if judged:
         report.print_targets("targets", judged)
     facts = facts | _disturbed_by(disturbance)

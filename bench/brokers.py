@@ -56,7 +56,7 @@ class Brokers:
         made: dict[int, str] = {}
         for topics in self.topics:
             if id(topics) not in made:
-                made[id(topics)] = ",".join(_config(topic) for topic in topics)
+                made[id(topics)] = ",".join(topic_config(topic) for topic in topics)
         return [made[id(topics)] for topics in self.topics]
 
 
@@ -146,7 +146,7 @@ def _advance(selector: selectors.BaseSelector, talk: _Talk, mask: int) -> None:
 
 def _registration(number: int, table: str, counter: int, born_ms: int) -> bytes:
     name, port = f"broker-{number:03d}", 30000 + 3 * number
-    system = ",".join(map(_config, (*SYSTEM_TOPICS, Topic(name, 1))))
+    system = ",".join(map(topic_config, (*SYSTEM_TOPICS, Topic(name, 1))))
     version = f'{{"counter":{counter},"stateVersion":0,"timestamp":{BORN_MS + number}}}'
     mapping = f'{{"counter":0,"stateVersion":0,"timestamp":{born_ms}}}'
     body = (
@@ -168,7 +168,8 @@ def _registration(number: int, table: str, counter: int, born_ms: int) -> bytes:
     return json_request(REGISTER_BROKER, ext, opaque=number, body=body)
 
 
-def _config(topic: Topic) -> str:
+def topic_config(topic: Topic) -> str:
+    """An entry of a topic table as fastjson writes it."""
     return (
         f'"{topic.name}":{{"attributes":{{}},"order":false,"perm":6,'
         f'"readQueueNums":{topic.queues},"topicFilterType":"SINGLE_TAG",'

@@ -249,9 +249,7 @@ def measure_queues(pace: Pace) -> list[Row]:
     for count in pace.queues:
         with scratch() as folder:
             workers = StoreWorkers(folder)
-            names = [
-                name for name in (GANTRY, JAVA) if name == GANTRY or count < _java_queues_max()
-            ]
+            names = [name for name in (GANTRY, JAVA) if name == GANTRY or count < java_queues_max()]
             for name in names:
                 with workers.one(name) as worker:
                     worker.open(folder / name)
@@ -287,7 +285,7 @@ def _open_queues(
     samples.add(what + OPEN_CPU_SUFFIX, "s", name, opened.cpu_seconds)
 
 
-def _java_queues_max() -> int:
+def java_queues_max() -> int:
     """Java keeps a file of each queue open, and mapped."""
     mappings = int(Path("/proc/sys/vm/max_map_count").read_text())
     return min(mappings, resource.getrlimit(resource.RLIMIT_NOFILE)[1])

@@ -12,7 +12,7 @@ import random
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -94,6 +94,22 @@ def fuzz(request: pytest.FixtureRequest) -> Fuzz:
         )
 
     return run
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> Iterator[random.Random]:
+    """A source of chance for each round, until the time is over; at least one."""
+    seed = int(os.environ.get("FUZZ_SEED", secrets.randbits(32)))
+    started = time.monotonic()
+
+    def sources() -> Iterator[random.Random]:
+        number = 0
+        while not number or time.monotonic() - started < SECONDS:
+            sys.stdout.write(f"\n{request.node.name}: FUZZ_SEED={seed + number}\n")
+            yield random.Random(seed + number)
+            number += 1
+
+    return sources()
 
 
 def mutated(rng: random.Random, corpus: list[bytes]) -> bytes:

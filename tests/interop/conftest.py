@@ -21,6 +21,15 @@ from gantrymq.interop.toolchain import missing_tools
 HERE = Path(__file__).parent
 LEFT_OUT = pytest.StashKey[int]()
 
+# Their failures show the values, as those of test modules do.
+pytest.register_assert_rewrite(
+    "gantrymq.interop.stage",
+    "gantrymq.interop.scenarios_sending",
+    "gantrymq.interop.scenarios_later",
+    "gantrymq.interop.scenarios_consuming",
+    "gantrymq.interop.scenarios_finding",
+)
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

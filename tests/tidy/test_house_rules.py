@@ -66,7 +66,7 @@ def test_a_module_says_what_it_is_and_is_named_for_one_noun(path: Path) -> None:
     assert path.stem.startswith("_") or path.stem not in sys.stdlib_module_names
 
 
-CORES = {"base", "wire", "remoting", "core", "store"}
+CORES = {"acl", "base", "wire", "remoting", "core", "store"}
 CORE_FILES = [path for path in PRODUCT_FILES if CORES & set(path.relative_to(ROOT).parts)]
 
 

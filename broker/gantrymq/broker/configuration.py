@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from gantrymq.acl.signature import Credentials
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import (
+    Bound,
     Layer,
     Source,
     bind,
@@ -24,8 +26,11 @@ from gantrymq.base.settings import (
     flag_layer,
     setting_fields,
 )
+from gantrymq.broker.core.java_keys import JAVA_KEYS
+from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
+from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import own_address
 from gantrymq.runtime.certificates import ServerTls
 from gantrymq.store.settings import StoreSettings
@@ -50,6 +55,8 @@ class Setup:
     """Keys that nobody knows; they are kept and shown."""
     sources: Mapping[str, Source] = field(default_factory=dict)
     """Where each value came from that is not a default."""
+    credentials: Credentials | None = None
+    """With which this broker signs what it asks of others."""
 
     @property
     def root(self) -> Path:
@@ -93,16 +100,36 @@ def load(
             f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
             " ASYNC_MASTER"
         )
-    settings = _named(settings)
+    settings = _with_accounts(_named(settings), root)
     return Setup(
         settings,
         store,
         _identity(settings),
         ServerTls.from_properties(tls),
-        broker.warnings,
+        _warnings(broker),
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
+        _credentials(settings),
     )
+
+
+def _warnings(bound: Bound[BrokerSettings]) -> tuple[str, ...]:
+    """Java's keys without a meaning here are told in one line, others one by one."""
+    ineffective = sorted(bound.unknown.keys() & JAVA_KEYS)
+    told = [line for line in bound.warnings if line.partition(" ")[0] not in JAVA_KEYS]
+    if ineffective:
+        told.append(f"these keys of Java's broker have no effect here: {', '.join(ineffective)}")
+    return tuple(told)
+
+
+def _with_accounts(settings: BrokerSettings, root: Path) -> BrokerSettings:
+    path = settings.acl_file or root / "config" / File.ACL.value
+    return replace(settings, acl_file=str(Path(path).absolute()))
+
+
+def _credentials(settings: BrokerSettings) -> Credentials | None:
+    path = settings.acl_credentials_file
+    return read_credentials(Path(path)) if path else None
 
 
 def _only(layer: Layer, keys: frozenset[str]) -> Layer:

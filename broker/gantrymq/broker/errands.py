@@ -7,10 +7,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Final, final
 
+from gantrymq.base.errors import LocalError
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,
     AskClient,
+    AskNameServers,
     CloseChannel,
     Effect,
     File,
@@ -24,6 +26,7 @@ from gantrymq.broker.core.messages import (
     Spread,
     Tell,
 )
+from gantrymq.broker.name_servers import NameServers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
@@ -54,6 +57,7 @@ class Errands:
         turn_soon: Callable[[], None],
         registrar: Registrar,
         spreader: Spreader,
+        name_servers: NameServers,
         path_of: Callable[[File], Path],
     ) -> None:
         self._core = core
@@ -63,6 +67,7 @@ class Errands:
         self._turn_soon = turn_soon
         self._registrar = registrar
         self._spreader = spreader
+        self._name_servers = name_servers
         self._path_of = path_of
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -76,6 +81,13 @@ class Errands:
         self._saver.close()
 
     def carry_out(self, effect: Effect, now: float) -> None:
+        """None stops those behind it: one that cannot be carried out is told."""
+        try:
+            self._carry_out(effect, now)
+        except LocalError as error:
+            self._quiet_log.error("effect", now, "an effect was not carried out", cause=error)
+
+    def _carry_out(self, effect: Effect, now: float) -> None:
         if isinstance(effect, Answer):
             _channel(effect.request).respond(effect.request.command, effect.command)
         elif isinstance(effect, Replies):
@@ -88,6 +100,8 @@ class Errands:
             effect.channel.notify(effect.command)
         elif isinstance(effect, AskClient):
             self._own(self._ask(effect))
+        elif isinstance(effect, AskNameServers):
+            self._own(self._ask_name_servers(effect))
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
@@ -133,8 +147,18 @@ class Errands:
                 response = await question.channel.request(
                     question.command, question.timeout_seconds
                 )
-            except RequestError:
+            except (RequestError, LocalError):  # LocalError: what no frame holds, or one too many
                 response = None
+        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        self._core.client_answered(question.number, response, now, wall_ms)
+        self._turn_soon()
+
+    async def _ask_name_servers(self, question: AskNameServers) -> None:
+        response: Command | None = None
+        if len(self._tasks) <= TASKS_MAX:
+            response = await self._name_servers.ask(
+                question.command, question.timeout_seconds, self._registrar.addresses
+            )
         now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
         self._core.client_answered(question.number, response, now, wall_ms)
         self._turn_soon()

@@ -7,9 +7,11 @@ effects. One timer wakes it at its deadline; the disk wakes it by a descriptor.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -26,11 +28,14 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
+from gantrymq.broker.name_servers import NameServers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
+from gantrymq.runtime.acl_file import AclFile
+from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -47,6 +52,9 @@ from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
 
 MAIN_LISTENER: Final = "internal"
+
+# Messages of megabytes are stored in no time, but as much JSON takes tens of milliseconds to read.
+LONG_BYTES: Final = 1 << 20
 
 # How long connections may finish what is in flight when the broker stops.
 GRACE_SECONDS: Final = 3.0
@@ -67,6 +75,9 @@ class BrokerHost:
         self._setup = setup
         self._clock = clock
         self._log = Log("broker")
+        self._backlog: Backlog[Channel] = Backlog(
+            self._serve, clock.monotonic, long_bytes=LONG_BYTES
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = float("inf")
         self._is_turn_due = False
@@ -76,7 +87,8 @@ class BrokerHost:
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._disk, self._background, self._store = _store_of(setup, clock)
-        self._dialer = Dialer(clock=clock)
+        self._dialer = Dialer(clock=clock, credentials=setup.credentials)
+        self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
         self._server = Server(
             self,
             limits=_connection_limits(setup),
@@ -94,7 +106,8 @@ class BrokerHost:
             self._turn_soon,
             self._registrar,
             Spreader(self.state, self._dialer, self._log),
-            partial(_path, setup.root),
+            NameServers(self._dialer),
+            partial(_path, setup),
         )
         for warning in setup.warnings:
             self._log.warning(warning)
@@ -106,14 +119,20 @@ class BrokerHost:
         be."""
         await self._start_health()
         try:
+            if self._setup.settings.acl_enable:
+                self.state.access.replace(self._acl_file.load())
+                self._acl_file.watch(self.state.access.replace)
             self._open_store()
             self._load_files()
             self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
+            gc.freeze()  # tables live long: the collector need not look at them again
             asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
             await self._server.start(listeners(self._setup))
         except BaseException:
+            await self._acl_file.stop()
             if self._health is not None:
                 await self._health.stop()
+            asyncio.get_running_loop().remove_reader(self._background.fileno())
             self._background.close()
             self._disk.close()
             raise
@@ -125,6 +144,7 @@ class BrokerHost:
     async def stop(self) -> None:
         """Finish what is in flight, then close: what was promised is on disk."""
         self._is_serving = False
+        await self._acl_file.stop()
         await self._registrar.stop()
         self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
@@ -135,7 +155,8 @@ class BrokerHost:
             self._timer.cancel()
         self._is_closed = True
         if not self.failed.done():
-            self._store.close(self._clock.monotonic(), self._clock.wall_ms())
+            now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+            self.core.stored(self._store.close(now, wall_ms), now, wall_ms)
             self._save_the_rest()  # which may only say now how far deliveries have come
         self._background.close()
         self._disk.close()
@@ -150,6 +171,11 @@ class BrokerHost:
         """Where each listener really listens."""
         return self._server.addresses
 
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """The connections there are."""
+        return self._server.channels
+
     def _open_store(self) -> None:
         began = self._clock.monotonic()
         for _ in self._store.open(began):
@@ -161,7 +187,7 @@ class BrokerHost:
 
     def _load_files(self) -> None:
         for file, load in self.core.loaders.items():
-            path = _path(self._setup.root, file)
+            path = _path(self._setup, file)
             try:
                 content = path.read_bytes()
             except FileNotFoundError:
@@ -179,7 +205,7 @@ class BrokerHost:
     def _save_the_rest(self) -> None:
         """Nothing else runs any more."""
         for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
-            failure = save_now(_path(self._setup.root, save.file), save.content)
+            failure = save_now(_path(self._setup, save.file), save.content)
             if failure is not None:
                 self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
 
@@ -210,14 +236,26 @@ class BrokerHost:
         return position
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        wall_ms = self._clock.wall_ms()
-        for command in commands:
-            self._serve(channel, command, now, wall_ms)
+        """All requests of one read, in their order: now as far as time allows, else in turn."""
+        backlog = self._backlog
+        was_empty = backlog.is_empty
+        backlog.take(channel, commands, now)
+        if was_empty and not backlog.is_empty:
+            asyncio.get_running_loop().call_soon(self._serve_backlog)
         self._turn_soon()
 
-    def _serve(self, channel: Channel, command: Command, now: float, wall_ms: int) -> None:
+    def _serve_backlog(self) -> None:
+        """One slice of what waits; the next one after others had their turn."""
+        backlog = self._backlog
+        if not backlog.is_empty:
+            backlog.serve_next()
+        if not backlog.is_empty:
+            asyncio.get_running_loop().call_soon(self._serve_backlog)
+        self._turn_soon()
+
+    def _serve(self, channel: Channel, command: Command, now: float) -> None:
         try:
-            outcome = self.core.handle(Request(command, channel), now, wall_ms)
+            outcome = self.core.handle(Request(command, channel), now, self._clock.wall_ms())
         except SyncFailedError as error:
             self._fail(error)
             return
@@ -230,6 +268,7 @@ class BrokerHost:
             channel.release(command)
 
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
+        self._backlog.drop(channel)
         self.core.closed(channel, now, self._clock.wall_ms())
         self._turn_soon()
 
@@ -331,8 +370,10 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
     return state
 
 
-def _path(root: Path, file: File) -> Path:
-    return root / OVERRIDES if file is File.SETTINGS else root / "config" / file.value
+def _path(setup: Setup, file: File) -> Path:
+    if file is File.ACL:
+        return Path(setup.settings.acl_file)
+    return setup.root / (OVERRIDES if file is File.SETTINGS else f"config/{file.value}")
 
 
 def _local_hour(wall_ms: int) -> int:

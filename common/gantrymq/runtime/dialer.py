@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, final
 
+from gantrymq.acl.signature import Credentials, signed
 from gantrymq.remoting.backoff import Backoff, BackoffPolicy
 from gantrymq.remoting.events import Ended
 from gantrymq.remoting.failures import ConnectError, RequestTimeoutError
@@ -76,9 +77,12 @@ class Dialer:
         handler: RequestHandler | None = None,
         clock: Clock = SYSTEM_CLOCK,
         chance: Callable[[], float] = random.random,
+        credentials: Credentials | None = None,
     ) -> None:
+        """With credentials, all requests are signed by them."""
         self.settings = settings if settings is not None else DialerSettings()
         self.tls = tls
+        self._credentials = credentials
         self.backoff = Backoff(self.settings.backoff)
         self.chance = chance
         self.monotonic = clock.monotonic
@@ -120,6 +124,10 @@ class Dialer:
         ]
         for address in idle:
             del self._connections[address]
+
+    def signed(self, command: Command) -> Command:
+        """As it goes out."""
+        return command if self._credentials is None else signed(command, self._credentials)
 
     async def forget(self, address: str) -> None:
         """Close the connection to an address that is needed no more."""
@@ -192,11 +200,12 @@ class Connection:
         self.used_at = self._dialer.monotonic()
         gives_up_at = self.used_at + timeout_s
         channel = await self._connected(timeout_s)
+        command = self._dialer.signed(command)
         return await channel.request(command, max(0.0, gives_up_at - self._dialer.monotonic()))
 
     async def notify(self, command: Command, timeout_s: float = CONNECT_SECONDS) -> None:
         """Send a oneway request; raises ConnectError, and knows nothing of what became of it."""
-        (await self._connected(timeout_s)).notify(command)
+        (await self._connected(timeout_s)).notify(self._dialer.signed(command))
 
     @property
     def is_connected(self) -> bool:

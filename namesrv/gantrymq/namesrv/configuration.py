@@ -62,6 +62,8 @@ def load(
     settings = bound.settings
     if not settings.kv_config_path:
         settings = replace(settings, kv_config_path=str(_folder(home) / "kvConfig.json"))
+    if settings.acl_enable and not settings.acl_file:
+        settings = replace(settings, acl_file=str(_folder(home) / "plain_acl.yml"))
     listeners(settings)
     return Setup(settings, ServerTls.from_properties(tls), bound.warnings)
 

@@ -16,7 +16,6 @@ from typing import Final, final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.namesrv import metrics
-from gantrymq.namesrv.backlog import Backlog
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
 from gantrymq.namesrv.core.messages import (
     CloseChannel,
@@ -38,6 +37,8 @@ from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
+from gantrymq.runtime.acl_file import AclFile
+from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -47,6 +48,7 @@ from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
 from gantrymq.runtime.net import Server, ServerLimits
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
 # How long connections may finish what is in flight when the server stops.
@@ -63,6 +65,21 @@ HEADER_BYTES_MAX: Final = 256 * 1024
 
 # Largest registrations are 16 MiB; four of them may be on their way at once.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
+
+# These go through all topics or all brokers: half a second each where there are 500 000.
+LONG_CODES: Final = frozenset(
+    {
+        RequestCode.GET_BROKER_CLUSTER_INFO,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER,
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
+        RequestCode.GET_TOPICS_BY_CLUSTER,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
+        RequestCode.GET_UNIT_TOPIC_LIST,
+        RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
+        RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
+    }
+)
 
 # Lines of one kind in an interval: a cluster's restart fits in, a peer that provokes a line with
 # each request gets some 5 KB a second.
@@ -91,7 +108,8 @@ class NameServerHost:
             clock=clock,
         )
         self._dialer = Dialer(clock=clock)
-        self._backlog: Backlog[Channel] = Backlog(self._serve, clock.monotonic)
+        self._acl_file = AclFile(Path(settings.acl_file), self._log)
+        self._backlog: Backlog[Channel] = Backlog(self._serve, clock.monotonic, LONG_CODES)
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -106,6 +124,9 @@ class NameServerHost:
 
     async def start(self) -> None:
         """Listen; raises ConfigurationError when that cannot be."""
+        guard = self.core.guard
+        if guard is not None:
+            guard.replace(self._acl_file.load())
         try:
             await self._server.start(listeners(self._settings))
         except ConfigurationError as error:
@@ -118,6 +139,8 @@ class NameServerHost:
         except BaseException:
             await self._server.stop(0.0)
             raise
+        if guard is not None:
+            self._acl_file.watch(guard.replace)
         self._lag.start()
         self._is_serving = True
         self._after(self._clock.monotonic())
@@ -125,6 +148,7 @@ class NameServerHost:
     async def stop(self) -> None:
         """Finish what is in flight, then close; changes that were promised are on disk."""
         self._is_serving = False
+        await self._acl_file.stop()
         await self._finish_writes()
         await self._server.stop(GRACE_SECONDS)
         await self._finish_writes()

@@ -15,6 +15,7 @@ from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,
     AskClient,
+    AskNameServers,
     CloseChannel,
     Effect,
     File,
@@ -93,11 +94,14 @@ class OpenedBroker:
         self.channel = FakeChannel()
         self.now = 0.0
         self.disk_is_stuck = False
+        self.files_are_stuck = False
+        self.unwritten: list[SaveFile] = []
         self.saved: dict[File, bytes] = {}
         self.lines: list[LogLine] = []
         self.registered: list[Register] = []
         self.spread: list[Spread] = []
         self.replies: list[Replies] = []
+        self.asked_name_servers: list[AskNameServers] = []
         self._answers: dict[Request, Command | None] = {}
         for file, content in (files or {}).items():
             self.broker.loaders[file](content)
@@ -189,7 +193,14 @@ class OpenedBroker:
         self.broker.closed(channel, self.now, self.wall_ms)
         self.settle()
 
-    def client_answers(self, asked: AskClient, response: Command | None) -> None:
+    def write(self, save: SaveFile, failure: str | None = None) -> None:
+        """One of the `unwritten` ends; at once unless `files_are_stuck`."""
+        self.unwritten.remove(save)
+        if failure is None:
+            self.saved[save.file] = save.content
+        self.broker.written(save.file, failure, self.now, self.wall_ms)
+
+    def client_answers(self, asked: AskClient | AskNameServers, response: Command | None) -> None:
         self.broker.client_answered(asked.number, response, self.now, self.wall_ms)
         self.settle()
 
@@ -199,17 +210,13 @@ class OpenedBroker:
         elif isinstance(effect, Release):
             self._answers[effect.request] = None
         elif isinstance(effect, SaveFile):
-            self.saved[effect.file] = effect.content
-            self.broker.written(effect.file, None, self.now, self.wall_ms)
-        elif isinstance(effect, Tell):
-            assert isinstance(effect.channel, FakeChannel)
-            effect.channel.told.append(effect.command)
-        elif isinstance(effect, AskClient):
-            assert isinstance(effect.channel, FakeChannel)
-            effect.channel.asked.append(effect)
-        elif isinstance(effect, CloseChannel):
-            assert isinstance(effect.channel, FakeChannel)
-            effect.channel.close_reason = effect.reason
+            self.unwritten.append(effect)
+            if not self.files_are_stuck:
+                self.write(effect)
+        elif isinstance(effect, Tell | AskClient | CloseChannel):
+            self._reach(effect)
+        elif isinstance(effect, AskNameServers):
+            self.asked_name_servers.append(effect)
         elif isinstance(effect, LogLine):
             if effect.cause is not None:
                 raise effect.cause
@@ -220,6 +227,18 @@ class OpenedBroker:
             self.spread.append(effect)
         else:
             self.replies.append(effect)
+
+    @staticmethod
+    def _reach(effect: Tell | AskClient | CloseChannel) -> None:
+        """What a client sees of it."""
+        channel = effect.channel
+        assert isinstance(channel, FakeChannel)
+        if isinstance(effect, Tell):
+            channel.told.append(effect.command)
+        elif isinstance(effect, AskClient):
+            channel.asked.append(effect)
+        else:
+            channel.close_reason = effect.reason
 
     # ------------------------------------------------------------------ what is stored
 

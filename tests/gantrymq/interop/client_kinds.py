@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.interop.servers import java_command
-from gantrymq.interop.toolchain import CPP, NODE, JarSet, cpp_library, node_modules, release
+from gantrymq.interop.toolchain import (
+    CPP,
+    NODE,
+    JarSet,
+    cpp_library,
+    go_driver,
+    node_modules,
+    release,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +26,7 @@ class ClientKind:
     command: Callable[[Path], Sequence[str]]
     lacks: Mapping[str, str] = field(default_factory=dict)  # what a scenario may need -> why not
     java_fails: Mapping[str, str] = field(default_factory=dict)  # feature -> what Java's does
+    broken: Mapping[str, str] = field(default_factory=dict)  # feature -> what the library does
 
 
 def _java(version: str) -> Callable[[Path], Sequence[str]]:
@@ -35,6 +44,10 @@ def _node(_: Path) -> Sequence[str]:
 def _cpp(folder: Path) -> Sequence[str]:
     driver = [sys.executable, str(CPP / "cpp_driver.py"), str(cpp_library())]
     return ["env", f"HOME={folder}", *driver]
+
+
+def _go(folder: Path) -> Sequence[str]:
+    return ["env", f"HOME={folder}", "ROCKETMQ_GO_LOG_LEVEL=warn", str(go_driver())]
 
 
 def _no_means(*needs: str) -> dict[str, str]:
@@ -55,7 +68,7 @@ KINDS: Final[Sequence[ClientKind]] = (
         },
     ),
     ClientKind(
-        "C++, librocketmq 1.2",
+        "C++, librocketmq of 2019",
         _cpp,
         {
             **_no_means("namespaces", "transactions", "sql", "lite", "queries", "traces"),
@@ -67,5 +80,14 @@ KINDS: Final[Sequence[ClientKind]] = (
             "16 tries, then the dead letter queue": "Java's broker 5.3.3 needs originTopic, which"
             " this client does not send: it refuses the dead letter with a null pointer"
         },
+    ),
+    ClientKind(
+        "Go, rocketmq-client-go 2.1.2",
+        _go,
+        {
+            **_no_means("queries", "pop", "assign"),
+            "traces": "it writes traces and has no means to look for them",
+        },
+        broken={"requests and replies": "its CreateReplyMessage drops the reply's body"},
     ),
 )

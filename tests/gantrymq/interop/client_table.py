@@ -31,7 +31,7 @@ def page() -> str:
     for scenario in SCENARIOS:
         cells = [_cell(kind, scenario, notes) for kind in KINDS]
         lines.append(f"| {scenario.feature} | {' | '.join(cells)} |")
-    lines += ["", "-: not played, because of the client; no: not there yet.", ""]
+    lines += ["", "-: not to be had, because of the client; no: not there yet.", ""]
     lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     lines += ["", "What does not work with Java's broker 5.3.3:", ""]
     lines += [f"- {failure}" for failure in _failures_of_java()]
@@ -42,6 +42,8 @@ def _cell(kind: ClientKind, scenario: Scenario, notes: list[str]) -> str:
     lacking = sorted(scenario.needs & kind.lacks.keys())
     if lacking:
         return f"- {_note(kind.lacks[lacking[0]], notes)}"
+    if defect := kind.broken.get(scenario.feature):
+        return f"- {_note(defect, notes)}"
     failure = known_failure(BrokerKind.GANTRY, kind, scenario)
     return "yes" if failure is None else f"no {_note(failure, notes)}"
 
@@ -55,7 +57,7 @@ def _note(text: str, notes: list[str]) -> str:
 def _failures_of_java() -> Iterator[str]:
     for kind in KINDS:
         for scenario in SCENARIOS:
-            if failure := known_failure(BrokerKind.JAVA, kind, scenario):
+            if failure := kind.java_fails.get(scenario.feature):
                 yield f"{scenario.feature}, {kind.name}: {failure}"
 
 

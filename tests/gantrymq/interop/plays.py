@@ -39,8 +39,8 @@ NOT_YET: Final[Mapping[str, str]] = {
 
 def known_failure(broker: BrokerKind, client: ClientKind, scenario: Scenario) -> str | None:
     """Why this play must fail; None when it must succeed."""
-    known = client.java_fails if broker is BrokerKind.JAVA else NOT_YET
-    return known.get(scenario.feature)
+    of_broker = client.java_fails if broker is BrokerKind.JAVA else NOT_YET
+    return client.broken.get(scenario.feature) or of_broker.get(scenario.feature)
 
 
 class Plays:

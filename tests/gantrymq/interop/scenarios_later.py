@@ -59,7 +59,9 @@ def decide_when_asked(stage: Stage) -> None:
     producer.transact(late, "UNKNOW", "COMMIT_MESSAGE")
     producer.transact(later, "UNKNOW", "UNKNOW", "COMMIT_MESSAGE")
     consumer.gets_exactly(["late", "later"])
-    assert [producer.checks(each) for each in (undone, late, later)] == [1, 1, 2]
+    # At least so often: a client that answers late, on a busy machine, is asked again.
+    for message, least in ((undone, 1), (late, 1), (later, 2)):
+        assert producer.checks(message) >= least, message.body
 
 
 @ROWS.add("transactions: given up after 15 checks", "transactions", "pull")

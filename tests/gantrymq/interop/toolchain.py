@@ -6,6 +6,8 @@ Layout of the cache, each folder complete or absent (built beside its name, then
     <cache>/interop/<servers|client>-<version>-<digest of pom and driver>-driver/*.class
     <cache>/interop/node-<digest of lock file>/node_modules
     <cache>/interop/cpp-<digest of requirements>/rocketmq/librocketmq.so
+    <cache>/interop/go-<digest of sources>/driver
+    <cache>/interop/go-modules, what Go has fetched
 """
 
 import hashlib
@@ -22,6 +24,7 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parents[2] / "interop" / "java"
 NODE = SOURCES.parent / "node"
 CPP = SOURCES.parent / "cpp"
+GO = SOURCES.parent / "go"
 COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 FETCH_TIMEOUT_SECONDS = 600.0  # four sets are 190 MB from Maven Central on a fresh machine
 NEEDED = {
@@ -29,7 +32,9 @@ NEEDED = {
     "javac": "openjdk-17-jdk-headless",
     "mvn": "maven",
     "npm": "npm",
+    "go": "golang-go",
 }
+GO_FOLDER = "/usr/local/go/bin"  # where its own installer puts it, and no PATH names
 
 
 class JarSet(Enum):
@@ -39,6 +44,7 @@ class JarSet(Enum):
     CLIENT = ("client", "ClientDriver")
     STORE = ("servers", "StoreDriver")
     FILTER = ("servers", "FilterDriver")
+    ACL = ("servers", "AclDriver")
     SCENARIOS = ("client", "ScenarioDriver")
 
     @property
@@ -64,8 +70,8 @@ class Java:
 
 
 def missing_tools() -> str | None:
-    """What to tell a user whose machine lacks Java, or None."""
-    missing = sorted({package for tool, package in NEEDED.items() if shutil.which(tool) is None})
+    """What to tell a user whose machine lacks one, or None."""
+    missing = sorted({package for tool, package in NEEDED.items() if _found(tool) is None})
     if not missing:
         return None
     return (
@@ -113,6 +119,19 @@ def cpp_library() -> Path:
     return _built_once(f"cpp-{_digest(wanted)}", fetch) / "rocketmq" / "librocketmq.so"
 
 
+def go_driver() -> Path:
+    """The driver of the client for Go, with the client in it; fetched and compiled."""
+    modules = cache_folder() / "go-modules"
+
+    def build(folder: Path) -> None:
+        settings = (f"GOMODCACHE={modules}", "GOFLAGS=-modcacherw")  # or rm could not remove it
+        options = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-o", str(folder / "driver"))
+        _run("env", *settings, str(_found("go")), "build", *options, ".", inside=GO)
+
+    sources = sorted(GO.glob("*.go"))
+    return _built_once(f"go-{_digest(GO / 'go.mod', GO / 'go.sum', *sources)}", build) / "driver"
+
+
 def cache_folder() -> Path:
     """Where fetched and compiled things are kept."""
     if chosen := os.environ.get("GANTRY_CACHE"):
@@ -152,9 +171,18 @@ def _compile(jar_set: JarSet, jars: Path, folder: Path) -> None:
     )
 
 
-def _run(*command: str) -> None:
+def _found(tool: str) -> str | None:
+    return shutil.which(tool, path=os.pathsep.join((os.environ.get("PATH", ""), GO_FOLDER)))
+
+
+def _run(*command: str, inside: Path | None = None) -> None:
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
+        command,
+        cwd=inside,
+        capture_output=True,
+        text=True,
+        timeout=FETCH_TIMEOUT_SECONDS,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")

@@ -4,7 +4,9 @@ import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
@@ -22,6 +24,7 @@ public class AdminDriver {
             ByteArrayOutputStream err = new ByteArrayOutputStream();
             System.setOut(new PrintStream(out, true, "UTF-8"));
             System.setErr(new PrintStream(err, true, "UTF-8"));
+            forgetCommands();
             MQAdminStartup.main0(words, null);
             System.setOut(errors);
             System.setErr(errors);
@@ -33,6 +36,16 @@ public class AdminDriver {
             replies.flush();
         }
         System.exit(0);
+    }
+
+    /** Some commands keep the client of their first run, which is closed by then. */
+    private static void forgetCommands() throws IllegalAccessException {
+        for (Field field : MQAdminStartup.class.getDeclaredFields()) {
+            if (List.class.isAssignableFrom(field.getType())) {
+                field.setAccessible(true);
+                ((List<?>) field.get(null)).clear();
+            }
+        }
     }
 
     /**

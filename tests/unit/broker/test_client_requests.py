@@ -12,7 +12,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.wire.bodies.groups import GroupConfig
-from gantrymq.wire.bodies.heartbeat import BROADCASTING
+from gantrymq.wire.bodies.heartbeat import BROADCASTING, ConsumerData
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.client import ConsumerGroupRequest, UnregisterClientRequest
@@ -134,6 +134,33 @@ def test_heartbeat_beyond_a_bound_is_refused_whole(monkeypatch: pytest.MonkeyPat
         assert answer.code == ResponseCode.SYSTEM_ERROR
         assert answer.remark is not None
     assert len(broker.state.clients) == 0
+
+
+def test_bounds_hold_over_all_heartbeats_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_requests, "GROUPS_MAX", 3)
+    broker, channel = OpenedBroker(), FakeChannel()
+    beat(broker, channel, consumer("G", "T"), producers=("P", "Q"))
+    for _ in range(2):
+        assert beat(broker, channel, consumer("G", "T"), producers=("P",)).code == 0
+        assert beat(broker, channel, producers=("R",)).code == ResponseCode.SYSTEM_ERROR
+    assert list(broker.state.clients.producers) == ["P", "Q"]
+    unregister(broker, channel, "P")
+    assert beat(broker, channel, producers=("R",)).code == ResponseCode.SUCCESS
+
+
+def test_what_a_client_subscribes_has_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_requests, "WEIGHT_MAX", 2_500)
+    broker, channel = OpenedBroker(), FakeChannel()
+    assert beat(broker, channel, consumer("G", "T", expression="a" * 900)).code == 0
+    answer = beat(broker, channel, consumer("H", "T", expression="a" * 900))
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "2500 bytes" in (answer.remark or "")
+    bare = ConsumerData(group_name="G")
+    assert beat(broker, channel, bare, fingerprint=1, without_sub=True).code == 0
+    answer = beat(broker, channel, consumer("H", "T", expression="a" * 900))
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert beat(broker, channel, consumer("G", "T", expression="b")).code == 0
+    assert beat(broker, channel, consumer("H", "T", expression="a" * 900)).code == 0
 
 
 def test_list_of_a_group_without_members_is_refused() -> None:

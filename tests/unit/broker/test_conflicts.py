@@ -44,6 +44,15 @@ def test_different_subscriptions_are_said_once_with_who_and_what_to_do() -> None
     assert broker.state.conflicts.arisen[Kind.SUBSCRIPTIONS] == 1
 
 
+def test_what_a_conflict_quotes_is_cut() -> None:
+    broker = OpenedBroker()
+    for client_id in "cd":
+        said = consumer("G", "T" * 1_000, expression=client_id * 100_000)
+        beat(broker, FakeChannel(), said, client_id=client_id)
+    (conflict,) = broker.state.conflicts.lasting
+    assert len(conflict.text) < 1_000
+
+
 def test_conflict_of_subscriptions_is_over_when_members_agree_again() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     beat(broker, one, consumer("G", "T"), client_id="c")

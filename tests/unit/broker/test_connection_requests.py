@@ -7,6 +7,7 @@ import json
 import pytest
 
 from gantrymq.broker.core import steps
+from gantrymq.broker.core.broker import UNKNOWN_CODE
 from gantrymq.fakes.broker import START_MS, FakeChannel, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.store import HOST, message
@@ -134,6 +135,22 @@ def test_refusal_of_a_client_is_passed_on() -> None:
     request = broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, RUNNING_INFO)
     broker.client_answers(channel.asked[0], Command(1, remark="no such group here"))
     assert_refused(broker.answer(request), ResponseCode.SYSTEM_ERROR, "no such group here")
+
+
+def test_codes_that_clients_make_up_are_counted_as_one() -> None:
+    broker, channel = with_consumer()
+    for code in (70_000, 70_001):
+        request = broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, RUNNING_INFO)
+        broker.client_answers(channel.asked[-1], Command(code))
+        answer = broker.answer(request)
+        assert answer is not None
+        assert answer.code == code
+    counted = {
+        answered: count
+        for (code, answered), count in broker.broker.counters.items()
+        if code == RequestCode.GET_CONSUMER_RUNNING_INFO
+    }
+    assert counted == {UNKNOWN_CODE: 2}
 
 
 def test_client_that_does_not_answer_in_time_is_told() -> None:

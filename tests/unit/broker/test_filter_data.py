@@ -166,6 +166,20 @@ def test_no_more_filters_are_kept_than_the_bound_but_all_work(
     assert "G0" in kept(pulls.broker)
 
 
+def test_no_longer_filters_are_kept_than_the_bound_but_all_work(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_data, "CHARACTERS_MAX", 12)
+    filters = pulls.state.filters
+    for number in range(4):
+        join(pulls.broker, sql(f"a > {number}"), group=f"G{number}")
+        assert filters.selector(f"G{number}", sql(f"a > {number}")).chooses({"a": "9"})
+    assert len(filters) == 2
+    assert filters.selector("G0", sql("a < 1", version=2)).chooses({"a": "0"})
+    assert filters.selector("G0", sql("a < 100", version=3)).chooses({"a": "9"})
+    assert sum(len(each.expression) for each in filters._table.values()) <= 12
+
+
 def test_retried_messages_go_by_the_filter_of_their_topic_if_that_is_wanted() -> None:
     pulls = PulledBroker(OpenedBroker(BrokerSettings(filter_support_retry=True)))
     retry = "%RETRY%G"

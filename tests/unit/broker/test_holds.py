@@ -35,6 +35,54 @@ def test_a_pull_is_held_and_gets_the_next_message(pulls: PulledBroker) -> None:
     assert not pulls.state.holds._queues  # or each queue ever pulled from leaves something behind
 
 
+def test_one_turn_answers_so_many_bytes(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "ANSWERED_BYTES_A_TURN", 1)
+    held = [pulls.send(sys_flag=WAITS) for _ in range(3)]
+    assert _answered_by_turn(pulls, "a") == [1, 1, 1]
+    assert [bodies(pulls.answer(each)) for each in held] == [["a"]] * 3
+
+
+@pytest.mark.parametrize("names", [["a"], []], ids=["a message", "time is up"])
+def test_one_turn_looks_at_so_many_pulls(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    monkeypatch.setattr(holds, "LOOKS_A_TURN", 2)
+    held = [pulls.send(sys_flag=WAITS) for _ in range(5)]
+    pulls.broker.now += 0.0 if names else 100.0
+    assert _answered_by_turn(pulls, *names) == [2, 2, 1]
+    assert not any(pulls.broker.is_held(each) for each in held)
+    assert pulls.broker.broker.deadline() > pulls.broker.now
+
+
+def test_a_pull_whose_turn_has_yet_to_come_is_looked_at_once(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "LOOKS_A_TURN", 1)
+    channel = FakeChannel()
+    held = [pulls.send(sys_flag=WAITS, channel=channel) for _ in range(3)]
+    pulls.state.holds.arrived("T", 0)
+    pulls.state.holds.arrived("T", 0)
+    assert len(pulls.state.holds._woken) == 3
+    pulls.broker.close(channel)
+    assert all(pulls.broker.answer(each) is None for each in held)
+    assert not pulls.state.holds._woken
+
+
+def _answered_by_turn(pulls: PulledBroker, *names: str) -> list[int]:
+    """How many pulls are answered in each turn from these messages on that answers some."""
+    pulls.begin_to_store(*names)
+    counts = []
+    for _ in range(9):
+        before = len(pulls.state.holds)
+        pulls.broker.broker.turn(pulls.broker.now, pulls.broker.wall_ms)
+        pulls.broker.opened.background.complete_all()
+        counts.append(before - len(pulls.state.holds))
+    pulls.broker.settle()
+    return [count for count in counts if count]
+
+
 def test_a_message_wakes_pulls_of_its_own_queue_only(pulls: PulledBroker) -> None:
     here, there = pulls.send(sys_flag=WAITS), pulls.send(sys_flag=WAITS, queue_id=1)
     pulls.store("a")

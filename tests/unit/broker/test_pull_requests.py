@@ -161,6 +161,16 @@ def test_a_subscription_that_means_nothing_is_refused(
     assert why in answer.remark
 
 
+def test_filters_by_tag_are_read_up_to_a_length(pulls: PulledBroker) -> None:
+    pulls.store("a", TAGS="A")
+    for length in (1_000, 32_767):
+        text = "A" + "|| B".rjust(length - 1)
+        assert bodies(pulls.ask(subscription=text)) == ["a"]
+    answer = pulls.ask(subscription="A" * 32_768)
+    assert answer.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert "32768 characters" in (answer.remark or "")
+
+
 def test_classes_do_not_filter_and_the_remark_names_what_does(pulls: PulledBroker) -> None:
     answer = pulls.ask(sys_flag=SUBSCRIBES | CLASS_FILTER)
     assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -117,3 +117,5 @@ def test_words_are_javas() -> None:
     assert uptime(93_784_999) == "[ 1 days, 2 hours, 3 minutes, 4 seconds ]"
     assert used_ratio(None) == "-1.0"
     assert used_ratio(Usage(total_bytes=100, free_bytes=67)) == "0.33"
+    assert used_ratio(Usage(total_bytes=1000, free_bytes=669)) == "0.34"
+    assert used_ratio(Usage(total_bytes=1000, free_bytes=0)) == "1.0"

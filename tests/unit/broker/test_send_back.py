@@ -94,6 +94,15 @@ def test_each_try_waits_a_level_longer_and_keeps_the_first_origin() -> None:
     assert said["ORIGIN_MESSAGE_ID"] == offset_id.encode(IDENTITY.store_host, 0)
 
 
+def test_what_comes_back_is_counted_for_topics_only() -> None:
+    broker = opened()
+    said = {"UNIQ_KEY": UNIQUE, "RETRY_TOPIC": "no topic at all"}
+    broker.ask(SEND, message(properties=said), b"zip")
+    sent_back(broker, broker.opened.records("T", 0)[1].physical_offset)
+    assert broker.state.stats.returns("G", "no topic at all") is None
+    assert broker.state.stats.returns("G", "T") is not None
+
+
 def test_a_consumer_may_choose_the_level() -> None:
     broker = opened()
     sent_back(broker, level=5)

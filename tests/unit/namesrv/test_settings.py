@@ -15,10 +15,12 @@ from gantrymq.namesrv.core.settings import (
 )
 
 VECTORS = Path(__file__).parents[2] / "vectors"
-OWN = {"brokerChannelExpiredTime", "listeners", "metricsPort", "warmUpSeconds"}
+OWN = {
+    "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsPort", "warmUpSeconds",
+}  # fmt: skip
 
 
-def test_every_key_of_java_and_four_of_our_own() -> None:
+def test_every_key_of_java_and_some_of_our_own() -> None:
     capture = json.loads((VECTORS / "traffic-5.3.3.json").read_text())
     shown = next(e["response"]["bodyText"] for e in capture if e["request"]["code"] == 319)
     keys = {each.key for each in setting_fields(NameServerSettings)}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
-from gantrymq.broker.core import system_topics
+from gantrymq.broker.core import access, commits, system_topics
 from gantrymq.broker.core.machine import Machine
 from gantrymq.broker.core.messages import (
     HELD,
@@ -35,12 +35,14 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
+from gantrymq.store.engine import Turn
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
-from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 
 UNKNOWN_CODE: Final = -1
+_ANSWERS: Final = frozenset(map(int, ResponseCode))
 
 # Requests that wait for the store, a client or a file. Each connection is bounded by its session;
 # this bounds all of them together.
@@ -51,7 +53,16 @@ GROUP_BYTES_MAX: Final = 8 << 20
 
 # The port two below the broker's serves everything but these, as Java's does.
 FAST_LISTENER: Final = "fast"
-_NOT_FAST: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+_NOT_FAST: Final = frozenset(
+    {
+        RequestCode.PULL_MESSAGE,
+        RequestCode.LITE_PULL_MESSAGE,
+        RequestCode.POP_MESSAGE,
+        RequestCode.PEEK_MESSAGE,
+        RequestCode.NOTIFICATION,
+        RequestCode.POLLING_INFO,
+    }
+)
 
 
 @final
@@ -102,19 +113,25 @@ class Broker:
             File.TIMERS: state.timers.load,
             File.SETTINGS: state.configuration.load,
             File.FILTERS: state.filters.load,
+            File.MODES: state.request_modes.load,
+            File.POPS: state.pops.checkouts.load,
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
         """The store is open, and the files are loaded: from now on requests come."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
+        if not state.store.report.is_clean:
+            commits.forget_lost(state)
         system_topics.make_missing(state)
+        state.pops.begin()
         state.quick_sends.open()
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """The broker stops: whoever waits for a message to come is answered without one."""
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
+        self.state.pops.wind_down()
 
     # ------------------------------------------------------------------ requests
 
@@ -161,6 +178,8 @@ class Broker:
         is_fast = request.channel.listener == FAST_LISTENER
         if handler is None or (is_fast and code in _NOT_FAST):
             return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
+        if (refusal := access.refuse(state, request)) is not None:
+            return self._counted(request, refusal, code)
         if len(state.works) >= WORKS_MAX:
             return self._counted(request, Reply(overloaded("the store", 0)), code)
         try:
@@ -199,7 +218,9 @@ class Broker:
 
     def _counted(self, request: Request, outcome: Outcome, code: int) -> Outcome:
         if isinstance(outcome, Reply):
-            self.counters[code, outcome.command.code] += 1
+            answered = outcome.command.code
+            # What a client answered is passed on as it is.
+            self.counters[code, answered if answered in _ANSWERS else UNKNOWN_CODE] += 1
             if request.command.is_oneway:
                 return SILENT
         return outcome
@@ -213,11 +234,7 @@ class Broker:
         state.works.has_new_puts = False
         self._group_bytes = 0
         turn = state.store.turn(now, wall_ms)
-        for answer in turn.answers:
-            if not state.works.put_answered(answer):
-                self._reply(self._fed.pop(answer.number), answer.replies, now)
-        for finished in turn.readings:
-            state.works.reading_finished(finished)
+        self._take_answers(turn, now)
         for topic, queue_id in turn.arrived:
             for machine in self._machines:
                 machine.arrived(topic, queue_id)
@@ -227,6 +244,19 @@ class Broker:
                 machine.expire(now)
         for save in state.files.take_due(now):
             state.effects.add(save)
+
+    def stored(self, turn: Turn, now: float, wall_ms: int) -> None:
+        """What the store answered when it was closed."""
+        self.state.now, self.state.wall_ms = now, wall_ms
+        self._take_answers(turn, now)
+
+    def _take_answers(self, turn: Turn, now: float) -> None:
+        works = self.state.works
+        for answer in turn.answers:
+            if not works.put_answered(answer):
+                self._reply(self._fed.pop(answer.number), answer.replies, now)
+        for finished in turn.readings:
+            works.reading_finished(finished)
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state

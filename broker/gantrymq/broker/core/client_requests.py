@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.clients import Client
+from gantrymq.broker.core.clients import Client, Memberships, weight_of
 from gantrymq.broker.core.group_creation import ensure_group
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Reply, Request
@@ -31,10 +31,12 @@ from gantrymq.wire.headers.client import (
     UnregisterClientRequest,
 )
 
-# Of one client. Real ones have a few; what these make is kept for as long as they beat. A
-# subscription is ten values, and 50 000 values take at most a fifth of a second to read.
+# Of one client, whatever it says in how many heartbeats. Real ones have a few; what these make is
+# kept for as long as they beat. Five thousand plain subscriptions weigh 3 MB; a subscription is
+# ten values, and 50 000 values take at most a fifth of a second to read.
 GROUPS_MAX: Final = 5_000
 SUBSCRIPTIONS_MAX: Final = 5_000
+WEIGHT_MAX: Final = 8 << 20
 VALUES_MAX: Final = 50_000
 
 # IP, @ and instance name, which people choose.
@@ -44,7 +46,7 @@ CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 def heart_beat(state: State, request: Request) -> Reply:
     body = javajson.loads(request.command.body, values_max=VALUES_MAX)
     data = HeartbeatData.from_json(body)
-    _check(data)
+    _check(data, state.clients.memberships_of(request.channel))
     client = Client(
         channel=request.channel,
         client_id=data.client_id,
@@ -64,19 +66,33 @@ def heart_beat(state: State, request: Request) -> Reply:
     return done(HeartbeatResponse(is_support_heart_beat_v2=True, is_sub_change=is_changed))
 
 
-def _check(data: HeartbeatData) -> None:
-    """Nothing is taken of a heartbeat that goes beyond a bound."""
+def _check(data: HeartbeatData, known: Memberships) -> None:
+    """Nothing is taken of a heartbeat that goes beyond a bound, with what is known already."""
     if len(data.client_id) > CLIENT_ID_CHARACTERS_MAX:
         raise RemoteError(f"a client id has at most {CLIENT_ID_CHARACTERS_MAX} characters")
-    if len(data.consumers) + len(data.producer_groups) > GROUPS_MAX:
+    producers = known.producers.keys() | data.producer_groups
+    weights = {**known.consumers, **_weights(data, known)}
+    if len(weights) + len(producers) > GROUPS_MAX:
         raise RemoteError(f"a client is in at most {GROUPS_MAX} groups: use several clients")
     if sum(len(each.subscriptions) for each in data.consumers) > SUBSCRIPTIONS_MAX:
         raise RemoteError(
             f"a client has at most {SUBSCRIPTIONS_MAX} subscriptions: use several clients"
         )
+    if sum(weights.values()) > WEIGHT_MAX:
+        raise RemoteError(
+            f"a client's subscriptions take at most {WEIGHT_MAX} bytes: shorten the expressions,"
+            " or use several clients"
+        )
     for group in data.producer_groups:
         if len(group) > GROUP_CHARACTERS_MAX:
             raise RemoteError(f"a group's name has at most {GROUP_CHARACTERS_MAX} characters")
+
+
+def _weights(data: HeartbeatData, known: Memberships) -> dict[str, int]:
+    """By group; one that leaves its subscriptions out keeps those it has."""
+    if data.without_sub:
+        return {each.group_name: known.consumers.get(each.group_name, 0) for each in data.consumers}
+    return {each.group_name: weight_of(each) for each in data.consumers}
 
 
 def _differs(state: State, name: str, data: HeartbeatData) -> bool:

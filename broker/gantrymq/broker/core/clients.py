@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.broker.core.messages import Channel
 from gantrymq.wire.bodies.heartbeat import (
@@ -25,6 +25,10 @@ from gantrymq.wire.bodies.heartbeat import (
 
 Wants: TypeAlias = frozenset[tuple[str, str, str]]
 """What a member wants: topics, each with type and text of its expression."""
+
+# What is kept of a subscription besides its texts, and of each of its tags and their hashes.
+SUBSCRIPTION_BYTES: Final = 500
+ITEM_BYTES: Final = 50
 
 
 @final
@@ -145,14 +149,29 @@ def _want(said: SubscriptionData) -> tuple[str, str, str]:
     return (said.topic, said.expression_type, text)
 
 
+def weight_of(data: ConsumerData) -> int:
+    """About so many bytes are kept of what it said."""
+    names = len(data.consume_type) + len(data.message_model) + len(data.consume_from_where)
+    return names + sum(
+        SUBSCRIPTION_BYTES
+        + len(each.topic)
+        + len(each.expression_type)
+        + len(each.sub_string)
+        + ITEM_BYTES * (len(each.tags) + len(each.codes))
+        + sum(map(len, each.tags))
+        for each in data.subscriptions
+    )
+
+
 @final
 class Memberships:
-    """The groups of one channel: names, in the order they were joined."""
+    """The groups of one channel, in the order they were joined; of consumers also the weight of
+    what was said."""
 
     __slots__ = ("consumers", "producers")
 
     def __init__(self) -> None:
-        self.consumers: dict[str, None] = {}
+        self.consumers: dict[str, int] = {}
         self.producers: dict[str, None] = {}
 
 
@@ -186,9 +205,11 @@ class Clients:
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         is_new = group.put(client)
-        self._memberships.setdefault(client.channel, Memberships()).consumers[group.name] = None
+        memberships = self._memberships.setdefault(client.channel, Memberships())
         if keeps_subs:
+            memberships.consumers.setdefault(group.name, 0)
             return is_new
+        memberships.consumers[group.name] = weight_of(data)
         return group.subscribe(client.channel, data.subscriptions) or is_new
 
     def remove_producer(self, group: str, channel: Channel) -> bool:
@@ -217,6 +238,10 @@ class Clients:
         groups = self._memberships[channel]
         if not groups.consumers and not groups.producers:
             del self._memberships[channel]
+
+    def memberships_of(self, channel: Channel) -> Memberships:
+        """None yet is no groups."""
+        return self._memberships.get(channel) or Memberships()
 
     def is_member(self, channel: Channel) -> bool:
         """Whether anything is under this channel."""

@@ -27,6 +27,9 @@ CONFLICTS_MAX: Final = 1_000
 # Of each member's topics, in a text.
 WANTS_SHOWN_MAX: Final = 5
 
+# Of an expression.
+CHARACTERS_SHOWN_MAX: Final = 100
+
 
 class Kind(Enum):
     """What members of a group do wrong."""
@@ -130,10 +133,19 @@ def _two_wishes(group: ConsumerGroup, client: Client) -> str:
 def _listed(wants: Wants, others: Wants) -> str:
     """What only this side wants."""
     different = sorted(wants - others)
-    shown = [f"{topic} by {kind} {text!r}" for topic, kind, text in different[:WANTS_SHOWN_MAX]]
+    shown = [
+        f"{_clipped(topic)} by {_clipped(kind)} {_clipped(text)!r}"
+        for topic, kind, text in different[:WANTS_SHOWN_MAX]
+    ]
     if len(different) > WANTS_SHOWN_MAX:
         shown.append("more")
     return " and ".join(shown) or "nothing else"
+
+
+def _clipped(text: str) -> str:
+    if len(text) <= CHARACTERS_SHOWN_MAX:
+        return text
+    return text[: CHARACTERS_SHOWN_MAX - 1] + "…"
 
 
 def _two_connections(group: ConsumerGroup, one: Client, other: Client) -> str:

@@ -53,6 +53,10 @@ class Files:
         kept = self._kept[file]
         kept.due = min(kept.due, due)
 
+    def forget(self, file: File) -> None:
+        """It is as it was after all: nothing has to be written."""
+        self._kept[file].due = _NEVER
+
     def wait(self, file: File, number: int) -> None:
         """Tell this number, by `written`, when it is safe as it is now."""
         self._kept[file].waiting.append(number)

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 SAVE_SECONDS: Final = 10.0
 DEAD_MS_MAX: Final = 24 * 3_600_000
 
-# Compiled, one of a hundred words takes 30 kB.
+# Compiled, a character takes up to 120 bytes: 250 MB.
 FILTERS_MAX: Final = 10_000
+CHARACTERS_MAX: Final = 2_000_000
 
 
 @final
@@ -119,8 +120,10 @@ class Filters:
     def _registered(self, group: str, said: SubscriptionData, known: Filter | None) -> Selector:
         selector = selector_of(said.expression_type, said.sub_string)
         state = self._state
-        if known is None and len(self._table) >= FILTERS_MAX and not self._forget_dead():
-            return selector
+        if not self._has_room(said, known):
+            self._forget_dead()
+            if not self._has_room(said, known):
+                return selector
         self._table[said.topic, group] = Filter(
             group,
             said.topic,
@@ -143,13 +146,19 @@ class Filters:
             )
         return selector
 
-    def _forget_dead(self) -> bool:
-        """Whether there is room now for one more."""
+    def _has_room(self, said: SubscriptionData, known: Filter | None) -> bool:
+        """Whether it may be kept, in the place of the one known."""
+        if known is None and len(self._table) >= FILTERS_MAX:
+            return False
+        characters = sum(len(each.expression) for each in self._table.values())
+        replaced = 0 if known is None else len(known.expression)
+        return characters - replaced + len(said.sub_string) <= CHARACTERS_MAX
+
+    def _forget_dead(self) -> None:
         self._find_dead()
         dead = [place for place, each in self._table.items() if each.is_dead]
         for place in dead:
             del self._table[place]
-        return bool(dead)
 
     def _find_dead(self) -> None:
         """Those that no member asks for any more are."""

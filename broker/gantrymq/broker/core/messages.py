@@ -132,6 +132,17 @@ class AskClient:
 
 @final
 @dataclass(frozen=True, slots=True)
+class AskNameServers:
+    """Ask the name servers one after the other until one answers, then call
+    `Broker.client_answered` with this number, as for a client."""
+
+    number: int
+    command: Command
+    timeout_seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class CloseChannel:
     """Close a connection, for the reason given."""
 
@@ -149,7 +160,9 @@ class File(Enum):
     FILTERS = "consumerFilter.json"
     TIMERS = "timerOffset.json"
     MODES = "messageRequestMode.json"
+    POPS = "popCheckouts.json"
     SETTINGS = "broker.conf"
+    ACL = "plain_acl.yml"
 
 
 @final
@@ -195,6 +208,7 @@ Effect: TypeAlias = (
     | Replies
     | Tell
     | AskClient
+    | AskNameServers
     | CloseChannel
     | SaveFile
     | Register

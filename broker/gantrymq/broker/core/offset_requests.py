@@ -52,7 +52,7 @@ def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
     queue = state.store.queues.find(topic, queue_id)
     if queue is not None and queue.minimum <= 0 < queue.end:
         position = yield from steps.read(unit_position(queue, 0))
-        if position >= 0 and state.store.log.end - position <= _in_memory_bytes(state):
+        if position >= 0 and state.store.log.end - position <= in_memory_bytes(state):
             return done(OffsetResponse(offset=0))
     return refused(
         ResponseCode.QUERY_NOT_FOUND,
@@ -60,7 +60,7 @@ def _first_offset(state: State, topic: str, queue_id: int) -> Steps[Outcome]:
     )
 
 
-def _in_memory_bytes(state: State) -> int:
+def in_memory_bytes(state: State) -> int:
     """So much of the log's end is thought to be in memory."""
     return state.memory_bytes * state.store.settings.access_message_in_memory_max_ratio // 100
 

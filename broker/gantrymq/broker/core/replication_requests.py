@@ -29,14 +29,8 @@ def epoch_cache(state: State, request: Request) -> Outcome:
     )
 
 
-def request_modes(state: State, request: Request) -> Outcome:
-    """Every group pulls."""
-    return done_json({"messageRequestModeMap": {}})
-
-
 HANDLERS: Final[Handlers] = {
     RequestCode.GET_BROKER_HA_STATUS: ha_status,
     RequestCode.RESET_MASTER_FLUSH_OFFSET: reset_master_flush_offset,
     RequestCode.GET_BROKER_EPOCH_CACHE: epoch_cache,
-    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: request_modes,
 }

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from gantrymq.broker.core import (
+    ack_requests,
+    acl_requests,
+    assignment_requests,
     client_requests,
     config_requests,
     connection_requests,
@@ -14,6 +17,7 @@ from gantrymq.broker.core import (
     group_requests,
     lock_requests,
     offset_requests,
+    pop_requests,
     pull_requests,
     query_requests,
     recall_requests,
@@ -32,6 +36,9 @@ from gantrymq.broker.core import (
 from gantrymq.broker.core.handler import Handler, Handlers
 
 TABLES: Final[Iterable[Handlers]] = (
+    ack_requests.HANDLERS,
+    acl_requests.HANDLERS,
+    assignment_requests.HANDLERS,
     client_requests.HANDLERS,
     config_requests.HANDLERS,
     connection_requests.HANDLERS,
@@ -40,6 +47,7 @@ TABLES: Final[Iterable[Handlers]] = (
     group_requests.HANDLERS,
     lock_requests.HANDLERS,
     offset_requests.HANDLERS,
+    pop_requests.HANDLERS,
     pull_requests.HANDLERS,
     query_requests.HANDLERS,
     recall_requests.HANDLERS,

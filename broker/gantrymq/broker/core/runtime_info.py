@@ -162,10 +162,11 @@ def _usage(state: State, folder: str) -> Usage | None:
 
 
 def used_ratio(usage: Usage | None) -> str:
-    """From 0 to 1; -1.0 while it cannot be found out, as in Java."""
+    """From 0 to 1, in whole percents rounded up; -1.0 while it cannot be found out, as in Java."""
     if usage is None or usage.total_bytes <= 0:
         return "-1.0"
-    return java_double((usage.total_bytes - usage.free_bytes) / usage.total_bytes)
+    percents = -(100 * (usage.free_bytes - usage.total_bytes) // usage.total_bytes)
+    return java_double(percents / 100)
 
 
 def uptime(milliseconds: int) -> str:

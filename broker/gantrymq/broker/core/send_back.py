@@ -118,9 +118,10 @@ def _store(
         )
     topic = utf8_text(to_store.topic)
     state.stats.sent(topic, 1, to_store.size)
-    state.stats.sent_back(
-        header.group, codec.get(copy.properties, property_names.RETRY_TOPIC) or origin
-    )
+    said = codec.get(copy.properties, property_names.RETRY_TOPIC)
+    if said is None or state.topics.find(said) is None:
+        said = origin  # a property may say anything
+    state.stats.sent_back(header.group, said)
     if is_dead:
         unique_key = codec.get(copy.properties, property_names.UNIQ_KEY)
         state.effects.info(

@@ -27,7 +27,13 @@ class BrokerRole(StrEnum):
 class BrokerSettings:
     """In the order of their keys, as GET_BROKER_CONFIG shows them."""
 
-    acl_enable: bool = setting(default=False, about="check signatures and plain_acl.yml")
+    acl_credentials_file: str = setting(
+        "", "accessKey and secretKey to sign what this broker asks of others; YAML, as tools.yml"
+    )
+    acl_enable: bool = setting(
+        default=False, about="let in only whom aclFile lets in, with a signature"
+    )
+    acl_file: str = setting("", "the accounts; config/plain_acl.yml of the store if empty")
     auto_create_subscription_group: bool = setting(
         default=True, about="a group that nobody created is created by its first consumer"
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
 from gantrymq.broker.core.client_watch import ClientWatch
 from gantrymq.broker.core.clients import Clients
@@ -24,8 +25,11 @@ from gantrymq.broker.core.machine import Machine
 from gantrymq.broker.core.messages import Effects, File
 from gantrymq.broker.core.offsets import Offsets
 from gantrymq.broker.core.open_halves import OpenHalves
+from gantrymq.broker.core.pops.pops import Pops
 from gantrymq.broker.core.quick_sends import QuickSends
+from gantrymq.broker.core.request_modes import RequestModes
 from gantrymq.broker.core.resets import Resets
+from gantrymq.broker.core.routes import Routes
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
 from gantrymq.broker.core.timer_service import TimerService
@@ -63,6 +67,7 @@ class State:
     """Of one broker."""
 
     __slots__ = (
+        "access",
         "admission",
         "chance",
         "client_watch",
@@ -82,8 +87,11 @@ class State:
         "memory_bytes",
         "now",
         "offsets",
+        "pops",
         "quick_sends",
+        "request_modes",
         "resets",
+        "routes",
         "settings",
         "started_ms",
         "stats",
@@ -135,6 +143,8 @@ class State:
         self.halves = OpenHalves()
         self.configuration = Configuration(settings, store.settings, wall_ms)
         self.files.keep(File.SETTINGS, self.configuration.content)
+        self.access = Access(settings)
+        self.files.keep(File.ACL, self.access.content)
         self.admission = Admission()
         address, _ = hosts.unpack(identity.store_host)
         self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
@@ -147,6 +157,9 @@ class State:
         self.stats = Stats(self)
         self.stats.kernel_counts = self.quick_sends.take_counts
         self.holds = Holds(self)
+        self.pops = Pops(self)
+        self.request_modes = RequestModes(self.files)
+        self.routes = Routes(self)
         self.delays = DelayService(self)
         self.transaction_check = TransactionCheck(self)
         self.timers = TimerService(self)
@@ -159,6 +172,7 @@ class State:
             self.client_watch,
             self.stats,
             self.holds,
+            self.pops,
             self.delays,
             self.transaction_check,
             self.timers,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.series import Series
-from gantrymq.broker.core.system_topics import is_system_topic
+from gantrymq.broker.core.system_topics import is_system_topic, own_topics
 from gantrymq.wire.javajson import java_double
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Stats:
         "_hour",
         "_next_sample",
         "_next_sweep",
+        "_own_topics",
         "_returns",
         "_samples",
         "_state",
@@ -99,6 +100,7 @@ class Stats:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._own_topics = frozenset(own_topics(state))
         self._topics: dict[str, Series] = {}
         self._groups: dict[tuple[str, str], Series] = {}
         self._returns: dict[tuple[str, str], Series] = {}
@@ -120,7 +122,7 @@ class Stats:
         now, totals = self._state.now, self.totals
         totals.puts += count
         totals.put_bytes += size
-        if not is_system_topic(topic):
+        if self._is_plain(topic):
             totals.plain_puts += count
         self.broker_put.add(now, count, size, calls)
         series = self._topics.get(topic) or self._made(self._topics, topic)
@@ -140,7 +142,7 @@ class Stats:
         now, totals = self._state.now, self.totals
         totals.found += 1
         totals.transferred += count
-        if not is_system_topic(topic):
+        if self._is_plain(topic):
             totals.plain_transferred += count
         self.broker_got.add(now, count, size)
         place = (topic, group)
@@ -158,6 +160,10 @@ class Stats:
         series = self._returns.get(place) or self._made(self._returns, place)
         if series is not None:
             series.add(self._state.now, 1, 0)
+
+    def _is_plain(self, topic: str) -> bool:
+        """Whether its messages are users' own."""
+        return not is_system_topic(topic) and topic not in self._own_topics
 
     def _made(self, table: dict[K, Series], key: K) -> Series | None:
         if len(table) >= SERIES_MAX:

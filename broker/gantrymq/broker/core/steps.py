@@ -5,8 +5,9 @@
         stored = yield from put(copy_of(found.record))
         return Reply(done())
 
-A step is a message to store, a reading of the store, a question to a client, a file to be saved or
-a moment to come. Invariant: each step is answered once, by `works.Works`, which runs them.
+A step is a message to store, a reading of the store, a question to a client or the name servers, a
+file to be saved or a moment to come. Invariant: each step is answered once, by `works.Works`,
+which runs them.
 """
 
 from __future__ import annotations
@@ -58,6 +59,17 @@ class Ask:
 
 
 @final
+class AskNameServers:
+    """Ask the name servers; answered by the first response, or None when there was none."""
+
+    __slots__ = ("command", "timeout_seconds")
+
+    def __init__(self, command: Command, timeout_seconds: float) -> None:
+        self.command: Command = command
+        self.timeout_seconds: float = timeout_seconds
+
+
+@final
 class Save:
     """Have the file as it is now on disk; answered by why it is not, or None."""
 
@@ -77,7 +89,7 @@ class Wait:
         self.until: float = until
 
 
-Step: TypeAlias = Put | Read | Ask | Save | Wait
+Step: TypeAlias = Put | Read | Ask | AskNameServers | Save | Wait
 Steps: TypeAlias = Generator[Step, object, T]
 
 
@@ -100,6 +112,12 @@ def read(reading: Reading[T]) -> Steps[T]:
 
 def ask(channel: Channel, command: Command, timeout_seconds: float) -> Steps[Command | None]:
     answer = yield Ask(channel, command, timeout_seconds)
+    assert answer is None or isinstance(answer, Command)
+    return answer
+
+
+def ask_name_servers(command: Command, timeout_seconds: float) -> Steps[Command | None]:
+    answer = yield AskNameServers(command, timeout_seconds)
     assert answer is None or isinstance(answer, Command)
     return answer
 

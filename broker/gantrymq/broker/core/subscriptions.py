@@ -17,6 +17,7 @@ from gantrymq.broker.core.groups import READ_FORBIDDEN
 from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.sql92.parser import CHARACTERS_MAX
 from gantrymq.broker.core.sql92.selector import selector_of
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 HAS_SUBSCRIPTION: Final = 4
 CLASS_FILTER: Final = 8
 
-# Lite pull consumers send theirs with each pull.
+# Lite pull consumers send theirs with each pull. Parsed, the longest that are kept take 100 kB.
 TAG_FILTERS_MAX: Final = 1024
+KEPT_CHARACTERS_MAX: Final = 1_000
+KEPT_CODES_MAX: Final = 1_000
 
 # Topics that a remark names.
 NAMED_MAX: Final = 5
@@ -58,7 +61,7 @@ def choice_of(state: State, header: PullMessageRequest, config: GroupConfig) -> 
     if header.sys_flag & CLASS_FILTER:
         return _no_class_filters(header.topic)
     if header.sys_flag & HAS_SUBSCRIPTION:
-        return _brought(state, header)
+        return brought(state, header.expression_type or EXPRESSION_TAG, header.subscription or "")
     said = _said(state, header, config)
     if isinstance(said, Reply):
         return said
@@ -69,8 +72,8 @@ def choice_of(state: State, header: PullMessageRequest, config: GroupConfig) -> 
     return _by_selector(state, header, said)
 
 
-def _brought(state: State, header: PullMessageRequest) -> Choice | Reply:
-    text, kind = header.subscription or "", header.expression_type or EXPRESSION_TAG
+def brought(state: State, kind: str, text: str) -> Choice | Reply:
+    """The filter that a request has with it, or why it is none."""
     try:
         if kind == EXPRESSION_TAG:
             return _by_tags(text)
@@ -176,13 +179,26 @@ def forbidden(kind: int, remark: str) -> Reply:
     )
 
 
-@lru_cache(TAG_FILTERS_MAX)
 def _by_tags(text: str) -> Choice:
+    """RemoteError when it is longer than anybody means it to be."""
+    if len(text) > CHARACTERS_MAX:
+        raise RemoteError(f"it has {len(text)} characters, at most {CHARACTERS_MAX} are read")
+    return _kept_by_tags(text) if len(text) <= KEPT_CHARACTERS_MAX else _made_by_tags(text)
+
+
+def _made_by_tags(text: str) -> Choice:
     by_tags = tags.parse(text)
     return ALL if by_tags.expression == tags.ALL else Choice(tags=by_tags.matches)
 
 
-@lru_cache(TAG_FILTERS_MAX)
 def _by_codes(codes: tuple[int, ...]) -> Choice:
     """The client has hashed the tags itself."""
+    return _kept_by_codes(codes) if len(codes) <= KEPT_CODES_MAX else _made_by_codes(codes)
+
+
+def _made_by_codes(codes: tuple[int, ...]) -> Choice:
     return Choice(tags=tags.TagFilter("", (), frozenset(codes)).matches)
+
+
+_kept_by_tags: Final = lru_cache(TAG_FILTERS_MAX)(_made_by_tags)
+_kept_by_codes: Final = lru_cache(TAG_FILTERS_MAX)(_made_by_codes)

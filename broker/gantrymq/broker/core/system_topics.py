@@ -72,7 +72,7 @@ def is_system_topic(topic: str) -> bool:
 
 def is_guarded(state: State, topic: str) -> bool:
     """Whether nobody but this broker makes, changes or removes it."""
-    return is_system_topic(topic) or topic in _own(state)
+    return is_system_topic(topic) or topic in own_topics(state)
 
 
 def system_topics(state: State) -> list[str]:
@@ -96,7 +96,7 @@ def make_missing(state: State) -> None:
         state.topics.put(replace(default, perm=perm), state.wall_ms)
 
 
-def _own(state: State) -> tuple[str, ...]:
+def own_topics(state: State) -> tuple[str, ...]:
     """Those that are named after the broker, or by its settings."""
     identity, settings = state.identity, state.settings
     own = (identity.cluster, identity.name, f"{identity.cluster}_REPLY_TOPIC")

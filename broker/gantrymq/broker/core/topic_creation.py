@@ -86,6 +86,13 @@ def create_dead_letter_topic(state: State, group: str) -> TopicConfig:
     )
 
 
+def create_pop_retry_topic(state: State, topic: str) -> TopicConfig:
+    """Where the pops of a group find messages of one topic again, which may be there."""
+    return _ensured(
+        state, TopicConfig(topic, read_queue_nums=1, write_queue_nums=1, perm=_READ_WRITE)
+    )
+
+
 def has_room(state: State) -> bool:
     """Whether a send may create one more topic."""
     return len(state.topics) < TOPICS_MAX

@@ -17,8 +17,7 @@ from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 
 _NAME_SERVER: Final = "ask a name server, port 9876: a broker does not answer it"
-_POP: Final = "consumers pull here: use a push or lite pull consumer that rebalances by itself"
-_ACL: Final = "users and their rights are not changed by requests here"
+_ACL: Final = "accounts are those of RocketMQ 4 here: use updateAclConfig of mqadmin 4.9"
 _COLD: Final = "cold reads are bounded by themselves: nothing has to be switched on or set"
 _ROCKSDB: Final = "queues are files here, there is no RocksDB"
 _CONTROLLER: Final = "there is no controller: who is master is decided elsewhere"
@@ -35,11 +34,6 @@ REASONS: Final[Mapping[Code, str]] = {
     Code.CHECK_TRANSACTION_STATE: _CLIENTS_OWN,
     Code.NOTIFY_CONSUMER_IDS_CHANGED: _CLIENTS_OWN,
     Code.GET_CLIENT_CONFIG: _GONE,
-    Code.UPDATE_AND_CREATE_ACL_CONFIG: _ACL,
-    Code.DELETE_ACL_CONFIG: _ACL,
-    Code.GET_BROKER_CLUSTER_ACL_INFO: _ACL,
-    Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: _ACL,
-    Code.GET_BROKER_CLUSTER_ACL_CONFIG: _ACL,
     Code.GET_TIMER_CHECK_POINT: _TIMER_FILES,
     Code.GET_TIMER_METRICS: _TIMER_FILES,
     Code.PUT_KV_CONFIG: _NAME_SERVER,
@@ -76,8 +70,6 @@ REASONS: Final[Mapping[Code, str]] = {
     Code.ADD_WRITE_PERM_OF_BROKER: _NAME_SERVER,
     Code.CHECK_ROCKSDB_CQ_WRITE_PROGRESS: _ROCKSDB,
     Code.EXPORT_ROCKSDB_CONFIG_TO_JSON: _ROCKSDB,
-    Code.QUERY_ASSIGNMENT: "leave the consumer's clientRebalance at true",
-    Code.SET_MESSAGE_REQUEST_MODE: _POP,
     Code.UPDATE_AND_CREATE_STATIC_TOPIC: "there are no static topics: use updateTopic",
     Code.GET_BROKER_MEMBER_GROUP: _NAME_SERVER,
     Code.ADD_BROKER: _CONTAINER,
@@ -111,14 +103,7 @@ REASONS: Final[Mapping[Code, str]] = {
     Code.AUTH_DELETE_ACL: _ACL,
     Code.AUTH_GET_ACL: _ACL,
     Code.AUTH_LIST_ACL: _ACL,
-    Code.POP_MESSAGE: _POP,
-    Code.ACK_MESSAGE: _POP,
-    Code.PEEK_MESSAGE: _POP,
-    Code.CHANGE_MESSAGE_INVISIBLETIME: _POP,
-    Code.NOTIFICATION: _POP,
-    Code.POLLING_INFO: _POP,
-    Code.POP_ROLLBACK: _POP,
-    Code.BATCH_ACK_MESSAGE: _POP,
+    Code.POP_ROLLBACK: "what was popped is in config/popCheckouts.json, in no RocksDB",
 }
 
 

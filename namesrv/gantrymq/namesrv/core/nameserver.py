@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gantrymq.acl.accounts import Rules
+from gantrymq.acl.guard import Guard
+from gantrymq.acl.needs import NAME_SERVER_ADMIN
 from gantrymq.base.errors import RemoteError
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.broker_requests import remove_members
@@ -52,7 +55,7 @@ UNKNOWN_CODE: Final = -1
 class NameServer:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
-    __slots__ = ("_kv_logged_at", "state")
+    __slots__ = ("_kv_logged_at", "guard", "state")
 
     def __init__(
         self,
@@ -62,6 +65,9 @@ class NameServer:
         limits: NameServerLimits | None = None,
     ) -> None:
         self.state = State(configuration, namespaces, limits or NameServerLimits(), now)
+        # Until it is given rules it lets nobody in.
+        is_guarded = configuration.settings.acl_enable
+        self.guard = Guard(Rules(), NAME_SERVER_ADMIN) if is_guarded else None
         self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
 
     @property
@@ -76,6 +82,8 @@ class NameServer:
         outcome: Outcome
         if handler is None:
             code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
+        elif (refusal := self._refusal(request)) is not None:
+            outcome = refusal
         else:
             try:
                 outcome = handler(self.state, request, now)
@@ -84,6 +92,17 @@ class NameServer:
         if isinstance(outcome, Reply):
             self._count(code, outcome)
         return _SILENT if command.is_oneway else outcome
+
+    def _refusal(self, request: Request) -> Reply | None:
+        """The answer to whoever may not ask this."""
+        guard, command, peer = self.guard, request.command, request.channel.peer
+        refusal = None if guard is None else guard.check(command, peer)
+        if refusal is None:
+            return None
+        self.state.effects.warning(
+            f"a request was refused, code {command.code} from {peer}: {refusal.remark}"
+        )
+        return Reply(failed(refusal.remark))
 
     def closed(self, channel: Channel, now: float) -> None:
         """A connection ended, and with it the brokers that registered over it."""

@@ -20,6 +20,10 @@ _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 class NameServerSettings:
     """In the order of their keys, as GET_NAMESRV_CONFIG shows them."""
 
+    acl_enable: bool = setting(
+        default=False, about="let in only whom aclFile lets in, with a signature; Java cannot"
+    )
+    acl_file: str = setting("", "the accounts; ~/namesrv/plain_acl.yml if empty")
     bind_address: str = setting("0.0.0.0", "the address the listener binds")
     broker_channel_expired_time: int = setting(
         120_000,
@@ -112,7 +116,7 @@ def changed_settings(before: NameServerSettings, changes: Mapping[str, str]) -> 
 
 # Whatever configBlackList says, these name files of the server or widen what may be changed.
 _ALWAYS_REFUSED: Final = frozenset(
-    {"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
+    {"aclEnable", "aclFile", "configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
 )
 
 

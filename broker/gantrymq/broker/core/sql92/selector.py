@@ -13,8 +13,11 @@ from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
 
-# Lite pull consumers send theirs with each pull. A closure is some hundred bytes a word.
+# Lite pull consumers send theirs with each pull. Compiled, a character takes up to 120 bytes: the
+# short ones 30 MB, the longest that there may be 60 MB.
+SHORT_CHARACTERS: Final = 1_000
 COMPILED_MAX: Final = 256
+LONG_COMPILED_MAX: Final = 16
 
 
 @final
@@ -41,11 +44,15 @@ def selector_of(kind: str, expression: str) -> Selector:
     """For expressions of other kinds than TAG; SelectorError says what is wrong."""
     if kind != EXPRESSION_SQL92:
         raise SelectorError(f"{kind} filters are unknown; there are {EXPRESSION_SQL92} and TAG")
-    return compiled(expression)
+    is_short = len(expression) <= SHORT_CHARACTERS
+    return _short_compiled(expression) if is_short else _long_compiled(expression)
 
 
-@lru_cache(COMPILED_MAX)
 def compiled(expression: str) -> Selector:
     """SelectorError says what is wrong with the expression."""
     parsed = parse(expression)
     return Selector(expression, expression[parsed.end :], parsed.condition.evaluate)
+
+
+_short_compiled: Final = lru_cache(COMPILED_MAX)(compiled)
+_long_compiled: Final = lru_cache(LONG_COMPILED_MAX)(compiled)

@@ -1,9 +1,9 @@
-"""The one fair queue of the server: what does not fit into this turn of the loop waits here.
+"""The one fair queue of a server: what does not fit into this turn of the loop waits here.
 
-A read brings up to nine thousand requests, and a registration of ten thousand topics takes some
-60 ms. So a read's requests are served for a few milliseconds, and a long one is not begun; what is
-left waits by connection, and each turn serves one slice of one connection, round robin. Others
-get their routes in between: they wait for one slice at most, or one long request.
+A read brings up to nine thousand requests, and some single ones take 60 ms. So a read's requests
+are served for a few milliseconds, and a long one is not begun; what is left waits by connection,
+and each turn serves one slice of one connection, round robin. Others are served in between: they
+wait for one slice at most, or one long request.
 
 Invariants: requests of one connection are served in their order, so what follows a long one waits
 behind it. A connection with something waiting is held up, so it has at most one read here, and
@@ -20,26 +20,10 @@ from typing import Final, Generic, Protocol, TypeVar, final
 
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
-from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
 # A body of this size is read in about 2 ms.
 LONG_BYTES: Final = 64 * 1024
-
-# These go through all topics or all brokers: half a second each where there are 500 000.
-LONG_CODES: Final = frozenset(
-    {
-        RequestCode.GET_BROKER_CLUSTER_INFO,
-        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
-        RequestCode.ADD_WRITE_PERM_OF_BROKER,
-        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
-        RequestCode.GET_TOPICS_BY_CLUSTER,
-        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
-        RequestCode.GET_UNIT_TOPIC_LIST,
-        RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
-        RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
-    }
-)
 
 # Fifty brokers of ten thousand topics bring 90 MB, when all register at once after a restart.
 BYTES_MAX: Final = 128 * 1024 * 1024
@@ -82,11 +66,18 @@ class _Line:
 class Backlog(Generic[S]):
     """What waits. The owner calls `serve_next` once a turn while `is_empty` does not hold."""
 
-    __slots__ = ("_lines", "_monotonic", "_serve", "_weight")
+    __slots__ = ("_lines", "_long_bytes", "_long_codes", "_monotonic", "_serve", "_weight")
 
     def __init__(
-        self, serve: Callable[[S, Command, float], None], monotonic: Callable[[], float]
+        self,
+        serve: Callable[[S, Command, float], None],
+        monotonic: Callable[[], float],
+        long_codes: frozenset[int] = frozenset(),
+        long_bytes: int = LONG_BYTES,
     ) -> None:
+        """Requests of these codes take long whatever they carry, and those with such a body."""
+        self._long_bytes = long_bytes
+        self._long_codes = long_codes
         self._serve = serve
         self._monotonic = monotonic
         self._lines: OrderedDict[S, _Line] = OrderedDict()  # the first one is next
@@ -112,7 +103,7 @@ class Backlog(Generic[S]):
     def _serve_some(self, channel: S, commands: Sequence[Command], now: float) -> int:
         """Short requests, as many as a slice takes; how many those were."""
         serve = self._serve
-        long_bytes, long_codes = LONG_BYTES, LONG_CODES
+        long_bytes, long_codes = self._long_bytes, self._long_codes
         served = 0
         while True:
             is_all = len(commands) <= STRIDE  # mostly: nothing to cut
@@ -133,7 +124,7 @@ class Backlog(Generic[S]):
         served = 0
         while commands:
             is_first = served == 0
-            if not is_first and _is_long(commands[0]):
+            if not is_first and self._is_long(commands[0]):
                 break
             if served % STRIDE == 0 and self._is_over(channel, ends_at):
                 break
@@ -142,7 +133,7 @@ class Backlog(Generic[S]):
             self._weight -= weight
             self._serve(channel, command, now)
             served += 1
-            if _is_long(command):
+            if self._is_long(command):
                 break
         if channel.is_closing:
             self._weight -= line.weight
@@ -156,6 +147,9 @@ class Backlog(Generic[S]):
         line = self._lines.pop(channel, None)
         if line is not None:
             self._weight -= line.weight
+
+    def _is_long(self, command: Command) -> bool:
+        return len(command.body) >= self._long_bytes or command.code in self._long_codes
 
     def _is_over(self, channel: S, ends_at: float) -> bool:
         return channel.is_closing or self._monotonic() >= ends_at
@@ -174,10 +168,6 @@ class Backlog(Generic[S]):
             detail = f"its requests that wait take {self._lines[greediest].weight} bytes"
             self.drop(greediest)
             greediest.close(Reason.MEMORY_BUDGET, detail)
-
-
-def _is_long(command: Command) -> bool:
-    return len(command.body) >= LONG_BYTES or command.code in LONG_CODES
 
 
 def _weight(command: Command) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gantrymq.namesrv.backlog import (
+from gantrymq.remoting.events import Reason
+from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
+from gantrymq.runtime.backlog import (
     BYTES_MAX,
     FIELD_BYTES,
     LONG_BYTES,
@@ -12,13 +14,12 @@ from gantrymq.namesrv.backlog import (
     STRIDE,
     Backlog,
 )
-from gantrymq.remoting.events import Reason
-from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.wire.command import Command
 
 SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
+ALL_TOPICS = 206
 # Serving this one takes the time of a whole slice.
 SLOW = Command(100)
 
@@ -46,7 +47,9 @@ class Bench:
         self.clock = VirtualClock()
         self.served: list[tuple[Sender, Command]] = []
         self.closes_at: int | None = None
-        self.backlog: Backlog[Sender] = Backlog(self._serve, self.clock.monotonic)
+        self.backlog: Backlog[Sender] = Backlog(
+            self._serve, self.clock.monotonic, frozenset({ALL_TOPICS})
+        )
 
     def _serve(self, sender: Sender, command: Command, now: float) -> None:
         self.served.append((sender, command))

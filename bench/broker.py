@@ -1,0 +1,23 @@
+"""Our broker beside Java's, whole: what is sent and read, how it starts, what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bench.broker_crowd import measure_crowd
+from bench.broker_paces import Pace
+from bench.broker_reads import measure_reads
+from bench.broker_sends import measure_flush, measure_sends
+from bench.broker_starts import measure_starts
+from bench.report import Row
+
+PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
+    "broker-send": measure_sends,
+    "broker-flush": measure_flush,
+    "broker-read": measure_reads,
+    "broker-start": measure_starts,
+    "load": measure_crowd,
+}
+
+# What `broker` stands for; the crowd is asked for by its own name.
+TOGETHER = tuple(part for part in PARTS if part.startswith("broker-"))

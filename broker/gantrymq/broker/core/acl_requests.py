@@ -1,0 +1,199 @@
+"""Requests of 4.9's mqadmin and of dashboards: showing and changing the accounts of plain_acl.yml.
+
+A change is checked as a whole, then written to the file, then it counts. The file is written anew:
+what it held as comments is gone, as with Java. Fields of an account that a request leaves out stay
+as they are, so a new one needs at least both keys.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from gantrymq.acl import plain_acl
+from gantrymq.acl.accounts import Account, Rules
+from gantrymq.acl.rights import Right
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import File, Outcome, Request
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps, saved
+from gantrymq.wire import javajson
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.admin import (
+    DeleteAclConfigRequest,
+    GetBrokerAclInfoResponse,
+    UpdateAclConfigRequest,
+    UpdateGlobalWhiteAddrsRequest,
+)
+from gantrymq.wire.jsonvalue import JsonObject
+
+# Their names were given to other numbers in 5.x: see codes.py.
+UPDATE_FAILED: Final = 209
+DELETE_FAILED: Final = 210
+WHITE_LIST_FAILED: Final = 211
+
+_OFF: Final = (
+    "access control is off on this broker: set aclEnable=true, name the file by aclFile, and"
+    " restart it"
+)
+_OUTSIDE_BRACES: Final = re.compile(r",(?![^{]*})")
+
+
+def update_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    header = UpdateAclConfigRequest.decode(request.command.ext)
+    rules = _rules(state)
+    if rules is None:
+        return refused(UPDATE_FAILED, _OFF)
+    try:
+        account = _account(rules.accounts.get(header.access_key), header)
+    except ConfigurationError as error:
+        return refused(UPDATE_FAILED, str(error))
+    state.effects.info(f"updateAclConfig called by {request.channel.peer}, {header.access_key}")
+    return _write(state, rules.with_account(account, state.wall_ms), UPDATE_FAILED)
+
+
+def delete_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    key = DeleteAclConfigRequest.decode(request.command.ext).access_key
+    rules = _rules(state)
+    if rules is None:
+        return refused(DELETE_FAILED, _OFF)
+    if key not in rules.accounts:
+        return refused(
+            DELETE_FAILED,
+            f"The accessKey[{key}] corresponding to accessConfig has been deleted failed."
+            " There is no such account",
+        )
+    state.effects.info(f"deleteAclConfig called by {request.channel.peer}, {key}")
+    return _write(state, rules.without_account(key, state.wall_ms), DELETE_FAILED)
+
+
+def update_white_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    # mqadmin leaves the file out when it is not told one.
+    ext = {"aclFileFullPath": "", **(request.command.ext or {})}
+    header = UpdateGlobalWhiteAddrsRequest.decode(ext)
+    rules = _rules(state)
+    if rules is None:
+        return refused(WHITE_LIST_FAILED, _OFF)
+    own = state.settings.acl_file
+    if header.acl_file_full_path not in ("", own):
+        return refused(
+            WHITE_LIST_FAILED,
+            f"The globalWhiteAddresses[{header.global_white_addrs}] has been updated failed."
+            f" This broker has one file of accounts, {own}: leave the path out",
+        )
+    texts = _OUTSIDE_BRACES.split(header.global_white_addrs)
+    try:
+        patterns = [plain_acl.pattern(text.strip()) for text in texts if text.strip()]
+    except ConfigurationError as error:
+        return refused(WHITE_LIST_FAILED, str(error))
+    state.effects.info(f"updateGlobalWhiteAddrsConfig called by {request.channel.peer}")
+    return _write(state, rules.with_global_white(patterns, state.wall_ms), WHITE_LIST_FAILED)
+
+
+def get_versions(state: State, request: Request) -> Outcome:
+    rules = _rules(state)
+    if rules is None:
+        return refused(ResponseCode.SYSTEM_ERROR, _OFF)
+    version, identity = rules.version.to_json(), state.identity
+    return done(
+        GetBrokerAclInfoResponse(
+            version=_text(version),
+            all_acl_file_version=_text({state.settings.acl_file: version}),
+            broker_name=identity.name,
+            broker_addr=identity.address,
+            cluster_name=identity.cluster,
+        )
+    )
+
+
+def get_accounts(state: State, request: Request) -> Outcome:
+    rules = _rules(state)
+    if rules is None:
+        return refused(ResponseCode.SYSTEM_ERROR, _OFF)
+    return done_json(
+        {
+            "globalWhiteAddrs": [pattern.text for pattern in rules.global_white],
+            "plainAccessConfigs": [_json(account) for account in rules.accounts.values()],
+        }
+    )
+
+
+def _rules(state: State) -> Rules | None:
+    return None if state.access.guard is None else state.access.guard.rules
+
+
+def _account(before: Account | None, asked: UpdateAclConfigRequest) -> Account:
+    """With what was asked for, and else as it was."""
+    account = before or Account(access_key=asked.access_key, secret_key=asked.secret_key or "")
+    if asked.secret_key:
+        account = replace(account, secret_key=asked.secret_key)
+    if asked.white_remote_address is not None:
+        pattern = plain_acl.pattern(asked.white_remote_address)
+        account = replace(account, white_remote_address=pattern)
+    if asked.admin is not None:
+        account = replace(account, admin=asked.admin)
+    if asked.default_topic_perm:
+        right = plain_acl.right(asked.default_topic_perm)
+        account = replace(account, default_topic_perm=right)
+    if asked.default_group_perm:
+        right = plain_acl.right(asked.default_group_perm)
+        account = replace(account, default_group_perm=right)
+    if asked.topic_perms is not None:
+        account = replace(account, topic_perms=_rights(asked.topic_perms))
+    if asked.group_perms is not None:
+        account = replace(account, group_perms=_rights(asked.group_perms))
+    return account
+
+
+def _rights(text: str) -> dict[str, Right]:
+    return plain_acl.rights(each for each in text.split(",") if each.strip())
+
+
+def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Outcome]:
+    access = state.access
+    if access.is_changing:
+        return refused(
+            ResponseCode.SYSTEM_BUSY,
+            "[REJECTREQUEST]another change of accounts is being written; try again",
+        )
+    access.begin(rules)
+    return _written(state, failure_code)
+
+
+def _written(state: State, failure_code: int) -> Steps[Outcome]:
+    failure = yield from saved(File.ACL)
+    if failure is None:
+        state.access.commit()
+        return done()
+    state.access.drop()
+    state.files.forget(File.ACL)  # it is as it was: nothing to try again
+    return refused(failure_code, f"nothing was changed: {state.settings.acl_file}: {failure}")
+
+
+def _json(account: Account) -> JsonObject:
+    return {
+        "accessKey": account.access_key,
+        "admin": account.admin,
+        "defaultGroupPerm": account.default_group_perm.text,
+        "defaultTopicPerm": account.default_topic_perm.text,
+        "groupPerms": [*plain_acl.rights_texts(account.group_perms)],
+        "secretKey": account.secret_key,
+        "topicPerms": [*plain_acl.rights_texts(account.topic_perms)],
+        "whiteRemoteAddress": account.white_remote_address.text,
+    }
+
+
+def _text(value: JsonObject) -> str:
+    return javajson.dumps_fastjson(value).decode()
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: update_account,
+    RequestCode.DELETE_ACL_CONFIG: delete_account,
+    RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: update_white_list,
+    RequestCode.GET_BROKER_CLUSTER_ACL_INFO: get_versions,
+    RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG: get_accounts,
+}

@@ -1,0 +1,97 @@
+"""Groups whose consumers the broker tells what is theirs, and whether they pull or pop it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core import assignments, steps
+from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.messages import File, Outcome, Request
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.request_modes import MODES_MAX
+from gantrymq.broker.core.responses import done, done_json, refused
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.topic_requests import not_saved
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.heartbeat import BROADCASTING
+from gantrymq.wire.bodies.pops import Assignment, AssignmentQuery, RequestMode, TopicMode
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+
+
+def query_assignment(state: State, request: Request) -> Steps[Outcome]:
+    """A client who hears nothing of queues keeps those it has."""
+    query = AssignmentQuery.from_json(javajson.loads(request.command.body))
+    mode = state.request_modes.find(query.topic, query.consumer_group)
+    if mode is None:
+        mode = TopicMode(topic=query.topic, consumer_group=query.consumer_group)
+    queues = yield from state.routes.queues(query.topic)
+    mine = None if queues is None else _queues_of_client(state, query, mode, queues)
+    return done_json(Assignment(mine, mode.mode).to_json())
+
+
+def _queues_of_client(
+    state: State, query: AssignmentQuery, mode: TopicMode, queues: tuple[MessageQueue, ...]
+) -> tuple[MessageQueue, ...] | None:
+    if query.message_model == BROADCASTING:
+        return queues
+    strategy = assignments.STRATEGIES.get(query.strategy_name)
+    group = state.clients.consumers.get(query.consumer_group)
+    clients = [] if group is None else sorted(group.client_ids())
+    if strategy is None or not clients or not queues:
+        return None
+    if mode.mode is RequestMode.POP and assignments.is_for_all(
+        mode.pop_share_queue_num, len(clients)
+    ):
+        return assignments.for_all(queues)
+    if query.client_id not in clients:
+        return ()
+    index, count = clients.index(query.client_id), len(clients)
+    if mode.mode is RequestMode.POP:
+        return assignments.shared(strategy, queues, index, count, mode.pop_share_queue_num)
+    return strategy(queues, index, count)
+
+
+def set_request_mode(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    mode = TopicMode.from_json(javajson.loads(request.command.body))
+    if mode.topic.startswith(RETRY_PREFIX):
+        return refused(
+            ResponseCode.NO_PERMISSION,
+            "retry topic is not allowed to set mode: it follows the topic's own",
+        )
+    if state.topics.find(mode.topic) is None:
+        return refused(
+            ResponseCode.TOPIC_NOT_EXIST,
+            f"topic[{mode.topic}] not exist: create it with mqadmin updateTopic"
+            f" -b {state.identity.address} -t {mode.topic}",
+        )
+    if state.groups.find(mode.consumer_group) is None:
+        return refused(
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"subscription group does not exist: create {mode.consumer_group} with mqadmin"
+            f" updateSubGroup -b {state.identity.address} -g {mode.consumer_group}",
+        )
+    if state.request_modes.is_full:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{MODES_MAX} modes are kept; let groups pull, which needs none",
+        )
+    return _set(state, mode)
+
+
+def _set(state: State, mode: TopicMode) -> Steps[Outcome]:
+    state.request_modes.put(mode)
+    failure = yield from steps.saved(File.MODES)
+    return done() if failure is None else not_saved(failure)
+
+
+def get_request_modes(state: State, request: Request) -> Outcome:
+    return done(body=state.request_modes.content())
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.QUERY_ASSIGNMENT: query_assignment,
+    RequestCode.SET_MESSAGE_REQUEST_MODE: set_request_mode,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: get_request_modes,
+}

@@ -1,0 +1,35 @@
+"""Where a group begins that never popped from a queue, as Java 5.3 has it.
+
+from the first message   a consumer says so, or the queue is of a retry topic
+from the newest one      else; but at 0 when the queue's first message is still in memory
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.offset_requests import in_memory_bytes
+from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.steps import Steps
+from gantrymq.store.sources import unit_position
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+FROM_FIRST: Final = 0
+
+
+def beginning(state: State, place: Place, init_mode: int) -> Steps[int]:
+    _, topic, queue_id = place
+    queue = state.store.queues.find(topic, queue_id)
+    if queue is None:
+        return 0
+    if init_mode == FROM_FIRST or handles.kind_of(topic) != handles.TOPIC:
+        return queue.minimum
+    if queue.minimum <= 0 < queue.end:
+        position = yield from steps.read(unit_position(queue, 0))
+        if position >= 0 and state.store.log.end - position <= in_memory_bytes(state):
+            return 0
+    return max(queue.end - 1, 0)

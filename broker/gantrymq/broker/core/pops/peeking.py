@@ -1,0 +1,85 @@
+"""Looking at what a group would pop next, without taking it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import Outcome, Reply
+from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.steps import Steps
+from gantrymq.store.pull import PullQuery, PullStatus, pull
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pop import (
+    NotificationRequest,
+    PeekMessageRequest,
+    PopMessageResponse,
+)
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# As many as a pop gives at most.
+MESSAGES_MAX = 32
+
+
+def peek(state: State, header: PeekMessageRequest, queues: int) -> Steps[Outcome]:
+    """Messages of as many queues as it takes."""
+    left = min(header.max_msg_nums, MESSAGES_MAX)
+    chunks: list[bytes] = []
+    rest = 0
+    for place in _places(state, header, queues):
+        start, end = bounds(state, place)
+        rest += end - start
+        if left <= 0 or start >= end:
+            continue
+        query = PullQuery(place[1], place[2], start, left)
+        found = yield from steps.read(pull(state.store, query, state.memory_bytes))
+        chunks += found.chunks
+        left -= found.count
+        rest -= found.count
+        state.stats.got(place[0], place[1], found.count, found.size)
+    code = ResponseCode.SUCCESS if chunks else ResponseCode.PULL_NOT_FOUND
+    status = PullStatus.FOUND if chunks else PullStatus.NO_MESSAGE_IN_QUEUE
+    ext = PopMessageResponse(
+        pop_time=state.wall_ms, invisible_time=0, revive_qid=handles.PLAIN_QUEUE, rest_num=rest
+    )
+    body = b"".join(chunks)
+    return Reply(Command(code, ext=ext.encode(), body=body, remark=status.name))
+
+
+def has_messages(state: State, header: NotificationRequest, queues: int) -> bool:
+    """Whether a pop would find some, filters aside."""
+    for place in _places(state, header, queues):
+        start, end = bounds(state, place)
+        waits = bool(header.order) and state.pops.orders.waits(
+            place, header.attempt_id, state.wall_ms
+        )
+        if start < end and not waits:
+            return True
+    return False
+
+
+def bounds(state: State, place: Place) -> tuple[int, int]:
+    """Where the group's next message of the queue is, and where the queue ends."""
+    queue = state.store.queues.find(place[1], place[2])
+    if queue is None:
+        return 0, 0
+    position = state.pops.position(place)
+    return min(max(queue.minimum, position or 0), queue.end), queue.end
+
+
+def _places(
+    state: State, header: PeekMessageRequest | NotificationRequest, queues: int
+) -> Iterator[Place]:
+    group, topic = header.consumer_group, header.topic
+    if header.queue_id >= 0:
+        yield group, topic, header.queue_id
+    else:
+        start = state.chance(queues) if queues else 0
+        for number in range(queues):
+            yield group, topic, (start + number) % queues
+    yield group, handles.retry_topic(group, topic), 0

@@ -1,0 +1,274 @@
+"""One pop: whether it may be, which queues it looks at, what it takes out, and how it is answered.
+
+    SUCCESS          messages as they lie in the log; those from the retry topic under the name of
+                     the topic, each with its handle in POP_CK, as Java 5.3 gives them out
+    POLLING_TIMEOUT  nothing, and no time to wait
+    POLLING_FULL     nothing, and too many wait
+
+A pop of all queues begins at any of them, and goes to the retry topic before them or behind them.
+One in order leaves the retry topic alone: what comes again, comes again from its own queue.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core.commits import queue_end
+from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pops.beginnings import beginning
+from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.subscriptions import Choice
+from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.readings import Reading
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pop import PopMessageRequest, PopMessageResponse
+from gantrymq.wire.java_string import utf8_bytes
+from gantrymq.wire.message import properties, property_names
+from gantrymq.wire.message.record import decode_all, encode
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# So many of a hundred pops begin with the retry topic: Java's popFromRetryProbability.
+RETRY_FIRST_PERCENT: Final = 20
+
+# The messages from the group's offset on are gone.
+_GONE: Final = frozenset({PullStatus.OFFSET_TOO_SMALL, PullStatus.OFFSET_FOUND_NULL})
+
+# No message there is for the group.
+_PASSED: Final = frozenset({PullStatus.NO_MATCHED_MESSAGE, PullStatus.MESSAGE_WAS_REMOVING})
+
+_head: Final = struct.Struct(">i16xq")  # of a record: size, queue offset
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pop:
+    """A pop that may be."""
+
+    request: Request
+    header: PopMessageRequest
+    queues: int
+    choice: Choice
+
+    @property
+    def is_orderly(self) -> bool:
+        return bool(self.header.order)
+
+
+@final
+@dataclass(slots=True)
+class _Gathered:
+    """The answer, as it grows."""
+
+    pop_ms: int
+    left: int
+    rest: int = 0
+    """Messages that are there and did not go out."""
+    chunks: list[bytes] = field(default_factory=list)
+    starts: list[str] = field(default_factory=list)
+    offsets: list[str] = field(default_factory=list)
+    counts: list[str] = field(default_factory=list)
+
+
+def attempt(state: State, pop: Pop) -> Steps[Reply | None]:
+    """What there is now; None when there is nothing."""
+    gathered = yield from _gather(state, pop)
+    return _answer(pop, ResponseCode.SUCCESS, gathered) if gathered.chunks else None
+
+
+def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
+    """There is nothing to be had, or to be waited for."""
+    return _answer(pop, code, _Gathered(state.wall_ms, 0))
+
+
+def _gather(state: State, pop: Pop) -> Steps[_Gathered]:
+    gathered = _Gathered(state.wall_ms, pop.header.max_msg_nums)
+    for topic, queue_id in _places(state, pop):
+        place = (pop.header.consumer_group, topic, queue_id)
+        if gathered.left <= 0:
+            gathered.rest += _waiting_in(state, place)
+        elif not state.pops.is_busy(place):
+            with state.pops.reading(place):
+                yield from _take_out(state, pop, gathered, place)
+    return gathered
+
+
+def _places(state: State, pop: Pop) -> Iterator[tuple[str, int]]:
+    """Topics and queues, in the order of this pop."""
+    header = pop.header
+    start = state.chance(100)
+    again = handles.retry_topic(header.consumer_group, header.topic)
+    has_retries = not pop.is_orderly and state.topics.find(again) is not None
+    if has_retries and start < RETRY_FIRST_PERCENT:
+        yield again, 0
+    if header.queue_id >= 0:
+        yield header.topic, header.queue_id
+    else:
+        for number in range(pop.queues):
+            yield header.topic, (start + number) % pop.queues
+    if has_retries and start >= RETRY_FIRST_PERCENT:
+        yield again, 0
+
+
+def _waiting_in(state: State, place: Place) -> int:
+    queue = state.store.queues.find(place[1], place[2])
+    if queue is None:
+        return 0
+    position = state.pops.position(place)
+    return max(0, queue.end - max(queue.minimum, position or 0))
+
+
+# ---------------------------------------------------------------------- one queue
+
+
+def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Steps[None]:
+    pops, header = state.pops, pop.header
+    pops.take_reset(place)
+    if pop.is_orderly and pops.orders.waits(place, header.attempt_id, state.wall_ms):
+        return
+    start = yield from _start(state, place, header.init_mode)
+    count = _count(state, pop, gathered, place)
+    if start is None or count <= 0 or not _waiting_in(state, place):
+        return
+    found = yield from _read(_reading(state, pop, place, start, count))
+    if found.status in _GONE:
+        start = found.next_offset
+        pops.skip(place, start)
+        found = yield from _read(_reading(state, pop, place, start, count))
+    gathered.rest += max(0, found.maximum - found.next_offset)
+    if found.count:
+        _out(state, pop, gathered, place, start, found)
+    elif found.status in _PASSED:
+        pops.skip(place, found.next_offset)
+
+
+def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:
+    """Where this pop begins; None where no more offsets can be kept."""
+    pops = state.pops
+    start = pops.position(place)
+    if start is None:
+        if state.offsets.is_full:
+            return None
+        start = yield from beginning(state, place, init_mode)
+        pops.skip(place, start)
+    end = queue_end(state, place[1], place[2])
+    if start > end:
+        # Nobody was given what is not there; messages to come must not be skipped.
+        state.effects.warning(
+            f"group {place[0]} goes on at {end} in queue {place[2]} of {place[1]}, which ends"
+            f" there, rather than at {start}"
+        )
+        start = end
+        pops.move(place, start)
+    return start
+
+
+def _count(state: State, pop: Pop, gathered: _Gathered, place: Place) -> int:
+    """How many it may take out of this queue."""
+    if pop.is_orderly:
+        return 0 if state.pops.orders.is_full else gathered.left
+    return min(gathered.left, state.pops.checkouts.room(place[0]))
+
+
+def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> Reading[Pulled]:
+    choice = pop.choice
+    query = PullQuery(place[1], place[2], offset, count, choice.tags, choice.matches)
+    return pull(state.store, query, state.memory_bytes)
+
+
+def _read(reading: Reading[Pulled]) -> Steps[Pulled]:
+    found = pulls.begun(reading)
+    return found if isinstance(found, Pulled) else (yield from steps.read(found))
+
+
+def _out(
+    state: State, pop: Pop, gathered: _Gathered, place: Place, start: int, found: Pulled
+) -> None:
+    """These are the consumer's now."""
+    group, topic, queue_id = place
+    offsets = _offsets(found.chunks)
+    due_ms = gathered.pop_ms + pop.header.invisible_time
+    if pop.is_orderly:
+        _out_in_order(state, pop, gathered, place, offsets)
+    else:
+        state.pops.checkouts.take(place, offsets, found.next_offset, gathered.pop_ms, due_ms)
+        state.pops.changed()
+    gathered.left -= len(offsets)
+    gathered.starts.append(handles.start_info(topic, queue_id, start))
+    gathered.offsets.append(handles.offsets_info(topic, queue_id, offsets))
+    if handles.kind_of(topic) == handles.TOPIC:
+        gathered.chunks += found.chunks
+    else:
+        gathered.chunks += _renamed(state, pop, gathered.pop_ms, start, found.chunks)
+    state.stats.got(group, topic, found.count, found.size)
+
+
+def _out_in_order(
+    state: State, pop: Pop, gathered: _Gathered, place: Place, offsets: Sequence[int]
+) -> None:
+    _, topic, queue_id = place
+    due_ms = gathered.pop_ms + pop.header.invisible_time
+    batch = state.pops.orders.take(place, pop.header.attempt_id, gathered.pop_ms, due_ms, offsets)
+    state.pops.watch_order(due_ms)
+    counts = [batch.counts.get(offset, 0) for offset in offsets]
+    gathered.counts += [
+        handles.count_info(topic, queue_id, count, offset)
+        for offset, count in zip(offsets, counts, strict=True)
+        if count
+    ]
+    gathered.counts.append(handles.count_info(topic, queue_id, min(counts)))
+
+
+def _offsets(chunks: Sequence[bytes]) -> list[int]:
+    """The messages' offsets in their queue."""
+    offsets = []
+    for chunk in chunks:
+        at = 0
+        while at < len(chunk):
+            size, offset = _head.unpack_from(chunk, at)
+            offsets.append(offset)
+            at += size
+    return offsets
+
+
+def _renamed(
+    state: State, pop: Pop, pop_ms: int, start: int, chunks: Sequence[bytes]
+) -> list[bytes]:
+    """Messages of the retry topic as if they were of the topic itself."""
+    header = pop.header
+    topic = utf8_bytes(header.topic)
+    times_ms = (pop_ms, header.invisible_time)
+    renamed = []
+    for chunk in chunks:
+        for record in decode_all(chunk):
+            place = (handles.retry_topic(header.consumer_group, header.topic), record.queue_id)
+            handle = handles.handle(
+                place, start, times_ms, state.identity.name, record.queue_offset
+            )
+            record.properties = properties.replace(record.properties, property_names.POP_CK, handle)
+            record.topic = topic
+            renamed.append(encode(record))
+    return renamed
+
+
+def _answer(pop: Pop, code: ResponseCode, gathered: _Gathered) -> Reply:
+    ext = PopMessageResponse(
+        pop_time=gathered.pop_ms,
+        invisible_time=pop.header.invisible_time,
+        revive_qid=handles.ORDERLY_QUEUE if pop.is_orderly else handles.PLAIN_QUEUE,
+        rest_num=gathered.rest,
+        start_offset_info=";".join(gathered.starts),
+        msg_offset_info=";".join(gathered.offsets),
+        order_count_info=";".join(gathered.counts) if pop.is_orderly else None,
+    )
+    found = PullStatus.FOUND if gathered.chunks else PullStatus.NO_MESSAGE_IN_QUEUE
+    body = b"".join(gathered.chunks)
+    return Reply(Command(code, ext=ext.encode(), body=body, remark=found.name))

@@ -1,0 +1,215 @@
+"""What is out of each group's queues, who waits for more, and how far each group has come.
+
+    next        where the next pop begins, in memory while something is out
+    stored      the group's offset, as for pulls: everything before it is acknowledged, or is in
+                the file of checkouts, which was on disk before the offset moved
+    after a crash pops begin at the stored offset, and what the file has from before it comes back
+    when it is due
+
+Invariant: an offset is stored only when a crash can forget no message before it. What may come
+twice after a crash is what went out or was acknowledged since the file was written, which is at
+most flushConsumerOffsetInterval ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Checkouts, Place
+from gantrymq.broker.core.pops.orders import Orders
+from gantrymq.broker.core.pops.revival import Revival
+from gantrymq.broker.core.pops.waiting import Waiting
+from gantrymq.broker.core.steps import Steps
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+NEVER: Final = float("inf")
+
+
+@final
+class Pops:
+    """Of one broker."""
+
+    __slots__ = (
+        "_busy",
+        "_moved",
+        "_orders_due_ms",
+        "_save_at",
+        "_state",
+        "_wakes",
+        "_wanted",
+        "checkouts",
+        "orders",
+        "revival",
+        "waiting",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._busy: set[Place] = set()
+        self._wanted: set[Place] = set()
+        self._wakes: dict[Place, None] = {}
+        self._moved: set[Place] = set()
+        self._save_at = NEVER
+        self._orders_due_ms = NEVER_MS
+        self.checkouts = Checkouts()
+        self.orders = Orders()
+        self.revival = Revival(state)
+        self.waiting = Waiting(state)
+        state.files.keep(File.POPS, self.checkouts.content)
+
+    def begin(self) -> None:
+        """The files are loaded."""
+        for place, _ in self.checkouts.positions():
+            self.checkouts.move(place, self._stored(place) or 0)
+
+    def wind_down(self) -> None:
+        """The broker stops: nobody waits, and what is out is to come back when it is due, not at
+        once."""
+        self.waiting.close()
+        if self._save_at < NEVER:
+            self._save()
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        state = self._state
+        if self._wakes:
+            return state.now
+        orders_at = NEVER
+        if self._orders_due_ms < NEVER_MS:
+            orders_at = state.now + max(0, self._orders_due_ms - state.wall_ms) / 1000
+        return min(self._save_at, orders_at, self.revival.deadline(), self.waiting.deadline())
+
+    def expire(self, now: float) -> None:
+        self.revival.expire(now)
+        if self._save_at <= now:
+            self._save()
+        if self._orders_due_ms <= self._state.wall_ms:
+            self._free_orders()
+        wakes, self._wakes = self._wakes, {}
+        for place in wakes:
+            self.waiting.wake(*place)
+        self.waiting.expire(now)
+
+    def arrived(self, topic: str, queue_id: int) -> None:
+        self.waiting.arrived(topic, queue_id)
+
+    def closed(self, channel: Channel) -> None:
+        self.waiting.closed(channel)
+
+    # ------------------------------------------------------------------ how far groups are
+
+    def position(self, place: Place) -> int | None:
+        """Where the next pop begins; None when the group never said."""
+        following, stored = self.checkouts.next(place), self._stored(place)
+        return stored if following is None else max(following, stored or 0)
+
+    def take_reset(self, place: Place) -> None:
+        """Go where an administrator told the group to go on, if one did."""
+        offset = self._state.resets.take(*place)
+        if offset is not None and self._state.settings.use_server_side_reset_offset:
+            self.move(place, offset)
+
+    def move(self, place: Place, offset: int) -> None:
+        """Pops go on here, before or behind where they were."""
+        self.orders.forget(place)
+        self.checkouts.move(place, offset)
+        self._moved.add(place)
+        self._state.offsets.commit(*place, offset)
+        self.changed()
+
+    def skip(self, place: Place, offset: int) -> None:
+        """Nothing before is for the group."""
+        if not self.checkouts.skip(place, offset):
+            self.store_offset(place, offset)
+
+    def drop(self, checkout: Checkout) -> None:
+        """The message was acknowledged, or is in the retry topic for good."""
+        had_room = self.checkouts.room(checkout.place[0]) > 0
+        offset = self.checkouts.drop(checkout)
+        if offset is not None:
+            self.store_offset(checkout.place, offset)
+        self.changed()
+        if not had_room:
+            self.wake_soon(checkout.place)
+
+    def store_offset(self, place: Place, offset: int) -> None:
+        """Everything before is safe; never back, and not while the group is to go elsewhere."""
+        state = self._state
+        stored = self._stored(place)
+        if (stored is None or stored < offset) and state.resets.pending(*place) is None:
+            state.offsets.commit(*place, offset, state.now + self._interval)
+
+    def changed(self) -> None:
+        """The file of checkouts is to be written, in a while."""
+        if self._save_at == NEVER:
+            self._save_at = self._state.now + self._interval
+            self._state.files.touch(File.POPS, self._save_at)
+
+    @property
+    def _interval(self) -> float:
+        return self._state.settings.flush_consumer_offset_interval / 1000
+
+    def _stored(self, place: Place) -> int | None:
+        return self._state.offsets.find(*place)
+
+    def _save(self) -> None:
+        self._save_at = NEVER
+        self._state.works.start(
+            self._saved(),
+            lambda _: None,
+            lambda error: self._state.effects.broken("the checkouts could not be saved", error),
+        )
+
+    def _saved(self) -> Steps[None]:
+        positions = self.checkouts.positions()
+        self._moved.clear()
+        failure = yield from steps.saved(File.POPS)
+        if failure is not None:
+            self.changed()
+            return
+        for place, offset in positions:
+            if place not in self._moved:
+                self.store_offset(place, offset)
+
+    # ------------------------------------------------------------------ queues
+
+    def is_busy(self, place: Place) -> bool:
+        """Whether a pop is reading the queue; who asks is woken when it has."""
+        if place in self._busy:
+            self._wanted.add(place)
+        return place in self._busy
+
+    @contextmanager
+    def reading(self, place: Place) -> Iterator[None]:
+        """Nobody else pops from the queue meanwhile."""
+        self._busy.add(place)
+        try:
+            yield
+        finally:
+            self._busy.remove(place)
+            if place in self._wanted:
+                self._wanted.remove(place)
+                self.wake_soon(place)
+
+    def wake_soon(self, place: Place) -> None:
+        """Those of the group who wait may find something there."""
+        self._wakes[place] = None
+
+    def watch_order(self, due_ms: int) -> None:
+        """A queue that is consumed in order may wait until then."""
+        self._orders_due_ms = min(self._orders_due_ms, due_ms)
+
+    def _free_orders(self) -> None:
+        state = self._state
+        for place in self.orders.visible_again(state.wall_ms):
+            if state.groups.find(place[0]) is None or state.topics.find(place[1]) is None:
+                self.orders.forget(place)
+            self.wake_soon(place)
+        self._orders_due_ms = self.orders.next_ms(state.wall_ms)

@@ -1,0 +1,179 @@
+"""Messages that nobody acknowledged in time go into the group's retry topic, to be popped again.
+
+    due -> read -> its copy stored -> the copy is on disk -> dropped
+
+The copy is the message itself, body, birth and properties, with one more in reconsumeTimes and, in
+1ST_POP_TIME, when it was popped first. One from a retry topic stays in that one. What the log has
+lost, and what belongs to a topic or group that is gone, is dropped with a line in the log.
+
+Invariant: a message is dropped when its copy is on disk and not before, so that a file never says
+less than what a crash could take.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps, topic_creation
+from gantrymq.broker.core.deliveries import Delivery
+from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Place
+from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.waiting_messages import COUNT_MAX, messages_of
+from gantrymq.wire.java_string import utf8_bytes
+from gantrymq.wire.jsonvalue import INT32_MAX
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names
+from gantrymq.wire.message.record import Record
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# A disk that could not be read, or a topics file that could not be written.
+PAUSE_MS: Final = 5_000
+
+NEVER: Final = float("inf")
+
+
+@final
+class Revival:
+    """Of one broker: one round at a time, of messages of one queue."""
+
+    __slots__ = ("_is_busy", "_looks_at", "_state", "_unsafe")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._is_busy = False
+        self._unsafe: deque[tuple[int, Sequence[Checkout]]] = deque()
+        self._looks_at = NEVER
+
+    def deadline(self) -> float:
+        if self._is_busy:
+            return self._looks_at
+        due_ms = self._state.pops.checkouts.next_due_ms()
+        if due_ms == NEVER_MS:
+            return self._looks_at
+        seconds = max(0, due_ms - self._state.wall_ms) / 1000
+        return min(self._looks_at, self._state.now + seconds)
+
+    def expire(self, now: float) -> None:
+        self.drop_safe()
+        self._looks_at = now + AGAIN_SECONDS if self._unsafe else NEVER
+        if self._is_busy:
+            return
+        due = self._state.pops.checkouts.take_due(self._state.wall_ms, COUNT_MAX)
+        if due:
+            self._begin(due)
+
+    def drop_safe(self) -> None:
+        """Those whose copies are on disk."""
+        flushed = self._state.store.queues.log_flushed
+        while self._unsafe and self._unsafe[0][0] <= flushed:
+            for checkout in self._unsafe.popleft()[1]:
+                self._state.pops.drop(checkout)
+
+    # ------------------------------------------------------------------ a round
+
+    def _begin(self, due: Sequence[Checkout]) -> None:
+        state = self._state
+        why_gone = _why_gone(state, due[0].place)
+        if why_gone is not None:
+            state.effects.warning(f"{len(due)} popped messages are dropped: {why_gone}")
+            for checkout in due:
+                state.pops.drop(checkout)
+            return
+        self._is_busy = True
+        state.works.start(_read(state, due), partial(self._found, due), partial(self._failed, due))
+
+    def _found(self, due: Sequence[Checkout], found: object) -> None:
+        if isinstance(found, str):
+            self._pause(due, found)
+            return
+        assert isinstance(found, list)
+        # What would have been too long for one round waits for the next one.
+        for checkout in due[len(found) :]:
+            self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
+        due = due[: len(found)]
+        copies = [
+            _copy(self._state, checkout, record)
+            for checkout, record in zip(due, found, strict=True)
+            if record is not None
+        ]
+        if len(copies) < len(found):
+            self._state.effects.warning(
+                f"{len(found) - len(copies)} messages of {due[0].place} were popped, not"
+                " acknowledged, and can not be given out again: the log lost them or they are"
+                " damaged; see gantry store check"
+            )
+        Delivery(self._state, copies, partial(self._delivered, due))
+
+    def _delivered(self, due: Sequence[Checkout], refused: int) -> None:
+        state = self._state
+        self._unsafe.append((state.store.log.end, due))
+        self._is_busy = False
+        self._looks_at = state.now
+
+    def _failed(self, due: Sequence[Checkout], error: Exception) -> None:
+        self._pause(due, f"{type(error).__name__}: {error}")
+
+    def _pause(self, due: Sequence[Checkout], why: str) -> None:
+        state = self._state
+        state.effects.warning(
+            f"{len(due)} messages of {due[0].place} were popped and not acknowledged, and can not"
+            f" be given out again now: {why}; the next try is in {PAUSE_MS // 1000} s"
+        )
+        for checkout in due:
+            state.pops.checkouts.keep_out(checkout, checkout.pop_ms, state.wall_ms + PAUSE_MS)
+        self._is_busy = False
+
+
+def _why_gone(state: State, place: Place) -> str | None:
+    group, topic, _ = place
+    if state.groups.find(group) is None:
+        return f"group {group} is gone"
+    return f"topic {topic} is gone" if state.topics.find(topic) is None else None
+
+
+def _read(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | str]:
+    """The messages, once a crash cannot forget where they go; or why not now."""
+    group, topic, queue_id = due[0].place
+    if handles.kind_of(topic) == handles.TOPIC:
+        topic_again = handles.retry_topic(group, topic)
+        _ensure_retry_topic(state, group, topic_again)
+        failure = yield from topic_creation.safe(state, topic_again)
+        if failure is not None:
+            return f"{topic_again} could not be made for good, {failure}"
+    offsets = [checkout.offset for checkout in due]
+    return (yield from steps.read(messages_of(state.store, topic, queue_id, offsets)))
+
+
+def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
+    """The group is at its beginning, whatever pops come first."""
+    topic_creation.create_pop_retry_topic(state, topic)
+    if state.offsets.find(group, topic, 0) is None:
+        state.offsets.commit(group, topic, 0, 0)
+
+
+def _copy(state: State, checkout: Checkout, message: Record) -> Record:
+    group, topic, _ = checkout.place
+    if handles.kind_of(topic) == handles.TOPIC:
+        topic = handles.retry_topic(group, topic)
+    properties = message.properties
+    if codec.get(properties, property_names.FIRST_POP_TIME) is None:
+        properties = codec.replace(properties, property_names.FIRST_POP_TIME, str(checkout.pop_ms))
+    return Record(
+        utf8_bytes(topic),
+        message.body,
+        properties=properties,
+        queue_id=0,
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        born_timestamp_ms=message.born_timestamp_ms,
+        born_host=message.born_host,
+        store_host=state.identity.store_host,
+        reconsume_times=min(message.reconsume_times + 1, INT32_MAX),
+    )

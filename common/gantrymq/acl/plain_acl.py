@@ -1,0 +1,179 @@
+"""The file plain_acl.yml: RocketMQ 4's, read and written.
+
+    globalWhiteRemoteAddresses: [10.1.*.*]
+    accounts:
+    - accessKey: RocketMQ                   more than six characters, as the secret key
+      secretKey: 12345678
+      whiteRemoteAddress: 192.168.0.*       who needs no signature to be this account
+      admin: false
+      defaultTopicPerm: DENY                DENY, PUB, SUB, PUB|SUB
+      defaultGroupPerm: SUB
+      topicPerms: [topicA=DENY, topicB=PUB|SUB]
+      groupPerms: [groupA=SUB]
+    dataVersion: [{counter: 1, timestamp: 1700000000000}]
+
+What Java refuses is refused, and what it passes over is passed over with a warning: no such thing
+ever lets anybody in. What is written has no comments; Java's has none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from gantrymq.acl import yaml_tree
+from gantrymq.acl.accounts import Account, Rules
+from gantrymq.acl.rights import RIGHTS, Right
+from gantrymq.acl.signature import Credentials
+from gantrymq.acl.white_list import AddressPattern
+from gantrymq.acl.yaml_part import Part
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.wire.bodies.shared import DataVersion
+
+_FILE_KEYS: Final = ("globalWhiteRemoteAddresses", "accounts", "dataVersion")
+_ACCOUNT_KEYS: Final = (
+    *("accessKey", "secretKey", "whiteRemoteAddress", "admin"),
+    *("defaultTopicPerm", "defaultGroupPerm", "topicPerms", "groupPerms"),
+)
+_VERSION_KEYS: Final = ("counter", "timestamp", "stateVersion")
+_CREDENTIALS_KEYS: Final = ("accessKey", "secretKey", "securityToken")
+
+
+def read(content: bytes) -> Rules:
+    """ConfigurationError says what cannot be used, and where it stands."""
+    tree = yaml_tree.read(content)
+    warnings: list[str] = []
+    whole = Part("the file", {} if tree is None else tree, _FILE_KEYS, warnings)
+    white = [pattern(each) for each in whole.texts("globalWhiteRemoteAddresses")]
+    accounts: dict[str, Account] = {}
+    for part in whole.parts("accounts", _ACCOUNT_KEYS):
+        try:
+            account = _account(part)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{part.place}: {error}") from error
+        if account.access_key in accounts:
+            warnings.append(f"{part.place}: {account.access_key} is there twice, the first counts")
+        accounts.setdefault(account.access_key, account)
+    if not accounts and not white:
+        warnings.append("it has neither accounts nor globalWhiteRemoteAddresses: nobody gets in")
+    return Rules(
+        global_white=tuple(white),
+        accounts=accounts,
+        version=_version(whole),
+        warnings=tuple(warnings),
+    )
+
+
+def write(rules: Rules) -> bytes:
+    """What `read` makes these rules of."""
+    lines = [_list("", "globalWhiteRemoteAddresses", [each.text for each in rules.global_white])]
+    lines.append("accounts:" if rules.accounts else "accounts: []")
+    for account in rules.accounts.values():
+        lines += _lines_of(account)
+    version = rules.version
+    lines += ["dataVersion:", f"- counter: {version.counter}"]
+    lines.append(f"  timestamp: {version.timestamp_ms}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def read_credentials(content: bytes) -> Credentials:
+    """Of a file with accessKey and secretKey, as RocketMQ's conf/tools.yml."""
+    part = Part("the file", yaml_tree.read(content), _CREDENTIALS_KEYS, [])
+    account = Account(access_key=part.text("accessKey"), secret_key=part.text("secretKey"))
+    return Credentials(account.access_key, account.secret_key)
+
+
+def pattern(text: str) -> AddressPattern:
+    try:
+        return AddressPattern.parse(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"Netaddress examine Exception netaddress is {text}: {error}"
+        ) from error
+
+
+def right(text: str) -> Right:
+    """ConfigurationError where it is none."""
+    found = RIGHTS.get(text.strip())
+    if found is None:
+        raise ConfigurationError(
+            f"Parse resource permission error for {text}.\nThe expected permissions are"
+            " 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB', or DENY"
+        )
+    return found
+
+
+def rights(listed: Iterable[str]) -> dict[str, Right]:
+    """`name=RIGHT` each."""
+    return {name: right(text) for name, text in map(_name_and_right, listed)}
+
+
+def rights_texts(owned: Mapping[str, Right]) -> list[str]:
+    return [f"{name}={each.text}" for name, each in owned.items()]
+
+
+def _name_and_right(text: str) -> tuple[str, str]:
+    name, _, last = (part.strip() for part in text.partition("="))
+    if not name or not last or "=" in last:
+        raise ConfigurationError(
+            f"Parse Resource format error for {text}.\nThe expected resource format is 'Res=Perm'."
+            " For example: topicA=SUB"
+        )
+    return name, last
+
+
+def _account(part: Part) -> Account:
+    return Account(
+        access_key=part.text("accessKey"),
+        secret_key=part.text("secretKey"),
+        white_remote_address=pattern(part.text("whiteRemoteAddress")),
+        admin=part.flag("admin"),
+        default_topic_perm=_right(part, part.text("defaultTopicPerm") or "DENY"),
+        default_group_perm=_right(part, part.text("defaultGroupPerm") or "DENY"),
+        topic_perms=_rights(part, "topicPerms"),
+        group_perms=_rights(part, "groupPerms"),
+    )
+
+
+def _rights(part: Part, key: str) -> dict[str, Right]:
+    named = map(_name_and_right, part.texts(key))
+    return {name: _right(part, text) for name, text in named}
+
+
+def _right(part: Part, text: str) -> Right:
+    """Java takes what it does not know for DENY."""
+    found = RIGHTS.get(text.strip())
+    if found is None:
+        part.warnings.append(f"{part.place}: {text} is no permission, taken for DENY")
+    return found or Right.DENY
+
+
+def _version(whole: Part) -> DataVersion:
+    versions = whole.parts("dataVersion", _VERSION_KEYS)
+    if not versions:
+        return DataVersion()
+    return DataVersion(versions[0].number("timestamp"), versions[0].number("counter"))
+
+
+def _lines_of(account: Account) -> list[str]:
+    """Texts are in quotes: neither 0123 nor yes is then anything else, here or in Java."""
+    return [
+        f"- accessKey: {_quoted(account.access_key)}",
+        f"  secretKey: {_quoted(account.secret_key)}",
+        f"  whiteRemoteAddress: {_quoted(account.white_remote_address.text)}",
+        f"  admin: {str(account.admin).lower()}",
+        f"  defaultTopicPerm: {account.default_topic_perm.text}",
+        f"  defaultGroupPerm: {account.default_group_perm.text}",
+        _list("  ", "topicPerms", rights_texts(account.topic_perms)),
+        _list("  ", "groupPerms", rights_texts(account.group_perms)),
+    ]
+
+
+def _list(indent: str, key: str, texts: Iterable[str]) -> str:
+    items = [f"{indent}- {_quoted(text)}" for text in texts]
+    return "\n".join([f"{indent}{key}:", *items]) if items else f"{indent}{key}: []"
+
+
+def _quoted(text: str) -> str:
+    """Accounts have printable characters only."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,59 @@
+"""What an account may do with a topic or a group, and what a request needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, Flag
+from typing import Final, final
+
+RETRY_PREFIX: Final = "%RETRY%"
+
+
+class Right(Flag):
+    """Sending, receiving, both or neither."""
+
+    DENY = 0
+    PUB = 1
+    SUB = 2
+
+    @property
+    def text(self) -> str:
+        """As plain_acl.yml has it."""
+        return "|".join(right.name or "" for right in self) or "DENY"
+
+
+RIGHTS: Final = {
+    "DENY": Right.DENY,
+    "PUB": Right.PUB,
+    "SUB": Right.SUB,
+    "PUB|SUB": Right.PUB | Right.SUB,
+    "SUB|PUB": Right.PUB | Right.SUB,
+}
+
+
+class Resource(Enum):
+    """What a right is for."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The right to a topic or a group that a request needs."""
+
+    resource: Resource
+    name: str
+    right: Right
+
+
+def topic_need(name: str, right: Right) -> Need:
+    """A group's retry topic is the group's own business: to use it is to consume."""
+    if name.startswith(RETRY_PREFIX):
+        return group_need(name.removeprefix(RETRY_PREFIX))
+    return Need(Resource.TOPIC, name, right)
+
+
+def group_need(name: str) -> Need:
+    return Need(Resource.GROUP, name, Right.SUB)

@@ -1,0 +1,69 @@
+"""Signatures of requests: HMAC-SHA1 over what is asked, by a key that both sides know.
+
+    content    the values of all ext fields but Signature, in the order of their names, as UTF-8;
+               then the body
+    Signature  Base64(HMAC-SHA1(secret key, content)), an ext field as AccessKey is
+
+Servers of 4.9 leave `_UNIQUE_KEY_QUERY` out of the content, for their clients add it after they
+signed; newer clients sign it as well. Either form is good.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gantrymq.wire.command import Command
+
+ACCESS_KEY: Final = "AccessKey"
+SIGNATURE: Final = "Signature"
+_UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who signs, and with what."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+
+
+def signature(ext: Mapping[str, str], body: bytes, secret_key: str) -> str:
+    """Of these ext fields, those of the signer among them, and this body."""
+    values = "".join(ext[name] for name in sorted(ext) if name != SIGNATURE)
+    content = values.encode("utf-8", "replace") + body
+    return b64encode(hmac.digest(_bytes(secret_key), content, "sha1")).decode()
+
+
+def is_signed(command: Command, secret_key: str) -> bool:
+    """Whether the request's signature was made with this key; takes the same time for all."""
+    ext = command.ext or {}
+    given = _bytes(ext.get(SIGNATURE, ""))
+    is_good = hmac.compare_digest(_bytes(signature(ext, command.body, secret_key)), given)
+    if not is_good and _UNIQUE_KEY_QUERY in ext:
+        rest = {name: value for name, value in ext.items() if name != _UNIQUE_KEY_QUERY}
+        return hmac.compare_digest(_bytes(signature(rest, command.body, secret_key)), given)
+    return is_good
+
+
+def signed(command: Command, credentials: Credentials) -> Command:
+    """The same request with a signature."""
+    ext = {**(command.ext or {}), ACCESS_KEY: credentials.access_key}
+    ext[SIGNATURE] = signature(ext, command.body, credentials.secret_key)
+    return Command(
+        command.code,
+        flag=command.flag,
+        language=command.language,
+        version=command.version,
+        remark=command.remark,
+        ext=ext,
+        body=command.body,
+        encoding=command.encoding,
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

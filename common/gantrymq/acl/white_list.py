@@ -1,0 +1,137 @@
+"""Patterns of addresses that may come without a signature, as plain_acl.yml has them.
+
+    10.1.2.3          2001:db8::7          one address
+    10.1.*.*          10.1.2.3-9           any number in a place, or a range; hexadecimal in IPv6
+    10.1.2.{3,7}      2001:db8::{1,a}      one of these, in the last place alone
+    10.1.2.3,10.1.2.4                      any of these
+    *                                      everybody, as *.*.*.* and *:*:*:*:*:*:*:* are; an empty
+                                           text is nobody
+
+Every place counts. Java looks at none behind the first range, so its 10.*.3.4 lets in all of
+10.*.*.*, and it refuses some of these forms; what both take, ours never lets in more by.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from typing import Final, TypeAlias, final
+
+Places: TypeAlias = tuple[int, ...]
+"""The numbers of an address: 4 of IPv4, 8 of IPv6."""
+
+_Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+_ANYBODY: Final = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
+_V4_PLACES: Final = 4
+_V6_PLACES: Final = 8
+_DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,2})(?:-(0|[1-9][0-9]{0,2}))?")
+_HEXADECIMAL: Final = re.compile(r"([0-9A-Fa-f]{1,4})(?:-([0-9A-Fa-f]{1,4}))?")
+
+# Connections ask often and are from few addresses; 4096 are some 600 KB.
+_REMEMBERED_MAX: Final = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AddressPattern:
+    """One entry of a list."""
+
+    text: str = ""
+    is_anybody: bool = False
+    alternatives: tuple[_Ranges, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> AddressPattern:
+        """ValueError says what it does not understand."""
+        text = text.strip()
+        if text in _ANYBODY:
+            return cls(text, is_anybody=True)
+        if not text.isprintable():
+            raise ValueError(f"{text!r} has characters that no address has")
+        return cls(text, alternatives=tuple(_ranges(each) for each in _alternatives(text)))
+
+    def matches(self, places: Places | None) -> bool:
+        """Whether an address is meant; None is one that nobody understands."""
+        if self.is_anybody:
+            return True
+        return places is not None and any(_is_in(places, each) for each in self.alternatives)
+
+
+@lru_cache(_REMEMBERED_MAX)
+def places_of(peer: str) -> Places | None:
+    """The address in `ip:port` or `[ip]:port`; IPv4 in the clothes of IPv6 counts as IPv4."""
+    try:
+        return _places(peer.rpartition(":")[0].strip("[]"))
+    except ValueError:
+        return None
+
+
+def _places(text: str) -> Places:
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is None:
+            packed = address.packed
+            return tuple(packed[at] << 8 | packed[at + 1] for at in range(0, 16, 2))
+        address = address.ipv4_mapped
+    return tuple(address.packed)
+
+
+def _is_in(places: Places, ranges: _Ranges) -> bool:
+    return len(places) == len(ranges) and all(
+        low <= place <= high for place, (low, high) in zip(places, ranges, strict=True)
+    )
+
+
+def _alternatives(text: str) -> list[str]:
+    """The patterns without commas that it stands for."""
+    if not text:
+        return []
+    if not text.endswith("}"):
+        return [each.strip() for each in text.split(",")]
+    head, brace, last = text[:-1].partition("{")
+    if not brace or not head.endswith((".", ":")):
+        raise ValueError("braces may hold the last place alone, as in 10.1.2.{3,7}")
+    return [head + each.strip() for each in last.split(",")]
+
+
+def _ranges(text: str) -> _Ranges:
+    try:
+        return tuple((place, place) for place in _places(text))
+    except ValueError:
+        pass  # a pattern, or nothing at all
+    if ":" in text:
+        return tuple(_range(place, _HEXADECIMAL, 16, 0xFFFF) for place in _v6_places(text))
+    places = text.split(".")
+    if len(places) != _V4_PLACES:
+        raise ValueError(f"{text!r} is no address: four places, as in 10.1.*.*")
+    return tuple(_range(place, _DECIMAL, 10, 0xFF) for place in places)
+
+
+def _v6_places(text: str) -> list[str]:
+    """Eight places. A last * stands for all that are missing, as Java takes it."""
+    head, gap, tail = text.partition("::")
+    first = head.split(":") if head else []
+    last = tail.split(":") if tail else []
+    missing = _V6_PLACES - len(first) - len(last)
+    if missing < 0 or "::" in tail:
+        raise ValueError(f"{text!r} is no address: eight places, as in 2001:db8::*")
+    if gap:
+        return [*first, *["0"] * missing, *last]
+    if missing and first[-1] != "*":
+        raise ValueError(f"{text!r} is no address: eight places, as in 2001:db8::*")
+    return [*first, *["*"] * missing]
+
+
+def _range(place: str, pattern: re.Pattern[str], base: int, highest: int) -> tuple[int, int]:
+    if place == "*":
+        return 0, highest
+    found = pattern.fullmatch(place)
+    if found is None:
+        raise ValueError(f"{place!r} is no number, range or * of an address")
+    low, high = int(found[1], base), int(found[2] or found[1], base)
+    if not low <= high <= highest:
+        raise ValueError(f"{place!r} is no range from 0 to {highest}")
+    return low, high

@@ -1,0 +1,100 @@
+"""The file of accounts, read when a server starts and again whenever it changes.
+
+A second after a change the new rules count. A file that cannot be used, or is gone, leaves the old
+ones in force, and the log says so: nobody is locked out, nor let in, by a slip of the pen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias, final
+
+from gantrymq.acl import plain_acl
+from gantrymq.acl.accounts import Rules
+from gantrymq.acl.signature import Credentials
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.logs import Log
+
+LOOK_SECONDS: Final = 1.0
+
+_Stamp: TypeAlias = "tuple[int, int, int] | None"
+
+
+@final
+class AclFile:
+    """Owner of the task that looks at the file. `load`, then `watch`, then `stop`."""
+
+    def __init__(self, path: Path, log: Log, look_seconds: float = LOOK_SECONDS) -> None:
+        self._path = path
+        self._log = log
+        self._look_seconds = look_seconds
+        self._stamp: _Stamp = None
+        self._task: asyncio.Task[None] | None = None
+
+    def load(self) -> Rules:
+        """ConfigurationError says why they cannot be had."""
+        self._stamp = _stamp_of(self._path)
+        rules = self._read()
+        for warning in rules.warnings:
+            self._log.warning(f"{self._path}: {warning}")
+        return rules
+
+    def watch(self, changed: Callable[[Rules], None]) -> None:
+        """Call this with each new content from now on."""
+        self._task = asyncio.get_running_loop().create_task(
+            self._watch(changed), name=f"watch {self._path}"
+        )
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _watch(self, changed: Callable[[Rules], None]) -> None:
+        while True:
+            await asyncio.sleep(self._look_seconds)
+            if _stamp_of(self._path) == self._stamp:
+                continue
+            try:
+                rules = await asyncio.to_thread(self.load)
+            except ConfigurationError as error:
+                self._log.warning(
+                    "the accounts cannot be read anew, the rules stay as they were",
+                    cause=str(error),
+                )
+                continue
+            self._log.info("the file of accounts was read", path=str(self._path))
+            changed(rules)
+
+    def _read(self) -> Rules:
+        try:
+            return plain_acl.read(self._path.read_bytes())
+        except (OSError, ConfigurationError) as error:
+            cause = error.strerror if isinstance(error, OSError) else error
+            raise ConfigurationError(
+                f"aclFile={self._path} cannot be used: {cause}; write the accounts there as"
+                " RocketMQ's plain_acl.yml has them, or set aclEnable=false to let everybody in"
+            ) from error
+
+
+def read_credentials(path: Path) -> Credentials:
+    """With which this program signs what it asks; ConfigurationError where the file has none."""
+    try:
+        return plain_acl.read_credentials(path.read_bytes())
+    except (OSError, ConfigurationError) as error:
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(
+            f"aclCredentialsFile={path} cannot be used: {cause}; it needs two lines, accessKey:"
+            " and secretKey:, as RocketMQ's conf/tools.yml"
+        ) from error
+
+
+def _stamp_of(path: Path) -> _Stamp:
+    """What changes when the content does; a ConfigMap changes by another link."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

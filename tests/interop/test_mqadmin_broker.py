@@ -1,0 +1,453 @@
+"""The real mqadmin prints the same about our broker as about Java's.
+
+INTEROP_BROKER=java judges a second Java broker instead, which must be green too: a test that fails
+there is wrong about Java. What may differ is in admin_commands, each with its reason; besides, our
+remarks may go on where Java's end. The name server's commands have a module of their own.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop import admin_commands
+from gantrymq.interop.admin_commands import (
+    ACCOUNTS_OF_4,
+    EXPORTED_BY_ONE,
+    GANTRY_ONLY_FIGURES,
+    GANTRY_ONLY_SETTINGS,
+    JAVA_ONLY_TOPICS_AND_GROUPS,
+    LEFT_OUT,
+    NEEDS_POP,
+    PLACES_IN_SETTINGS,
+    READS,
+    READS_OF_5,
+    REFUSED,
+    REFUSED_OF_5,
+    USERS_AND_RIGHTS,
+)
+from gantrymq.interop.admin_pair import Pair, lines
+from gantrymq.interop.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.plays import NOT_YET, BrokerKind
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="session")
+def kind() -> BrokerKind:
+    """Which program plays the broker under test."""
+    return BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
+
+
+@pytest.fixture(scope="module")
+def admin_pair(
+    kind: BrokerKind, folder: Callable[[str], Path]
+) -> Iterator[tuple[AdminSide, AdminSide]]:
+    """Both sides, for the whole module."""
+    with admin_sides(kind, folder) as sides:
+        yield sides
+
+
+@pytest.fixture
+def both(admin: MqAdmin, admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
+    """The tool of each release."""
+    return Pair(admin, admin_pair)
+
+
+@pytest.fixture
+def of_5(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
+    """What only the newer tool can ask."""
+    return Pair(admins("5.3.3"), admin_pair)
+
+
+@pytest.fixture
+def of_4(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
+    """What only the older tool can ask."""
+    return Pair(admins("4.9.7"), admin_pair)
+
+
+@pytest.mark.parametrize("command", READS)
+def test_the_same_is_printed(both: Pair, command: str) -> None:
+    if not both.is_of_5 and command.startswith("queryMsgById"):
+        command = command.removesuffix(f" -t {TOPIC}")
+    both.same(command)
+
+
+@pytest.mark.parametrize("command", READS_OF_5)
+def test_the_same_is_printed_by_the_newer_tool(of_5: Pair, command: str) -> None:
+    of_5.same(command)
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_what_java_takes_in_silence_is_refused(both: Pair, kind: BrokerKind, command: str) -> None:
+    _assert_refused(both, kind, command, REFUSED[command])
+
+
+@pytest.mark.parametrize("command", REFUSED_OF_5)
+def test_what_is_not_served_is_refused_with_the_reason(
+    of_5: Pair, kind: BrokerKind, command: str
+) -> None:
+    _assert_refused(of_5, kind, command, REFUSED_OF_5[command])
+
+
+@pytest.mark.parametrize("command", NEEDS_POP)
+def test_pop_is_refused_as_long_as_it_is_missing(
+    of_5: Pair, kind: BrokerKind, command: str
+) -> None:
+    if "pop consumption" in NOT_YET:
+        _assert_refused(of_5, kind, command, NEEDS_POP[command])
+    else:
+        of_5.same(command)
+
+
+def _assert_refused(pair: Pair, kind: BrokerKind, command: str, told: str) -> None:
+    if kind is BrokerKind.JAVA:
+        pair.same(command)
+        return
+    reference, subject = pair.outputs(command)
+    assert "DESC" not in reference
+    assert told in subject
+
+
+@pytest.mark.parametrize("command", USERS_AND_RIGHTS)
+def test_users_and_rights_are_refused_by_both(of_5: Pair, command: str) -> None:
+    _assert_refused_by_both(of_5, command)
+
+
+@pytest.mark.parametrize("command", ACCOUNTS_OF_4)
+def test_accounts_are_refused_by_both(of_4: Pair, command: str) -> None:
+    _assert_refused_by_both(of_4, command)
+
+
+def _assert_refused_by_both(pair: Pair, command: str) -> None:
+    for output in pair.outputs(command):
+        assert re.search(r"CODE: [1-9]\d*  DESC: .", output)
+
+
+def test_each_command_of_the_tool_is_asked_or_left_out_for_a_reason(admin: MqAdmin) -> None:
+    admin.order([])
+    commands = re.findall(r"^   (\w+) ", str(admin.outcome()["out"]), re.MULTILINE)
+    sources = Path(__file__).read_text() + Path(str(admin_commands.__file__)).read_text()
+    asked = {*re.findall(r"\"(\w+)[ \"]", sources), *LEFT_OUT}
+    assert len(commands) > 50
+    assert [each for each in commands if each not in asked] == []
+
+
+# ------------------------------------------------------------------ figures of the moment
+
+
+def test_cluster_list(both: Pair, kind: BrokerKind) -> None:
+    reference, subject = (lines(output) for output in both.outputs("clusterList"))
+    words = [[line.split() for line in side] for side in (reference, subject)]
+    assert [line[:4] for line in words[0][:2]] == [line[:4] for line in words[1][:2]]
+    assert words[1][1][4] == "V5_3_3"
+    if both.is_of_5:
+        assert [len(line) for line in words[0]] == [len(line) for line in words[1]]
+    elif kind is BrokerKind.GANTRY:
+        assert "NullPointerException" in reference[2], "Java's broker has no getTransferedTps"
+        assert len(subject) == 2
+
+
+def test_cluster_list_with_totals(both: Pair) -> None:
+    both.same("clusterList -m")
+
+
+@pytest.mark.parametrize("where", ["-b {broker}", f"-c {CLUSTER}"])
+def test_broker_status(both: Pair, kind: BrokerKind, where: str) -> None:
+    reference, subject = (
+        dict(re.findall(r"^(?:<address> +)?(\w[^ :]*) *: (.*)$", output, re.MULTILINE))
+        for output in both.outputs(f"brokerStatus {where}")
+    )
+    own = set(GANTRY_ONLY_FIGURES) if kind is BrokerKind.GANTRY else set()
+    assert subject.keys() - reference.keys() == own
+    assert reference.keys() <= subject.keys()
+    steady = {
+        *("brokerVersion", "brokerVersionDesc", "msgPutTotalTodayNow", "commitLogMinOffset"),
+        *("dispatchMaxBuffer", "startAcceptSendRequestTimeStamp", "putMessageFailedTimes"),
+        *("sendThreadPoolQueueCapacity", "msgPutTotalYesterdayMorning", "brokerActive"),
+    }
+    assert {key: subject[key] for key in steady} == {key: reference[key] for key in steady}
+
+
+def test_what_a_consumer_says_of_itself(both: Pair) -> None:
+    both.same_but_figures(f"consumerStatus -i {{client}} -g {GROUP}")
+
+
+def test_what_a_consumer_says_of_its_threads(both: Pair) -> None:
+    for output in both.outputs(f"consumerStatus -i {{client}} -g {GROUP} -s"):
+        assert "ConsumeMessageThread_" in output
+
+
+def test_statistics_of_a_topic(both: Pair, kind: BrokerKind) -> None:
+    reference, subject = (_first_two_words(o) for o in both.outputs(f"statsAll -t {TOPIC}"))
+    _assert_same_but_the_topic_as_a_group(kind, reference, subject)
+
+
+def test_topics_with_their_clusters_and_groups(both: Pair, kind: BrokerKind) -> None:
+    reference, subject = (
+        {(words[1], words[-1]) for words in _words(output) if words[1] == TOPIC}
+        for output in both.outputs("topicList -c")
+    )
+    _assert_same_but_the_topic_as_a_group(kind, reference, subject)
+
+
+def _assert_same_but_the_topic_as_a_group(
+    kind: BrokerKind, reference: AbstractSet[tuple[str, ...]], subject: AbstractSet[tuple[str, ...]]
+) -> None:
+    """Java names the topic itself among the groups that consume it."""
+    assert (TOPIC, GROUP) in subject
+    own = {(TOPIC, TOPIC)} if kind is BrokerKind.GANTRY else set()
+    assert reference - subject == own
+    assert subject <= reference
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"queryMsgById -i {{offset_id}} -t {TOPIC}",
+        f"queryMsgByUniqueKey -t {TOPIC} -i {{id}}",
+        f"queryMsgByOffset -t {TOPIC} -b broker-admin -i 0 -o 1",
+    ],
+)
+def test_who_has_consumed_a_message(both: Pair, command: str) -> None:
+    """Java looks for the topic as a group too, and fails at it."""
+    if not both.is_of_5:
+        command = command.replace(f"{{offset_id}} -t {TOPIC}", "{offset_id}")
+    failure = rf"MessageTrack \[consumerGroup={TOPIC}, (.|\n)*?\)\]"
+    reference, subject = (re.sub(failure, "", output) for output in both.outputs(command))
+    assert lines(subject) == lines(reference)
+    assert "[consumerGroup=AdminGroup, trackType=CONSUMED, " in subject
+
+
+def test_the_filter_of_a_group_is_shown_for_each_unit(both: Pair, kind: BrokerKind) -> None:
+    """Java tries it only on units that have an extension."""
+    reference, subject = both.outputs(f"queryCq -t {TOPIC} -q 0 -i 0 -c 3 -g {GROUP}")
+    assert ("eval=true" in subject) == (kind is BrokerKind.GANTRY)
+    assert lines(subject.replace("eval=true", "eval=false")) == lines(reference)
+
+
+def _words(output: str) -> list[list[str]]:
+    return [line.split() for line in lines(output)]
+
+
+def _first_two_words(output: str) -> set[tuple[str, ...]]:
+    return {tuple(words[:2]) for words in _words(output)[1:]}
+
+
+# ------------------------------------------------------------------ lists
+
+
+def test_topic_list(both: Pair) -> None:
+    reference, subject = (set(lines(output)) for output in both.outputs("topicList"))
+    assert TOPIC in subject
+    assert subject <= reference
+    assert reference - subject <= JAVA_ONLY_TOPICS_AND_GROUPS
+
+
+def test_producers(both: Pair) -> None:
+    """Those of the tool itself come and go."""
+    reference, subject = (
+        {line for line in lines(output) if "-admin-" in line}
+        for output in both.outputs("producer -b {broker}")
+    )
+    assert subject == reference
+    assert any(PRODUCERS in line for line in subject)
+
+
+def test_consumers_of_all_topics(both: Pair) -> None:
+    reference, subject = (
+        sorted(_words(output)) for output in both.outputs("brokerConsumeStats -b {broker}")
+    )
+    assert subject == reference
+
+
+def test_progress_of_all_groups(both: Pair) -> None:
+    reference, subject = (
+        {(words[0], words[-1]) for words in _words(output)}
+        for output in both.outputs("consumerProgress")
+    )
+    assert subject == reference
+    assert (GROUP, "0") in subject
+
+
+# ------------------------------------------------------------------ settings
+
+
+@pytest.mark.parametrize("where", ["-b {broker}", f"-c {CLUSTER}"])
+def test_settings(both: Pair, kind: BrokerKind, where: str) -> None:
+    """What Java has besides is without effect here, and is not shown."""
+    reference, subject = (
+        dict(re.findall(r"^(\w+) +=  (.*)$", output, re.MULTILINE))
+        for output in both.outputs(f"getBrokerConfig {where}")
+    )
+    own = set(GANTRY_ONLY_SETTINGS) if kind is BrokerKind.GANTRY else set()
+    assert subject.keys() - reference.keys() <= own
+    common = (reference.keys() & subject.keys()) - PLACES_IN_SETTINGS
+    assert {key: subject[key] for key in common} == {key: reference[key] for key in common}
+    assert len(common) > 80
+
+
+@pytest.mark.parametrize("where", ["-b {broker}", f"-c {CLUSTER}"])
+def test_a_setting_is_updated(both: Pair, where: str) -> None:
+    key = "transactionCheckMax"
+    try:
+        both.same(f"updateBrokerConfig {where} -k {key} -v 7")
+        for output in both.outputs("getBrokerConfig -b {broker}"):
+            assert re.search(rf"^{key} +=  7$", output, re.MULTILINE)
+    finally:
+        both.same(f"updateBrokerConfig {where} -k {key} -v 15")
+
+
+# ------------------------------------------------------------------ topics and groups
+
+
+def test_a_topic_lives(both: Pair) -> None:
+    topic = f"Living-{both.admin.version[0]}"
+    both.same(f"updateTopic -b {{broker}} -t {topic}")
+    both.same(f"updateTopic -c {CLUSTER} -t {topic} -r 4 -w 4 -p 6 -o true")
+    both.same(f"updateTopicPerm -b {{broker}} -t {topic} -p 4")
+    both.same(f"updateTopicPerm -b {{broker}} -t {topic} -p 4")
+    assert '"perm":4' in "".join(both.same(f"topicRoute -t {topic}"))
+    both.same(f"updateTopicPerm -c {CLUSTER} -t {topic} -p 6")
+    both.same(f"deleteTopic -t {topic} -c {CLUSTER}")
+    assert "CODE: 17" in "".join(both.same(f"topicStatus -t {topic}"))
+
+
+def test_attributes_of_a_topic(of_5: Pair) -> None:
+    update = "updateTopic -b {broker} -t Attributed -a "
+    of_5.same(f"{update}+message.type=FIFO")
+    of_5.same(f"{update}+no.such.attribute=1")
+    for output in of_5.outputs(f"{update}+message.type=NONE"):
+        assert "CODE: 1  DESC: value is not in set: [UNSPECIFIED, " in output
+
+
+def test_messages_are_sent(both: Pair) -> None:
+    topic, _ = both.prepare("Sent")
+    both.same(f"sendMessage -t {topic} -p hello -k key -c TagA")
+    both.same(f"sendMessage -t {topic} -p hello -b broker-admin -i 0")
+    both.same("sendMsgStatus -b broker-admin -s 64 -c 2")
+    both.same_but_figures(f"checkMsgSendRT -t {topic} -a 2 -s 16")
+    both.same(f"topicStatus -t {topic}")
+
+
+def test_a_group_lives(both: Pair) -> None:
+    group = f"LivingGroup-{both.admin.version[0]}"
+    options = "-s true -m false -d false -q 2 -r 3 -i 0 -w 1 -a true"
+    both.same(f"updateSubGroup -b {{broker}} -g {group}")
+    both.same(f"getConsumerConfig -g {group}")
+    both.same(f"updateSubGroup -c {CLUSTER} -g {group} {options}")
+    both.same(f"getConsumerConfig -g {group}")
+    both.same(f"deleteSubGroup -b {{broker}} -g {group}")
+    both.same(f"deleteSubGroup -c {CLUSTER} -g {group} -r true")
+
+
+@pytest.mark.parametrize(
+    ("command", "listed"),
+    [
+        ("updateTopicList", [{"topicName": "Listed-1"}, {"topicName": "Listed-2", "perm": 4}]),
+        ("updateSubGroupList", [{"groupName": "Listed-1"}, {"groupName": "Listed-2"}]),
+    ],
+)
+def test_lists_of_them_are_made(of_5: Pair, command: str, listed: object) -> None:
+    for side in of_5.sides:
+        side.export_folder.mkdir(exist_ok=True)
+        (side.export_folder / f"{command}.json").write_text(json.dumps(listed))
+    of_5.same(f"{command} -b {{broker}} -f {{folder}}/{command}.json")
+    of_5.same("getConsumerConfig -g Listed-2")
+    of_5.same("topicRoute -t Listed-2")
+
+
+# ------------------------------------------------------------------ offsets
+
+
+def test_offsets_are_cloned(both: Pair) -> None:
+    topic, group = both.prepare("Cloned")
+    both.same(f"updateSubGroup -b {{broker}} -g {group}-2")
+    both.same(f"cloneGroupOffset -s {group} -d {group}-2 -t {topic}")
+    both.same(f"consumerProgress -g {group}-2")
+
+
+@pytest.mark.parametrize("moment", ["0", "now", "2200-01-01#00:00:00:000"])
+def test_offsets_are_reset_by_time(both: Pair, moment: str) -> None:
+    topic, group = both.prepare("Reset")
+    both.same(f"consumerProgress -g {group}")
+    both.same(f"resetOffsetByTime -g {group} -t {topic} -s {moment}")
+    both.same(f"consumerProgress -g {group}")
+
+
+def test_one_queue_is_reset(of_5: Pair) -> None:
+    topic, group = of_5.prepare("ResetOne")
+    of_5.same(f"resetOffsetByTime -g {group} -t {topic} -s 0 -b {{broker}} -q 0 -o 2")
+    of_5.same(f"resetOffsetByTime -g {group} -t {topic} -s 0 -b {{broker}} -q 0 -o 99")
+    of_5.same(f"consumerProgress -g {group}")
+
+
+def test_what_waits_is_skipped(both: Pair) -> None:
+    topic, group = both.prepare("Skipped")
+    both.same(f"skipAccumulatedMessage -g {group} -t {topic}")
+    both.same(f"consumerProgress -g {group}")
+
+
+def test_a_running_consumer_is_reset(both: Pair) -> None:
+    both.same(f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s now")
+    both.same(f"consumerProgress -g {GROUP}")
+
+
+# ------------------------------------------------------------------ exports
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (f"exportMetadata -c {CLUSTER} -f {{folder}}", "metadata"),
+        ("exportMetadata -b {broker} -f {folder} -t", "topic"),
+        ("exportMetadata -b {broker} -f {folder} -g", "subscriptionGroup"),
+    ],
+)
+def test_exports(both: Pair, command: str, name: str) -> None:
+    both.same(command)
+    reference, subject = exported(both, name)
+    assert subject == reference
+
+
+def test_exported_settings_and_figures(of_5: Pair, kind: BrokerKind) -> None:
+    of_5.same(f"exportConfigs -c {CLUSTER} -f {{folder}}")
+    of_5.same(f"exportMetrics -c {CLUSTER} -f {{folder}}")
+    own = EXPORTED_BY_ONE if kind is BrokerKind.GANTRY else set()
+    for name in ("configs", "metrics"):
+        reference, subject = (_names(each) for each in exported(of_5, name))
+        assert reference ^ subject <= own
+
+
+@pytest.mark.parametrize("command", ["exportConfigs", "exportMetrics"])
+def test_the_older_tool_exports_only_from_ours(of_4: Pair, kind: BrokerKind, command: str) -> None:
+    reference, subject = of_4.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
+    assert "NullPointerException" in reference
+    assert ("success" in subject) == (kind is BrokerKind.GANTRY)
+
+
+def exported(pair: Pair, name: str) -> list[object]:
+    """The files that the tool has written, Java's first."""
+    texts = [(side.export_folder / f"{name}.json").read_text() for side in pair.sides]
+    return [_shape(json.loads(text)) for text in texts]
+
+
+def _names(value: object) -> set[str]:
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*map(_names, value.values()))
+
+
+def _shape(value: object) -> object:
+    """Without times and figures, and what only Java has."""
+    if isinstance(value, dict):
+        left_out = {"exportTime", "dataVersion", *JAVA_ONLY_TOPICS_AND_GROUPS}
+        return {key: _shape(each) for key, each in value.items() if key not in left_out}
+    if isinstance(value, list):
+        return sorted(map(str, value))
+    return re.sub(r"127\.0\.0\.1:\d+|\d+(\.\d+)?", "<n>", str(value))

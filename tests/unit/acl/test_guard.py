@@ -1,0 +1,174 @@
+"""Who gets in. The same is asked of Java in tests/interop/test_acl_side_by_side.py."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gantrymq.acl import plain_acl
+from gantrymq.acl.accounts import Rules
+from gantrymq.acl.guard import Guard
+from gantrymq.acl.needs import BROKER_ADMIN, NAME_SERVER_ADMIN
+from gantrymq.acl.signature import Credentials, signed
+from gantrymq.wire.codes import RequestCode as Code
+from gantrymq.wire.command import Command
+
+PREFIX = "org.apache.rocketmq.acl.common.AclException: "
+FAR = "10.1.1.1:40000"
+SHARED_KEY = "12345678"
+RULES = plain_acl.read(b"""\
+globalWhiteRemoteAddresses: [10.9.9.*]
+accounts:
+- {accessKey: nothing, secretKey: 12345678, whiteRemoteAddress: 10.8.8.8}
+- {accessKey: sends-T, secretKey: 12345678, topicPerms: [T=PUB]}
+- {accessKey: takes-T-for-G, secretKey: 12345678, topicPerms: [T=SUB], groupPerms: [G=SUB]}
+- {accessKey: all-topics, secretKey: 12345678, defaultTopicPerm: PUB|SUB}
+- {accessKey: all-groups, secretKey: 12345678, defaultGroupPerm: SUB}
+- {accessKey: retries-G, secretKey: 12345678, topicPerms: ['%RETRY%G=SUB']}
+- {accessKey: the-admin, secretKey: 12345678, admin: true}
+- {accessKey: bound-admin, secretKey: 12345678, admin: true, topicPerms: [T=PUB]}
+""")
+ALL = tuple(RULES.accounts)
+CONSUMING = {"topic": "T", "consumerGroup": "G"}
+HEARTBEAT = {
+    "clientID": "c",
+    "consumerDataSet": [{"groupName": "G", "subscriptionDataSet": [{"topic": "T"}]}],
+    "producerDataSet": [{"groupName": "P"}],
+}
+ADMIN = {"the-admin", "bound-admin"}
+T_PUB = {"sends-T", "all-topics", "the-admin", "bound-admin"}
+T_SUB = {"takes-T-for-G", "all-topics", "the-admin"}
+G_SUB = {"takes-T-for-G", "all-groups", "retries-G", "the-admin"}
+BOTH = T_SUB & G_SUB
+
+
+def refusal(
+    code: int,
+    ext: dict[str, str] | None = None,
+    body: bytes = b"",
+    *,
+    key: str | None = None,
+    secret: str = SHARED_KEY,
+    peer: str = FAR,
+    guard: Guard | None = None,
+) -> str | None:
+    command = Command(code, ext=ext, body=body)
+    if key is not None:
+        command = signed(command, Credentials(key, secret))
+    refused = (guard or Guard(RULES, BROKER_ADMIN)).check(command, peer)
+    return None if refused is None else refused.remark
+
+
+def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
+    return {key for key in ALL if refusal(code, ext, body, key=key) is None}
+
+
+@pytest.mark.parametrize(
+    ("code", "ext", "who"),
+    [
+        (Code.SEND_MESSAGE, {"topic": "T"}, T_PUB),
+        (Code.SEND_MESSAGE_V2, {"b": "T"}, T_PUB),
+        (Code.SEND_BATCH_MESSAGE, {"b": "T"}, T_PUB),
+        (Code.SEND_MESSAGE, {"topic": "%RETRY%G"}, G_SUB),
+        (Code.SEND_MESSAGE_V2, {"a": "H", "b": "%RETRY%G"}, G_SUB),
+        (Code.SEND_REPLY_MESSAGE, {"topic": "T"}, T_PUB),
+        (Code.SEND_REPLY_MESSAGE_V2, {"b": "T"}, T_PUB),
+        (Code.SEND_REPLY_MESSAGE_V2, {"b": "DefaultCluster_REPLY_TOPIC"}, set(ALL)),
+        (Code.RECALL_MESSAGE, {"topic": "T"}, T_PUB),
+        (Code.PULL_MESSAGE, CONSUMING, BOTH),
+        (Code.LITE_PULL_MESSAGE, CONSUMING, BOTH),
+        (Code.POP_MESSAGE, CONSUMING, BOTH),
+        (Code.ACK_MESSAGE, CONSUMING, BOTH),
+        (Code.PULL_MESSAGE, {"topic": "%RETRY%G", "consumerGroup": "G"}, G_SUB),
+        (Code.UPDATE_CONSUMER_OFFSET, CONSUMING, BOTH),
+        (Code.QUERY_MESSAGE, {"topic": "T"}, T_SUB),
+        (Code.UNREGISTER_CLIENT, {"consumerGroup": "G"}, G_SUB),
+        (Code.UNREGISTER_CLIENT, {"producerGroup": "P"}, set(ALL)),
+        (Code.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"}, G_SUB),
+        (Code.CONSUMER_SEND_MSG_BACK, {"group": "G"}, G_SUB),
+        (Code.SEND_MESSAGE_V2, {"b": "RMQ_SYS_TRACE_TOPIC"}, set(ALL)),
+        (Code.GET_MAX_OFFSET, {"topic": "T"}, set(ALL)),
+        (Code.END_TRANSACTION, {}, set(ALL)),
+        *((code, {}, ADMIN) for code in sorted(BROKER_ADMIN)),
+    ],
+)
+def test_what_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> None:
+    assert admitted(code, ext) == who
+
+
+def test_a_heartbeat_needs_all_that_it_consumes() -> None:
+    assert admitted(Code.HEART_BEAT, {}, json.dumps(HEARTBEAT).encode()) == BOTH
+    without = json.dumps({**HEARTBEAT, "consumerDataSet": []}).encode()
+    assert admitted(Code.HEART_BEAT, {}, without) == set(ALL)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"clientID":[]}'])
+def test_a_heartbeat_that_nobody_understands_is_refused(body: bytes) -> None:
+    assert (refusal(Code.HEART_BEAT, {}, body, key="sends-T") or "").startswith(PREFIX)
+
+
+@pytest.mark.parametrize("code", sorted(NAME_SERVER_ADMIN))
+def test_a_name_server_takes_brokers_and_values_from_administrators(code: int) -> None:
+    guard = Guard(RULES, NAME_SERVER_ADMIN)
+    admitted = {key for key in ALL if refusal(code, {}, key=key, guard=guard) is None}
+    assert admitted == ADMIN
+
+
+def test_a_name_server_tells_routes_to_everybody_who_signs() -> None:
+    guard = Guard(RULES, NAME_SERVER_ADMIN)
+    ext = {"topic": "T"}
+    assert refusal(Code.GET_ROUTEINFO_BY_TOPIC, ext, key="nothing", guard=guard) is None
+    assert refusal(Code.GET_ROUTEINFO_BY_TOPIC, ext, guard=guard) is not None
+
+
+@pytest.mark.parametrize(
+    ("remark", "asked"),
+    [
+        ("No accessKey is configured", {}),
+        ("No acl config for nobody", {"key": "nobody"}),
+        ("Check signature failed for accessKey=sends-T", {"key": "sends-T", "secret": "1234567"}),
+        ("No default permission for topic:U; PUB is needed", {"key": "sends-T"}),
+    ],
+)
+def test_a_refusal_begins_as_javas(remark: str, asked: dict[str, str]) -> None:
+    ext = {"topic": "U"}
+    assert (refusal(10, ext, **asked) or "").startswith(PREFIX + remark)  # type: ignore[arg-type]  # texts all
+
+
+def test_whoever_is_no_administrator_is_told() -> None:
+    wanted = "Need admin permission for request code=17, but accessKey=sends-T is not"
+    assert (refusal(17, {}, key="sends-T") or "").startswith(PREFIX + wanted)
+
+
+def test_an_address_of_the_global_list_needs_nothing() -> None:
+    for code in (10, 17, 50, Code.HEART_BEAT):
+        assert refusal(code, peer="10.9.9.1:1") is None
+
+
+def test_an_address_of_an_account_needs_no_signature_but_its_name() -> None:
+    near = "10.8.8.8:1"
+    assert refusal(17, {"AccessKey": "nothing"}, peer=near) is None
+    assert refusal(17, {"AccessKey": "sends-T"}, peer=near) is not None
+    assert refusal(17, {}, peer=near) is not None
+
+
+def test_an_administrator_with_rights_of_its_own_is_held_to_them() -> None:
+    assert refusal(10, {"topic": "U"}, key="bound-admin") is not None
+    assert refusal(10, {"topic": "U"}, key="the-admin") is None
+
+
+def test_without_rules_nobody_gets_in() -> None:
+    guard = Guard(Rules(), BROKER_ADMIN)
+    assert all(refusal(10, key=key, guard=guard) is not None for key in ALL)
+
+
+def test_new_rules_count_at_once() -> None:
+    guard = Guard(Rules(), BROKER_ADMIN)
+    guard.replace(RULES)
+    assert refusal(10, {"topic": "T"}, key="sends-T", guard=guard) is None
+
+
+def test_a_name_of_a_peers_is_cut_in_the_refusal() -> None:
+    assert len(refusal(10, {"topic": "x" * 100_000}, key="sends-T") or "") < 1000
+    assert len(refusal(10, key="x" * 100_000) or "") < 1000

@@ -1,0 +1,98 @@
+"""Messages that come again: safely, one by one, and not at all when they are gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.broker.core.pops import checkouts as module
+from gantrymq.fakes.pops import RETRY, PoppedBroker, bodies, messages
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.unsynced import lose_all
+
+
+@pytest.mark.parametrize("cut_after", [0.0, 0.3, 1, 3, 6, 12, 30])
+def test_a_power_cut_loses_no_message_that_was_on_disk_when_it_was_popped(
+    cut_after: float,
+) -> None:
+    disk = FaultyDisk(lose_all)
+    broker = PoppedBroker(disk=disk)
+    broker.store("a")
+    broker.broker.pass_time(12)
+    broker.popped(invisible_time=2_000)
+    broker.broker.pass_time(cut_after)
+    files = dict(broker.broker.saved)
+    again = PoppedBroker(disk=disk.crash(), files=files)
+    again.broker.pass_time(60)
+    assert "a" in bodies(again.popped())
+
+
+def test_a_message_is_out_until_its_copy_is_on_disk() -> None:
+    broker = PoppedBroker(disk=FaultyDisk(lose_all))
+    broker.store("a")
+    broker.popped(invisible_time=1_000)
+    broker.broker.disk_is_stuck = True
+    broker.broker.pass_time(30)
+    assert len(broker.state.pops.checkouts) == 1
+    broker.broker.disk_is_stuck = False
+    broker.broker.pass_time(15)
+    assert len(broker.state.pops.checkouts) == 0
+
+
+def test_more_than_a_round_takes_come_again() -> None:
+    broker = PoppedBroker()
+    names = [f"m{number}" for number in range(300)]
+    broker.store(*names)
+    while broker.popped(invisible_time=5_000):
+        pass
+    broker.broker.pass_time(10)
+    found = []
+    while more := broker.popped():
+        found += bodies(more)
+    assert sorted(found) == sorted(names)
+
+
+def test_a_group_with_too_much_out_waits_for_what_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "GROUP_CHECKOUTS_MAX", 2)
+    broker = PoppedBroker()
+    broker.store("a", "b", "c")
+    first, _ = broker.popped()
+    waiting = broker.pop()
+    assert broker.broker.is_held(waiting)
+    broker.ack(first)
+    broker.broker.settle()
+    assert bodies(messages(broker.answer(waiting))) == ["c"]
+
+
+def test_what_the_log_lost_is_said_and_dropped() -> None:
+    broker = PoppedBroker()
+    broker.store("a")
+    broker.popped()
+    broker.state.pops.checkouts.take(("G", "T", 0), [55], 56, 1, broker.broker.wall_ms)
+    broker.broker.pass_time(20)
+    assert any("can not be given out again" in line.text for line in broker.broker.lines)
+    assert len(broker.state.pops.checkouts) == 1
+
+
+def test_the_retry_topic_is_made_for_good_first() -> None:
+    broker = PoppedBroker()
+    broker.store("a")
+    broker.popped(invisible_time=1_000)
+    broker.broker.pass_time(5)
+    assert broker.state.topics.find(RETRY) is not None
+    assert RETRY not in broker.state.unsaved_topics
+    assert broker.stored(RETRY) == 0
+
+
+def test_a_disk_that_fails_is_asked_again() -> None:
+    disk = FaultyDisk(lose_all)
+    broker = PoppedBroker(disk=disk)
+    broker.store("a")
+    broker.popped(invisible_time=1_000)
+    revival = broker.state.pops.revival
+    due = broker.state.pops.checkouts.take_due(broker.broker.wall_ms + 9_000, 9)
+    revival._failed(due, DiskError(DiskFailure.BROKEN, "read", "commitlog"))
+    broker.broker.pass_time(10)
+    assert bodies(broker.popped()) == ["a"]
