@@ -22,7 +22,7 @@ from gantrymq.interop.admin_commands import (
     GANTRY_ONLY_SETTINGS,
     JAVA_ONLY_TOPICS_AND_GROUPS,
     LEFT_OUT,
-    NEEDS_POP,
+    MODES_OF_GROUPS,
     PLACES_IN_SETTINGS,
     READS,
     READS_OF_5,
@@ -33,7 +33,7 @@ from gantrymq.interop.admin_commands import (
 from gantrymq.interop.admin_pair import Pair, lines
 from gantrymq.interop.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC, AdminSide, admin_sides
 from gantrymq.interop.drivers import MqAdmin
-from gantrymq.interop.plays import NOT_YET, BrokerKind
+from gantrymq.interop.plays import BrokerKind
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -95,14 +95,9 @@ def test_what_is_not_served_is_refused_with_the_reason(
     _assert_refused(of_5, kind, command, REFUSED_OF_5[command])
 
 
-@pytest.mark.parametrize("command", NEEDS_POP)
-def test_pop_is_refused_as_long_as_it_is_missing(
-    of_5: Pair, kind: BrokerKind, command: str
-) -> None:
-    if "pop consumption" in NOT_YET:
-        _assert_refused(of_5, kind, command, NEEDS_POP[command])
-    else:
-        of_5.same(command)
+@pytest.mark.parametrize("command", MODES_OF_GROUPS)
+def test_groups_pop_or_pull_as_they_are_told(of_5: Pair, command: str) -> None:
+    of_5.same(command)
 
 
 def _assert_refused(pair: Pair, kind: BrokerKind, command: str, told: str) -> None:

@@ -74,13 +74,7 @@ def load(
 
     The store is in `store` of the data folder, the user's home unless given.
     """
-    layers: list[Layer] = []
-    tls: dict[str, str] = {}
-    if config_file is not None:
-        layer = file_layer(decode_properties(_read(config_file)), str(config_file))
-        tls = _tls(layer)
-        rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
-        layers.append(Layer(Source.FILE, rest, layer.place))
+    layers, tls = _of_file(config_file)
     last = [
         environment_layer(BrokerSettings, environment),
         environment_layer(StoreSettings, environment),
@@ -95,11 +89,7 @@ def load(
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
     settings = broker.settings
     store = replace(kept.settings, store_path_root_dir=str(root))
-    if settings.broker_role is not BrokerRole.ASYNC_MASTER:
-        raise ConfigurationError(
-            f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
-            " ASYNC_MASTER"
-        )
+    _refuse_replication(settings)
     settings = _with_accounts(_named(settings), root)
     return Setup(
         settings,
@@ -111,6 +101,23 @@ def load(
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
     )
+
+
+def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:
+    """The layer of the -c file, and the listeners' keys in it."""
+    if path is None:
+        return [], {}
+    layer = file_layer(decode_properties(_read(path)), str(path))
+    rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
+    return [Layer(Source.FILE, rest, layer.place)], _tls(layer)
+
+
+def _refuse_replication(settings: BrokerSettings) -> None:
+    if settings.broker_role is not BrokerRole.ASYNC_MASTER:
+        raise ConfigurationError(
+            f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
+            " ASYNC_MASTER"
+        )
 
 
 def _warnings(bound: Bound[BrokerSettings]) -> tuple[str, ...]:

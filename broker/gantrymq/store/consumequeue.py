@@ -2,7 +2,8 @@
 
     start <= written <= end           unit numbers; `written` is where the files' units end
       |  files   |  tail  |
-    start <= minimum <= end           the first unit whose record the log still has
+    start <= minimum <= end           the first unit that is shown: its record is in the log, and
+                                      it is not below `floor`
 
 A unit once below `end` never changes, except that `cut` takes units away from the end. New units
 gather in `tail` and cost no I/O until `write`; a queue nobody writes to has no tail. `write` and
@@ -57,6 +58,7 @@ class ConsumeQueue:
         "cuts",
         "end",
         "files_end",
+        "floor",
         "folders",
         "has_new_name",
         "has_news",
@@ -86,6 +88,8 @@ class ConsumeQueue:
         """Messages of the group at hand that have their numbers, but no units yet."""
         self.has_news: bool = False
         """Whether whoever takes note of new units will be told of this queue already."""
+        self.floor: i64 = 0
+        """Units below are not shown, whatever the log still has; 0: all are."""
         self.start: i64 = 0
         self.files_end: i64 = 0
         self.synced: i64 = 0
@@ -96,7 +100,10 @@ class ConsumeQueue:
         self.physical_end: i64 = 0
 
     def open(self, crash: AfterCrash | None = None) -> str:
-        """Read the state from the files; answers what was wrong with them, "" when nothing."""
+        """Read the state from the files; answers what was wrong with them, "" when nothing.
+
+        A queue with a fault is to be mended next.
+        """
         found = survey(self.folders, self.topic, self.queue_id, crash)
         self.start, self.files_end = found.start, found.files_end
         self.synced = self.written = self.end = found.end
@@ -105,11 +112,15 @@ class ConsumeQueue:
         self.is_open = True
         # The names may have been found in memory only, when the process alone had ended.
         self.has_new_name = crash is not None and found.files_end > found.start
-        if found.fault or (crash is not None and not crash.is_ours):
-            self._wipe(found.end)
-            # The process before may have been killed between a removal and its sync.
-            self.folders.sync(self.topic, self.queue_id)
+        if crash is not None and not crash.is_ours and not found.fault:
+            self.mend()
         return found.fault
+
+    def mend(self) -> None:
+        """Nothing lies behind the end any more, for good."""
+        self._wipe(self.end)
+        # The process before may have been killed between a removal and its sync.
+        self.folders.sync(self.topic, self.queue_id)
 
     def restore(self, state: QueueState) -> None:
         """Take the state from where a clean stop wrote it, instead of opening."""
@@ -133,12 +144,12 @@ class ConsumeQueue:
 
     @property
     def minimum(self) -> int:
-        """The first unit whose record the log still has.
+        """The first unit that is shown.
 
         It is looked for when the log's start has passed it since; that may wait for the disk.
         """
         self.correct_minimum(self.folders.log_minimum)
-        return self._minimum
+        return max(self._minimum, self.floor)
 
     def append(self, offset: i64, physical_offset: i64, size: i64, tags_code: i64) -> Appended:
         """Add unit number `offset` at the end."""
@@ -251,6 +262,7 @@ class ConsumeQueue:
         self.end = end
         self.cuts += 1
         self._minimum = min(self._minimum, end)
+        self.floor = min(self.floor, end)
         self.minimum_physical = -1
         self.physical_end = physical_end(self._unit(end - 1)) if end > self.start else 0
 
@@ -268,6 +280,7 @@ class ConsumeQueue:
         self.physical_end = 0
         self.minimum_physical = -1
         self.start = self.files_end = self.synced = self.written = self.end = self._minimum = 0
+        self.floor = 0
 
     def correct_minimum(self, log_minimum: int) -> None:
         """Let `minimum` be the first unit whose record is at or behind the log's start."""

@@ -1,20 +1,22 @@
 """Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order.
 
-Every record becomes a unit of its queue, except those of prepared and rolled back transactions,
-and is entered under its keys, except rolled back ones. Doing a stretch of the log again changes
-nothing: queues know what they have, and keys are entered from `index_from` on only.
+Every record becomes a unit of its queue, except those of prepared and rolled back transactions and
+of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back
+ones. Doing a stretch of the log again changes nothing: queues know what they have, and keys are
+entered from `index_from` on only.
 
 Invariant: below `position` everything is dispatched. What the disk refuses leaves it where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from mypy_extensions import i64
 
 from gantrymq.store.consumequeue import ADDED, GAP, ConsumeQueue
+from gantrymq.store.deleted_topics import Deleted
 from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.marks import LogMark
@@ -35,6 +37,8 @@ class Dispatcher:
         "_index",
         "_known",
         "_queues",
+        "_skipped",
+        "_skipped_below",
         "gaps",
         "index_from",
         "position",
@@ -48,6 +52,8 @@ class Dispatcher:
         self._queues: Queues = queues
         self._known: dict[bytes, dict[int, ConsumeQueue]] = {}
         self._arrived: list[ConsumeQueue] = []
+        self._skipped: dict[str, Deleted] = {}
+        self._skipped_below: i64 = 0
         self.index_from: i64 = 0
         self.position: i64 = 0
         self.record_start: i64 = 0
@@ -67,6 +73,11 @@ class Dispatcher:
         self.record_start = mark.record_start
         self.store_timestamp_ms = mark.store_timestamp_ms
 
+    def skip(self, topics: Mapping[str, Deleted]) -> None:
+        """What was deleted of these has no units."""
+        self._skipped = dict(topics)
+        self._skipped_below = max([each.position for each in topics.values()], default=0)
+
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """The next records of the log; after a DiskError go on from `position`."""
         for entry in entries:
@@ -79,6 +90,8 @@ class Dispatcher:
 
     def unit(self, entry: Entry) -> None:
         """The queue's part."""
+        if entry.physical_offset < self._skipped_below and self._is_skipped(entry):
+            return
         queue = self._queue(entry.topic, entry.queue_id)
         if queue is None:
             self.unplaced += 1
@@ -119,6 +132,11 @@ class Dispatcher:
         for queue in arrived:
             queue.has_news = False
         return [(queue.topic, queue.queue_id) for queue in arrived]
+
+    def _is_skipped(self, entry: Entry) -> bool:
+        deleted = self._skipped.get(java_string.utf8_text(entry.topic))
+        place = int(entry.physical_offset), int(entry.store_timestamp_ms)
+        return deleted is not None and deleted.covers(*place)
 
     def known(self, topic: bytes, queue_id: i64) -> ConsumeQueue | None:
         """The queue of a record that was dispatched before, if it is still there."""

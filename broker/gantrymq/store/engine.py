@@ -26,6 +26,7 @@ from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.deletions import Deletions
 from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
@@ -49,6 +50,7 @@ from gantrymq.store.retention import Retention
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
+from gantrymq.store.topic_ages import TopicAges
 from gantrymq.wire.message.record import Record
 
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
@@ -89,7 +91,7 @@ class Store:
         "_arrivals",
         "_background",
         "_broken",
-        "_deleted",
+        "_deletions",
         "_dispatch_error",
         "_dispatcher",
         "_intake",
@@ -100,6 +102,7 @@ class Store:
         "_reader",
         "_reserve",
         "_waiting",
+        "ages",
         "disk",
         "index",
         "log",
@@ -133,7 +136,6 @@ class Store:
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
         self._reader = EntryReader(file_bytes, levels, verify_body=False)
         self._reserve = Reserve(disk, background)
-        self._deleted: list[str] = []
         self._waiting: dict[int, Pending] = {}
         self._answered: list[PutAnswer] = []
         self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
@@ -149,6 +151,8 @@ class Store:
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
         self._dispatcher = Dispatcher(self.queues, index)
+        self._deletions = Deletions(disk, self.log, self.queues, self._dispatcher)
+        self.ages = TopicAges(self, background)
         self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
@@ -206,6 +210,7 @@ class Store:
             self.queues,
             self.index,
             self._dispatcher,
+            self._deletions,
             self._levels,
         )
         recovery = Recovery(parts, settings, checkpoint, is_clean=is_clean)
@@ -261,13 +266,19 @@ class Store:
 
     def delete_topic(self, topic: str) -> None:
         """Its queues go with the next turn, behind what this turn's group has for them."""
-        self._deleted.append(topic)
+        self._deletions.ask(topic)
+        self.ages.keep(topic, None)
+
+    def keep_topic(self, topic: str, age_ms: int | None) -> None:
+        """Show its messages for so long only; None: as long as the log has them. It does not
+        outlive the process."""
+        self.ages.keep(topic, age_ms)
 
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
         if self._persistence is None:
             return NOT_OPEN
-        error = self._dispatch_error
+        error = self._dispatch_error or self._deletions.failure
         if error is not None or self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
             reason = error or self._persistence.failure or "the disk does not answer"
             return Refused(
@@ -294,8 +305,8 @@ class Store:
             self._catch_up()
         if not self._intake.is_empty:
             self._write_group(persistence, now, wall_ms)
-        while self._deleted:
-            self.queues.delete_topic(self._deleted.pop())
+        if now >= self._deletions.deadline():
+            self._deletions.turn(now)
         for released in persistence.turn(now):
             pending = self._waiting.pop(released.waiter)
             is_ok = released.in_time
@@ -304,6 +315,8 @@ class Store:
         self.watch.turn(now)
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
+        if now >= self.ages.deadline():
+            self.ages.turn(now, wall_ms)
         if self.readings.is_due:
             self.readings.turn()
         return self._result()
@@ -321,11 +334,12 @@ class Store:
         persistence, retention = self._persistence, self.retention
         if persistence is None or retention is None or self._is_due:
             return float("-inf")
-        return min(persistence.deadline(), self.watch.deadline(), retention.deadline())
+        waiting = (persistence, self.watch, retention, self._deletions, self.ages)
+        return min([each.deadline() for each in waiting])
 
     @property
     def _is_due(self) -> bool:
-        return not self._intake.is_empty or bool(self._deleted) or self.readings.is_due
+        return not self._intake.is_empty or self.readings.is_due
 
     @property
     def readable(self) -> int:
@@ -339,6 +353,11 @@ class Store:
         """Bytes of the log that queues and index do not know yet."""
         return self.log.end - self._dispatcher.position
 
+    def dispatch_behind_ms(self, wall_ms: int) -> int:
+        """How long ago the oldest record was stored that queues and index do not know yet; 0 when
+        they know all. What they do not know is of one group, hence of one store time."""
+        return max(0, wall_ms - self.log.store_timestamp_ms) if self.dispatch_behind else 0
+
     def _take_completions(self, now: float) -> None:
         persistence, retention = self._opened()
         for completion in self._background.take_completions():
@@ -347,6 +366,7 @@ class Store:
                 or self.readings.take(completion)
                 or self.log.take(completion, now)
                 or retention.take(completion)
+                or self.ages.take(completion)
                 or self._reserve.take(completion)
             )
             assert is_known, f"nobody asked for ticket {completion.ticket}"
@@ -374,8 +394,15 @@ class Store:
         try:
             self._dispatcher.dispatch(entries)
         except DiskError as error:
+            self._refuse_failed_sync(error)
             self._dispatch_error = error
         self._note_arrivals()
+
+    @staticmethod
+    def _refuse_failed_sync(error: DiskError) -> None:
+        """A queue of a topic that is made again removes the old one's folder, for good."""
+        if error.operation == "sync_folder":
+            raise SyncFailedError(error) from error
 
     def _catch_up(self) -> None:
         """Dispatch from the log what could not be dispatched before."""
@@ -385,6 +412,7 @@ class Store:
             for entries in walk.chunks():
                 dispatcher.dispatch(entries)
         except DiskError as error:
+            self._refuse_failed_sync(error)
             self._dispatch_error = error
         else:
             self._dispatch_error = None
@@ -401,7 +429,7 @@ class Store:
 
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""
-        for error in (self._dispatch_error, persistence.failure):
+        for error in (self._dispatch_error, self._deletions.failure, persistence.failure):
             if error is not None and error.failure is DiskFailure.NO_SPACE:
                 self.watch.out_of_space()
                 return

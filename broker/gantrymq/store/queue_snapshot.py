@@ -26,12 +26,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
-from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.base.disk import Disk
+from gantrymq.store import own_file
 from gantrymq.store.checkpoint import NUMBERS
 from gantrymq.store.layout import CHECKPOINT, OWN
 
 PATH: Final = f"{OWN}/queues"
-NEW_PATH: Final = f"{PATH}.new"
 MAGIC: Final = b"GFQ1"
 UNKNOWN_MS: Final = -1
 
@@ -148,45 +148,19 @@ def stamp(disk: Disk, log_start: int, log_end: int, file_bytes: int) -> Stamp:
 
 def save(disk: Disk, stamp: Stamp, topics: Iterable[TopicState]) -> None:
     """At the end of a clean stop: all queues are written and synced."""
-    disk.make_folder(OWN)
-    _remove(disk, NEW_PATH)
-    file = disk.create(NEW_PATH)
-    try:
-        file.write(0, [encode(stamp, list(topics))])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(NEW_PATH, PATH)
-    disk.sync_folder(OWN)
+    own_file.replace(disk, PATH, encode(stamp, list(topics)))
 
 
 def take(disk: Disk, stamp: Stamp) -> list[TopicState] | None:
     """The snapshot of this stamp, which is then no more; None when there is none."""
-    try:
-        file = disk.open(PATH)
-    except DiskError as error:
-        if error.failure is not DiskFailure.NOT_FOUND:
-            raise
+    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
+    if data is None:
         return None
-    try:
-        data = file.read(0, FILE_BYTES_MAX)
-    finally:
-        file.close()
     discard(disk)
     return decode(data, stamp)
 
 
 def discard(disk: Disk) -> None:
     """No snapshot any more, for good."""
-    if _remove(disk, PATH):
+    if own_file.remove(disk, PATH):
         disk.sync_folder(OWN)
-
-
-def _remove(disk: Disk, path: str) -> bool:
-    try:
-        disk.remove(path)
-    except DiskError as error:
-        if error.failure is not DiskFailure.NOT_FOUND:
-            raise
-        return False
-    return True

@@ -17,7 +17,7 @@ between makes the next start wipe them all once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import final
@@ -121,10 +121,14 @@ class Queues:
         if not self._crash.is_ours:
             self._unsettle()
 
-    def open_some(self, count: int) -> int:
-        """Open up to so many queues that nobody asked for yet; how many are left."""
+    def open_some(self, count: int, on_fault: Callable[[], None] | None = None) -> int:
+        """Open up to so many queues that nobody asked for yet; how many are left.
+
+        When `on_fault` is called the files of a queue still show that it has to be rebuilt, and
+        afterwards they do not.
+        """
         for queue in list(islice(self._unopened, count)):
-            self._open(queue)
+            self._open(queue, on_fault)
         return len(self._unopened)
 
     @property
@@ -249,14 +253,22 @@ class Queues:
 
     def delete_topic(self, topic: str) -> None:
         """Forget the topic's queues; `remove_some` removes their folders."""
-        for queue_id, queue in self._table.pop(topic, {}).items():
-            assert not queue.taken, "units of a group are on their way: Store.delete_topic waits"
-            self._unopened.pop(queue, None)
-            self.faults.pop(queue, None)
-            self.unsynced.pop(queue, None)
-            self.unwritten_bytes -= queue.unwritten_bytes
-            queue.is_open = False
-            self._deleted[topic, queue_id] = None
+        for queue in list(self._table.get(topic, {}).values()):
+            self.delete(queue)
+
+    def delete(self, queue: ConsumeQueue) -> None:
+        """Forget this queue; `remove_some` removes its folder."""
+        assert not queue.taken, "units of a group are on their way: Store.delete_topic waits"
+        queues = self._table[queue.topic]
+        del queues[queue.queue_id]
+        if not queues:
+            del self._table[queue.topic]
+        self._unopened.pop(queue, None)
+        self.faults.pop(queue, None)
+        self.unsynced.pop(queue, None)
+        self.unwritten_bytes -= queue.unwritten_bytes
+        queue.is_open = False
+        self._deleted[queue.topic, queue.queue_id] = None
 
     @property
     def has_deleted(self) -> bool:
@@ -352,32 +364,35 @@ class Queues:
         if fault is not None:
             raise LocalError(fault)
         if (topic, queue_id) in self._deleted:
-            # No file of the old one may be taken for its own, not after a crash either.
+            # No file of the old one may be taken for its own.
             self._remove(topic, queue_id)
-            self._folders.files.disk.make_folder(f"{self._folders.root}/{topic}")
-            self._folders.files.disk.sync_folder(f"{self._folders.root}/{topic}")
         queue = ConsumeQueue(self._folders, topic, queue_id)
         queue.is_open = True
         self._table.setdefault(topic, {})[queue_id] = queue
         return queue
 
     def _remove(self, topic: str, queue_id: int) -> None:
-        """A deleted queue's folder, and with the last one its topic's."""
+        """A deleted queue's folder, and with the last one its topic's, for good."""
         files, root = self._folders.files, self._folders.root
         folder = self._folders.folder(topic, queue_id)
         for entry in reversed(files.disk.list(folder)):
             files.remove(f"{folder}/{entry.name}")
         files.remove(folder)
-        del self._deleted[topic, queue_id]
-        if not files.disk.list(f"{root}/{topic}"):
+        if files.disk.list(f"{root}/{topic}"):
+            files.disk.sync_folder(f"{root}/{topic}")
+        else:
             files.remove(f"{root}/{topic}")
             files.disk.sync_folder(root)
+        del self._deleted[topic, queue_id]
 
-    def _open(self, queue: ConsumeQueue) -> None:
+    def _open(self, queue: ConsumeQueue, on_fault: Callable[[], None] | None = None) -> None:
         fault = queue.open(self._crash)
         self.wipes += self._note.stands
         self._unopened.pop(queue, None)
         if fault:
+            if on_fault is not None:
+                on_fault()
+            queue.mend()
             self.faults[queue] = fault
         self._keep_unsynced(queue)
         if self._cut_to >= 0:

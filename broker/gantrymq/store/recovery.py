@@ -23,6 +23,7 @@ from gantrymq.store import queue_snapshot
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.deletions import Deletions
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.index import Index
@@ -91,6 +92,7 @@ class Parts:
     queues: Queues
     index: Index
     dispatcher: Dispatcher
+    deletions: Deletions
     levels: DelayLevels
 
 
@@ -134,11 +136,13 @@ class Recovery:
         parts = self._parts
         log = parts.log
         log.load(is_size_known=parts.marks.are_sizes_known)
+        parts.deletions.load(is_clean=self.report.is_clean)
         marks = parts.marks.marks
         if self._is_ours and marks is not None and are_valid(marks, log.segments):
             start = yield from self._ours(marks)
         else:
             start = yield from self._javas()
+        parts.deletions.remove_queues()
         parts.queues.log_flushed = start.flushed if self.report.is_marked else POSITION_MAX
         reader = self._reader(verify_body=self._settings.check_crc_on_recover)
         walk = LogWalk(log.segments, reader, start.walk, flushed=start.torn_from)
@@ -231,21 +235,22 @@ class Recovery:
             self._missing = set(queues.load(first, None, snapshot))
         else:
             queues.load(first, self._crash(synced_offset))
-        if marks is not None and queues.count + len(self._missing) < marks.queue_count:
+        known = queues.count + len(self._missing)
+        if synced_offset is not None:
+            known += self._parts.deletions.queues_since(synced_offset)
+        if marks is not None and known < marks.queue_count:
             self._queues_from = first
             if synced_offset is not None:
                 queues.distrust(self._crash(first))
         self._queues_found = total = queues.count
-        while left := queues.open_some(QUEUES_A_STEP):
-            self._expect_rebuild()
+        while left := queues.open_some(QUEUES_A_STEP, self._expect_rebuild):
             yield Progress("queues", total - left, total)
-        self._expect_rebuild()
 
     def _expect_rebuild(self) -> None:
         """A queue that was found damaged is short from now on: the next start must know as well."""
         marks = self._parts.marks.marks
         first = self._parts.log.start
-        if self._parts.queues.faults and marks is not None and marks.queues > first:
+        if marks is not None and marks.queues > first:
             self._parts.marks.settle(replace(marks, queues=first))
 
     def _crash(self, synced_offset: int) -> AfterCrash:
@@ -352,6 +357,7 @@ class Recovery:
             segments.rewrite(flushed, end.position)
             self.report.rewritten_bytes = end.position - flushed
         parts.log.resume(end)
+        parts.deletions.settle()
         parts.queues.cut_to_log(end.position)
         parts.dispatcher.start_at(end)
 

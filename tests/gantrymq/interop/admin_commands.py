@@ -91,10 +91,10 @@ REFUSED_OF_5: Final[Mapping[str, str]] = {
     f"checkRocksdbCqWriteProgress -c {CLUSTER} -t {TOPIC} -cf 0": "there is no RocksDB",
     "updateStaticTopic -b broker-admin -t StaticTopic -qn 2": "there are no static topics",
 }
-NEEDS_POP: Final[Mapping[str, str]] = {
-    f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m POP -q 1": "CODE: 3 ",
-    f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m PULL": "CODE: 3 ",
-}
+MODES_OF_GROUPS: Final = (
+    f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m POP -q 1",
+    f"setConsumeMode -b {{broker}} -t {TOPIC} -g {GROUP} -m PULL",
+)
 # Nobody has switched access control on. Java 5.3.3 knows no requests of 4.9's, and answers those of
 # its own with internal errors; ours knows those of 4.9 only.
 ACCOUNTS_OF_4: Final = (

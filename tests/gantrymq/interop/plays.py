@@ -1,12 +1,12 @@
 """Plays scenarios with several clients against one broker, many of them at once."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from gantrymq.interop.client_kinds import ClientKind
 from gantrymq.interop.clients import Client
@@ -31,15 +31,9 @@ class BrokerKind(Enum):
     JAVA = "java"
 
 
-# feature -> why our broker does not have it yet
-NOT_YET: Final[Mapping[str, str]] = {
-    "pop consumption": "the broker refuses to set a group's mode to POP: consumers pull"
-}
-
-
 def known_failure(broker: BrokerKind, client: ClientKind, scenario: Scenario) -> str | None:
     """Why this play must fail; None when it must succeed."""
-    of_broker = client.java_fails if broker is BrokerKind.JAVA else NOT_YET
+    of_broker = client.java_fails if broker is BrokerKind.JAVA else {}
     return client.broken.get(scenario.feature) or of_broker.get(scenario.feature)
 
 

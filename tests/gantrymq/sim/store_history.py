@@ -131,12 +131,13 @@ def _live(
 
 def _lose(disk: FaultyDisk, folder: str, ledger: Ledger, tally: Counter[str]) -> None:
     """Somebody removes this folder. What the log does not have any more is not made again, and
-    after a crash a single queue is not missed while the store has new ones. Without our marks a
-    power cut is survived as Java survives it, which is not well enough for this test."""
+    after a crash a single queue is not missed while the store has new ones. Without our files
+    deleted topics come back, and a power cut is survived as Java survives it, which is not well
+    enough for this test."""
     is_clean = not any(entry.name == ABORT for entry in disk.list(""))
     is_borne = is_clean or "/" not in folder
     if folder == "gantry":
-        is_borne = is_clean or not ledger.had_power_cut
+        is_borne = (is_clean or not ledger.had_power_cut) and not ledger.deleted
     if folder and is_borne and not ledger.deleted_below:
         _remove(disk, folder)
         ledger.is_damaged = True

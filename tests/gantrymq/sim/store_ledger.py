@@ -101,6 +101,10 @@ class Ledger:
     """Somebody removed something since the last start."""
     had_power_cut: bool = False
     """There was one since the last start."""
+    deleting: set[str] = field(default_factory=set)
+    """Topics that are to be deleted: nobody knows yet whether they are."""
+    deleted: set[str] = field(default_factory=set)
+    """Topics that were, once or more."""
     count: int = 0
 
     def message(self, sending: Sending) -> Message:
@@ -125,6 +129,14 @@ class Ledger:
         for message in group:
             message.place()
         self.doubtful.append(list(group))
+
+    def forget(self, topic: str) -> None:
+        """The topic was deleted: its messages have no queue any more, keys they still have."""
+        for message in self.timeline:
+            if message.queue is not None and message.queue[0] == topic:
+                message.queue = None
+        self.deleting.discard(topic)
+        self.deleted.add(topic)
 
     def promise(self, position: int) -> None:
         """Everything below this place of the log is safe."""

@@ -17,6 +17,7 @@ from gantrymq.sim.store_ledger import Ledger, Message
 from gantrymq.sim.store_script import (
     Cool,
     Delete,
+    DeleteTopic,
     Fail,
     Fill,
     Finish,
@@ -103,6 +104,8 @@ class Running:
         for _ in self.store.open(self.now):
             pass
         self.ledger.settle(found(self.store, self.ledger))
+        self.note_deleted()
+        self.ledger.deleting.clear()
         self.start = self.store.log.start
         self.readable = self.store.readable
         assert self.readable == self.store.log.end, "not all of the log is readable"
@@ -145,6 +148,13 @@ class Running:
                 assert self.store.retention is not None
                 self.store.retention.delete_now()
                 self.turn()
+            case DeleteTopic(topic):
+                self.delete_topic(topic)
+            case Fill() | Fail() | Cool() | SetClock():
+                self.befall(step)
+
+    def befall(self, mishap: Fill | Fail | Cool | SetClock) -> None:
+        match mishap:
             case Fill(free_bytes):
                 memory = self.disk.memory
                 used = memory.total_bytes - memory.storage.free_bytes
@@ -192,7 +202,24 @@ class Running:
         self.note_start()
         if group:
             self.take_group(turn, group)
+        self.note_deleted()
         self.take(turn)
+
+    def delete_topic(self, topic: str) -> None:
+        """Who reads it is let go: what they find is not defined."""
+        for key in [key for key, query in self.pulls.items() if query.topic == topic]:
+            self.store.readings.cancel(key)
+            del self.pulls[key]
+        self.ledger.deleting.add(topic)
+        self.store.delete_topic(topic)
+        self.turn()
+
+    def note_deleted(self) -> None:
+        """Which topics are deleted by now."""
+        for topic in self.ledger.deleting.difference(self.store.queues.topics()):
+            had_messages = any(topic in (each.queue or ()) for each in self.ledger.timeline)
+            self.tally["deleted topics"] += had_messages
+            self.ledger.forget(topic)
 
     def note_start(self) -> None:
         self.ledger.deleted_below = max(self.ledger.deleted_below, self.store.log.start)
@@ -208,6 +235,8 @@ class Running:
         else:
             self.ledger.accept(group)
             self.tally["messages"] += len(group)
+            again = {each.sent[0].decode() for each in group} & self.ledger.deleted
+            self.tally["messages of topics made again"] += bool(again)
 
     def take(self, turn: Turn) -> None:
         """What a turn answered, told and promised."""
@@ -243,7 +272,8 @@ class Running:
         assert readable >= self.readable, "consumers see less than before"
         first, last = self.ledger.count_below(self.readable), self.ledger.count_below(readable)
         queues = {message.queue for message in self.ledger.timeline[first:last]} - {None}
-        assert set(arrived) == queues, f"arrived: {arrived}, not {queues}"
+        gone = {queue for queue in arrived if queue[0] in self.ledger.deleted} - queues
+        assert set(arrived) - gone == queues, f"arrived: {arrived}, not {queues}"
         self.readable = readable
         if self.is_sync:
             self.ledger.promise(readable)
@@ -261,6 +291,8 @@ class Running:
     # ------------------------------------------------------------------ consumers
 
     def pull(self, step: Pull) -> None:
+        if step.topic in self.ledger.deleting:
+            return
         queue = self.store.queues.find(step.topic, step.queue_id)
         offset = max(0, queue.end - step.behind) if queue else 0
         query = PullQuery(step.topic, step.queue_id, offset, 3)

@@ -7,7 +7,7 @@ has settings of its own, as far as a directory bears that: flush mode, intervals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from random import Random
 from typing import Final, TypeAlias
@@ -23,6 +23,9 @@ TOPICS: Final = ("Orders", "%RETRY%group", "SCHEDULE_TOPIC_XXXX")
 QUEUES_A_TOPIC: Final = 2
 
 QUIET: Final = Faults()
+
+# Of so many histories topics are deleted in.
+DELETIONS: Final = 0.4
 
 # How often there are puts, ends of background work, waits, settling, pulls, deletions, mishaps.
 STYLES: Final = (
@@ -107,6 +110,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """A topic is deleted; what is put to it later makes it again."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """Only so many bytes are free on the disk from here on; None: as many as ever."""
 
@@ -133,7 +143,9 @@ class SetClock:
     by_ms: int
 
 
-Step: TypeAlias = Put | Wait | Finish | Settle | Pull | Delete | Fill | Fail | Cool | SetClock
+Step: TypeAlias = (
+    Put | Wait | Finish | Settle | Pull | Delete | DeleteTopic | Fill | Fail | Cool | SetClock
+)
 
 
 class Ending(Enum):
@@ -172,7 +184,16 @@ def script_of(seed: int) -> Script:
     """The history of this seed."""
     random = Random(seed)
     lives = [_life(random) for _ in range(random.choice((1, 2, 2, 3, 4)))]
+    if random.random() < DELETIONS:
+        lives = [_with_deletions(random, life) for life in lives]
     return Script(seed, tuple(lives))
+
+
+def _with_deletions(random: Random, life: Life) -> Life:
+    steps = list(life.steps)
+    for _ in range(random.choice((0, 1, 1, 2)) if steps else 0):
+        steps.insert(random.randrange(len(steps) + 1), DeleteTopic(random.choice(TOPICS)))
+    return replace(life, steps=tuple(steps))
 
 
 def _life(random: Random) -> Life:

@@ -9,6 +9,7 @@ import pytest
 from gantrymq.base.errors import GantryError
 from gantrymq.sim.store_history import run
 from gantrymq.sim.store_script import script_of
+from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.engine import Store
 from gantrymq.store.flush import Flusher
 from gantrymq.store.marks import Marks
@@ -64,6 +65,11 @@ def test_a_recovery_that_leaves_a_step_out(monkeypatch: pytest.MonkeyPatch, step
 
 def test_consumers_that_see_what_is_not_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "readable", property(lambda store: store._dispatcher.position))
+    assert is_noticed()
+
+
+def test_a_dispatch_that_shows_deleted_messages_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Dispatcher, "skip", lambda *_: None)
     assert is_noticed()
 
 

@@ -50,7 +50,6 @@ OTHERWISE: Final[Mapping[int, str]] = {
     158: "no slave is connected",
     139: "the session's messages to that topic were stored here, not sent: no statistics",
     141: "and none of them was consumed by that group",
-    172: "replayed with what else is for pop",
     173: "Java's answer is a null pointer: it has no timers to ask, and has deleted the topic",
     176: "the same",
     189: "Java stores any message anew; ours refuses what is not half of a transaction",
@@ -346,6 +345,5 @@ def test_nearly_every_code_of_the_session_is_compared() -> None:
         RequestCode.GET_ALL_CONSUMER_OFFSET,
         RequestCode.DELETE_TOPIC_IN_BROKER,
         RequestCode.RESUME_CHECK_HALF_MESSAGE,
-        RequestCode.SET_MESSAGE_REQUEST_MODE,
         RequestCode.GET_BROKER_HA_STATUS,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.base.disk import DiskFailure
@@ -114,3 +116,24 @@ def test_a_group_that_finds_no_space_is_refused_and_its_offsets_are_given_again(
     (answer,) = opened.turn().answers
     assert answer.queue_offset == 1
     assert opened.bodies() == [b"body 1", b"body 4"]
+
+
+def test_how_far_the_dispatch_is_behind_is_told_in_bytes_and_ms() -> None:
+    disk = FaultyDisk()
+    opened = OpenedStore(disk, replace(SETTINGS, flush_consume_queue_least_pages=0))
+    opened.put(1)
+    for _ in range(3):
+        opened.turn(100.0)
+        opened.settle()
+    disk.fail("remove", path="consumequeue/T/0", times=2)
+    opened.store.delete_topic("T")
+    opened.turn()
+    opened.put(2)
+    stored_ms = int(1_700_000_000_000 + opened.now * 1000)
+    opened.turn()
+    assert opened.store.dispatch_behind > 0
+    assert opened.store.dispatch_behind_ms(stored_ms + 70) == 70
+    assert opened.store.dispatch_behind_ms(stored_ms - 70) == 0
+    opened.turn(1.0)
+    assert opened.store.dispatch_behind == opened.store.dispatch_behind_ms(stored_ms + 70) == 0
+    assert opened.bodies() == [b"body 2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 import pytest
@@ -12,8 +13,9 @@ from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.lookups import messages_by_key
 from gantrymq.store.marks import PATH as MARKS
 from gantrymq.store.readings import run
-from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
 BODIES = [b"body %d" % number for number in range(100)]
 
@@ -73,6 +75,27 @@ def test_a_queue_file_removed_by_hand_is_made_again() -> None:
     files = disk.list("consumequeue/T/0")
     disk.remove(f"consumequeue/T/0/{files[3].name}")
     reopened(disk)
+
+
+@pytest.mark.parametrize("choose", [keep_all, lose_all])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_rebuild_that_was_cut_off_is_begun_again(choose: Chooser, is_clean: bool) -> None:
+    for operations in range(1, 40):
+        disk = FaultyDisk(choose)
+        opened = OpenedStore(disk, SYNC)
+        opened.put(*range(100))
+        for _ in range(4):
+            opened.turn(100.0)
+            opened.settle()
+        if is_clean:
+            opened.close()
+        disk = disk.kill()
+        disk.remove("consumequeue/T/0/00000000000000000600")
+        disk.sync_folder("consumequeue/T/0")
+        disk.crash_at = disk.operations + operations
+        with contextlib.suppress(PowerCut):
+            OpenedStore(disk, SYNC)
+        assert OpenedStore(disk.crash(), SYNC).bodies() == BODIES
 
 
 def test_marks_that_are_gone_cost_time_only() -> None:

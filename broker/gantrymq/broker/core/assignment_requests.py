@@ -66,12 +66,6 @@ def set_request_mode(state: State, request: Request) -> Outcome | Steps[Outcome]
             f"topic[{mode.topic}] not exist: create it with mqadmin updateTopic"
             f" -b {state.identity.address} -t {mode.topic}",
         )
-    if state.groups.find(mode.consumer_group) is None:
-        return refused(
-            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
-            f"subscription group does not exist: create {mode.consumer_group} with mqadmin"
-            f" updateSubGroup -b {state.identity.address} -g {mode.consumer_group}",
-        )
     if state.request_modes.is_full:
         return refused(
             ResponseCode.SYSTEM_ERROR,

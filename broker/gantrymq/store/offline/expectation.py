@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
+from gantrymq.store.deleted_topics import read
 from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
@@ -19,18 +20,22 @@ NO_NAME: Final = ""
 class Expectation:
     """The rules of one store."""
 
-    __slots__ = ("_hasher",)
+    __slots__ = ("_deleted", "_hasher")
 
     def __init__(self, disk: Disk, sizes: IndexSizes) -> None:
+        self._deleted = read(disk)
         self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it hashes only
 
-    @staticmethod
-    def queue(entry: Entry) -> tuple[str, int] | None:
+    def queue(self, entry: Entry) -> tuple[str, int] | None:
         """Topic and queue id; None when no queue shows this record."""
         if not entry.has_unit or entry.sys_flag & INNER_BATCH:
             return None
         topic = java_string.utf8_text(entry.topic)
         queue_id = int(entry.queue_id)
+        deleted = self._deleted.get(topic)
+        place = int(entry.physical_offset), int(entry.store_timestamp_ms)
+        if deleted is not None and deleted.covers(*place):
+            return None
         return None if folder_fault(topic, queue_id) else (topic, queue_id)
 
     def hashes(self, entry: Entry) -> list[int]:

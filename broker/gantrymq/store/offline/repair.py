@@ -138,6 +138,7 @@ class _Derived:
     __slots__ = (
         "_actions",
         "_dispatcher",
+        "_expectation",
         "_flush",
         "_index",
         "_plan",
@@ -156,6 +157,7 @@ class _Derived:
         self._index = Index(tools.disk, sizes.index, tools.new_index_name)
         self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
         self._dispatcher = Dispatcher(self._queues, self._index)
+        self._expectation = Expectation(tools.disk, sizes.index)
 
     def make(self) -> Iterator[Progress]:
         wanted = {step.queue for step in self._plan.steps if step.queue is not None}
@@ -181,7 +183,7 @@ class _Derived:
                 continue
             if event.physical_offset >= self._plan.log_end:
                 break
-            if Expectation.queue(event) in wanted:
+            if self._expectation.queue(event) in wanted:
                 self._dispatcher.unit(event)
             if has_index:
                 self._dispatcher.keys(event)

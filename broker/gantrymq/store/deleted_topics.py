@@ -1,0 +1,79 @@
+"""The list of deleted topics, as far as the log still has records of them.
+
+    gantry/deleted   "GFD1" | crc32 of the rest 4 | topics
+    topic            8 bytes each: end of the log at the deletion, store timestamp of its last
+                     record | number of the topic's queues 4 | bytes of its name 2 | name, UTF-8
+
+A record of the topic is deleted when it lies below that end and is not newer than that record. The
+time tells apart what another broker wrote where a crash had cut the log shorter.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.store import own_file
+from gantrymq.store.layout import OWN, StoreRefusedError
+
+PATH: Final = f"{OWN}/deleted"
+MAGIC: Final = b"GFD1"
+
+# Twice what as many topics as are ever listed, with the longest names, would take.
+FILE_BYTES_MAX: Final = 64 << 20
+
+_CRC: Final = struct.Struct(">I")
+_TOPIC: Final = struct.Struct(">2qIH")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What of a topic was deleted, and how many queues it had."""
+
+    position: int
+    store_timestamp_ms: int
+    queue_count: int
+
+    def covers(self, position: int, store_timestamp_ms: int) -> bool:
+        """Whether a record of the topic, which lies here, was deleted with it."""
+        return position < self.position and store_timestamp_ms <= self.store_timestamp_ms
+
+
+def encode(topics: Mapping[str, Deleted]) -> bytes:
+    pieces = []
+    for topic, each in topics.items():
+        name = topic.encode("utf-8", "surrogatepass")
+        numbers = (each.position, each.store_timestamp_ms, each.queue_count)
+        pieces += [_TOPIC.pack(*numbers, len(name)), name]
+    body = b"".join(pieces)
+    return MAGIC + _CRC.pack(zlib.crc32(body)) + body
+
+
+def decode(data: bytes) -> dict[str, Deleted]:
+    """StoreRefusedError when it is not what was written: nobody can tell what it said."""
+    body = data[8:]
+    if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
+        raise StoreRefusedError(
+            f"{PATH} is damaged: it tells which topics were deleted; restore it from a copy, or "
+            "remove it, when old messages of such topics may come back in the place of new ones"
+        )
+    topics = {}
+    position = 0
+    while position < len(body):
+        *numbers, size = _TOPIC.unpack_from(body, position)
+        position += _TOPIC.size
+        name = body[position : position + size].decode("utf-8", "surrogatepass")
+        topics[name] = Deleted(*numbers)
+        position += size
+    return topics
+
+
+def read(disk: Disk) -> dict[str, Deleted]:
+    """What the file says; nothing when there is none."""
+    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
+    return {} if data is None else decode(data)
