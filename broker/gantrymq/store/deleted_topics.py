@@ -2,7 +2,7 @@
 
     gantry/deleted   "GFD1" | crc32 of the rest 4 | topics
     topic            8 bytes each: end of the log at the deletion, store timestamp of its last
-                     record | number of the topic's queues 4 | bytes of its name 2 | name, UTF-8
+                     record | bytes of its name 2 | name, UTF-8
 
 A record of the topic is deleted when it lies below that end and is not newer than that record. The
 time tells apart what another broker wrote where a crash had cut the log shorter.
@@ -27,17 +27,16 @@ MAGIC: Final = b"GFD1"
 FILE_BYTES_MAX: Final = 64 << 20
 
 _CRC: Final = struct.Struct(">I")
-_TOPIC: Final = struct.Struct(">2qIH")
+_TOPIC: Final = struct.Struct(">2qH")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What of a topic was deleted, and how many queues it had."""
+    """What of a topic was deleted."""
 
     position: int
     store_timestamp_ms: int
-    queue_count: int
 
     def covers(self, position: int, store_timestamp_ms: int) -> bool:
         """Whether a record of the topic, which lies here, was deleted with it."""
@@ -48,8 +47,7 @@ def encode(topics: Mapping[str, Deleted]) -> bytes:
     pieces = []
     for topic, each in topics.items():
         name = topic.encode("utf-8", "surrogatepass")
-        numbers = (each.position, each.store_timestamp_ms, each.queue_count)
-        pieces += [_TOPIC.pack(*numbers, len(name)), name]
+        pieces += [_TOPIC.pack(each.position, each.store_timestamp_ms, len(name)), name]
     body = b"".join(pieces)
     return MAGIC + _CRC.pack(zlib.crc32(body)) + body
 

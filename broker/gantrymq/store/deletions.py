@@ -8,8 +8,8 @@ they still have.
 
 Invariants. Nothing that is written behind a deletion lies below its position: where a crash has cut
 the log shorter the position follows, for good, before anything is written there. What the log's
-start has passed is left out. While a deletion cannot be written down no message is taken, and it is
-tried again.
+start has passed by a file is left out. While a deletion cannot be written down no message is taken,
+and it is tried again.
 """
 
 from __future__ import annotations
@@ -82,11 +82,6 @@ class Deletions:
                 raise
             own_file.sync(self._disk, PATH)
 
-    def queues_since(self, position: int) -> int:
-        """How many were deleted when the log had come to here, or later."""
-        topics = self._topics.values()
-        return sum(each.queue_count for each in topics if each.position >= position)
-
     def remove_queues(self) -> None:
         """Those that were to go, and were still there when the last process ended."""
         queues = self._queues
@@ -151,17 +146,14 @@ class Deletions:
     def _noted(self) -> dict[str, Deleted]:
         """Those of the topics to be deleted that have, or will have, queues from the log."""
         is_behind = self._dispatcher.position < self._log.end
-        counts = {topic: len(self._queues.queue_ids(topic)) for topic in self._asked}
-        end, newest_ms = self._log.end, self._log.store_timestamp_ms
+        deleted = Deleted(self._log.end, self._log.store_timestamp_ms)
         return {
-            topic: Deleted(end, newest_ms, count)
-            for topic, count in counts.items()
-            if count or is_behind
+            topic: deleted for topic in self._asked if is_behind or self._queues.queue_ids(topic)
         }
 
     def _write(self, topics: Mapping[str, Deleted]) -> None:
         """What still counts of these, for good, and from now on."""
-        start = self._log.start
+        start = self._log.start - self._log.segments.file_bytes  # the last one may come back
         left = [each for each in topics.items() if each[1].position > start]
         left.sort(key=lambda each: each[1].position)
         kept = dict(left[-TOPICS_MAX:])

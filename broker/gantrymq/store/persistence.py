@@ -236,7 +236,8 @@ class Persistence:
             marks = replace(marks, queues=queues, queue_count=self._queue_flush.queue_count)
         if marks.index < index <= flushed.position:
             marks = replace(marks, index=index, index_files=len(self._index.files))
-        return replace(marks, log=flushed)
+        # Of deleted topics there are none any more: they would be missed at a start.
+        return replace(marks, log=flushed, queue_count=min(marks.queue_count, self._queues.count))
 
     def _write_checkpoint(self) -> None:
         """After a crash Java removes index files that are newer than the checkpoint says, and

@@ -235,10 +235,7 @@ class Recovery:
             self._missing = set(queues.load(first, None, snapshot))
         else:
             queues.load(first, self._crash(synced_offset))
-        known = queues.count + len(self._missing)
-        if synced_offset is not None:
-            known += self._parts.deletions.queues_since(synced_offset)
-        if marks is not None and known < marks.queue_count:
+        if marks is not None and queues.count + len(self._missing) < marks.queue_count:
             self._queues_from = first
             if synced_offset is not None:
                 queues.distrust(self._crash(first))

@@ -8,16 +8,16 @@ from gantrymq.store.deleted_topics import PATH, Deleted, decode, encode, read
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.testing.memory_disk import MemoryDisk
 
-TOPICS = {"A": Deleted(500, 1_700_000_000_000, 8), "%RETRY%é\udcff": Deleted(90, 7, 1)}
+TOPICS = {"A": Deleted(500, 1_700_000_000_000), "%RETRY%é\udcff": Deleted(90, 7)}
 
 
 def test_the_bytes_are_as_described() -> None:
-    data = encode({"A": Deleted(500, 7, 8)})
+    data = encode({"A": Deleted(500, 7)})
     assert data[:4] == b"GFD1"
-    assert data[8:] == (500).to_bytes(8, "big") + (7).to_bytes(8, "big") + b"\0\0\0\x08\0\1A"
+    assert data[8:] == (500).to_bytes(8, "big") + (7).to_bytes(8, "big") + b"\0\1A"
 
 
-@given(st.dictionaries(st.text(), st.builds(Deleted, *[st.integers(0, 1 << 31)] * 3)))
+@given(st.dictionaries(st.text(), st.builds(Deleted, *[st.integers(0, 1 << 31)] * 2)))
 def test_what_is_encoded_is_decoded(topics: dict[str, Deleted]) -> None:
     assert decode(encode(topics)) == topics
 
@@ -51,4 +51,4 @@ def test_without_a_file_nothing_was_deleted() -> None:
 def test_it_covers_what_lies_below_and_is_not_newer(
     position: int, store_ms: int, is_deleted: bool
 ) -> None:
-    assert Deleted(500, 7, 1).covers(position, store_ms) == is_deleted
+    assert Deleted(500, 7).covers(position, store_ms) == is_deleted

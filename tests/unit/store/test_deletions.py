@@ -108,6 +108,7 @@ def test_queues_that_were_deleted_are_not_missed() -> None:
         opened.turn(100.0)
         opened.settle()
     delete(opened)
+    opened.turn(2.0)
     disk = disk.kill()
     assert OpenedStore(disk, SYNC).store.report.walked_bytes == 0
     disk = disk.kill()
@@ -161,7 +162,7 @@ def test_what_another_broker_wrote_in_the_place_of_lost_messages_is_shown(lost: 
     remove_tree(disk, lost or "index")
     for earlier_ms, expected in ((1, bodies(range(5))), (0, [])):
         heir = disk.crash()
-        list_ = {"T": Deleted(position + 1000, newest_ms - earlier_ms, 1)}
+        list_ = {"T": Deleted(position + 1000, newest_ms - earlier_ms)}
         heir.create(PATH).write(0, [encode(list_)])
         assert OpenedStore(heir, SYNC).bodies() == expected
 

@@ -33,7 +33,7 @@ def test_a_topic_that_no_folder_can_have_is_in_no_queue() -> None:
 def test_what_was_deleted_with_its_topic_is_in_no_queue() -> None:
     disk = MemoryDisk()
     disk.make_folder("gantry")
-    disk.create(PATH).write(0, [encode({"T": Deleted(1, 1, 4)})])
+    disk.create(PATH).write(0, [encode({"T": Deleted(1, 1)})])
     expectation = Expectation(disk, SIZES)
     assert expectation.queue(entry()) is None
     assert expectation.queue(entry(b"U")) == ("U", 3)
