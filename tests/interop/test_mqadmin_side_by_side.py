@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 # Settings that only ours has: name -> why. Java's are all there, those without effect included.
 GANTRY_ONLY_SETTINGS = {
+    "aclEnable": "Java's name server lets in anybody",
+    "aclFile": "the accounts of those who are let in",
     "brokerChannelExpiredTime": "Java has 120 s as a constant",
     "listeners": "routes by listener",
     "metricsPort": "health and metrics",
