@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
+from gantrymq.base.logline import one_line
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.command import Command
-
-# Lines quote what peers sent.
-LINE_CHARACTERS_MAX: Final = 2000
 
 
 class Channel(Protocol):
@@ -242,23 +240,14 @@ class Effects:
 
     def broken(self, text: str, cause: Exception) -> None:
         """A defect of ours."""
-        self._pending.append(LogLine(Level.ERROR, _one_line(text), cause))
+        self._pending.append(LogLine(Level.ERROR, one_line(text), cause))
 
     def info(self, text: str) -> None:
-        self._pending.append(LogLine(Level.INFO, _one_line(text)))
+        self._pending.append(LogLine(Level.INFO, one_line(text)))
 
     def warning(self, text: str) -> None:
-        self._pending.append(LogLine(Level.WARNING, _one_line(text)))
+        self._pending.append(LogLine(Level.WARNING, one_line(text)))
 
     def take(self) -> list[Effect]:
         pending, self._pending = self._pending, []
         return pending
-
-
-def _one_line(text: str) -> str:
-    """Names and values of peers stand in lines; none may end a line and forge the next."""
-    if len(text) > LINE_CHARACTERS_MAX:
-        text = text[: LINE_CHARACTERS_MAX - 1] + "…"
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, final
 
+from gantrymq.base.logline import one_line
 from gantrymq.wire.command import Command
-
-# Lines quote what peers sent: a whole KV value must not fill the log.
-LINE_CHARACTERS_MAX: Final = 2000
 
 # The listener of a name server that has only one; brokers' normal addresses are for it.
 LISTENER_DEFAULT: Final = "internal"
@@ -136,20 +134,11 @@ class Effects:
         self._pending.append(effect)
 
     def info(self, text: str) -> None:
-        self._pending.append(LogLine(Level.INFO, _one_line(text)))
+        self._pending.append(LogLine(Level.INFO, one_line(text)))
 
     def warning(self, text: str) -> None:
-        self._pending.append(LogLine(Level.WARNING, _one_line(text)))
+        self._pending.append(LogLine(Level.WARNING, one_line(text)))
 
     def take(self) -> list[Effect]:
         pending, self._pending = self._pending, []
         return pending
-
-
-def _one_line(text: str) -> str:
-    """Names and values of peers stand in lines; none may end a line and forge the next."""
-    if len(text) > LINE_CHARACTERS_MAX:
-        text = text[: LINE_CHARACTERS_MAX - 1] + "…"
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
