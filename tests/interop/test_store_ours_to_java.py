@@ -59,6 +59,7 @@ def test_a_java_broker_serves_our_store_and_ours_what_it_leaves(
         else:
             broker.kill()
     with opened(broker.store, settings()) as store:
+        assert not store.report.is_marked, "what Java wrote is taken for ours"
         assert store_contents.differences(OurReader(store), contents) == []
 
 

@@ -7,29 +7,39 @@ A file of 4096 bytes, the rest of it zeros:
           16-23  int64  indexMsgTimestamp     up to it the index is flushed
           24-31  int64  masterFlushedOffset   RocketMQ 5 only, kept as found
           32-39  int64  confirmPhyOffset      RocketMQ 5 only, kept as found
-         504-511 "GFC1" | crc32 of the numbers: ours; Java leaves it alone, so that it is wrong once
-                 Java has written, and what only our stores promise does not hold any more
+    at 512 and at 1024, ours: "GFC1" | crc32 of the numbers that follow | the five numbers
 
-It is overwritten in place, like Java's: the numbers lie in one sector, which devices write whole.
 A missing or short file, or a number that is no time, reads as 0: recovery then goes further back.
+
+Whose it is. Java leaves our slots alone. Where no slot tells of the numbers Java has written the
+store since, and what only our stores promise does not hold any more.
+
+The numbers are overwritten in place, like Java's, and a power cut may tear that anywhere. It must
+not make them look like Java's: so they are written into a slot first, and in their place once that
+is on disk. The slot of those before is left alone until they are there. Thus, wherever a cut
+falls, each byte of the numbers is one that a slot tells of.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.base.disk import Disk, DiskError, DiskFailure, File
+from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
 from gantrymq.store.layout import CHECKPOINT
 
 FILE_BYTES: Final = 4096
-SECTOR_BYTES: Final = 512
+NUMBERS: Final = struct.Struct(">5q")
 MAGIC: Final = b"GFC1"
 _CRC: Final = struct.Struct(">I")
-SIGNATURE_BYTES: Final = len(MAGIC) + _CRC.size
-NUMBERS: Final = struct.Struct(">5q")
+SLOT_BYTES: Final = len(MAGIC) + _CRC.size + NUMBERS.size
+SLOT_POSITIONS: Final = (512, 1024)
+
+# Half of what it takes to write others; one that is old only makes Java's recovery do more.
+STEP_SECONDS: Final = 5.0
 
 # Clocks may step back a little, and records of one moment are flushed apart: Java's allowance.
 ALLOWANCE_MS: Final = 3000
@@ -56,25 +66,13 @@ class Checkpoint:
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    numbers = NUMBERS.pack(
+    return NUMBERS.pack(
         checkpoint.log_ms,
         checkpoint.queues_ms,
         checkpoint.index_ms,
         checkpoint.master_flushed_offset,
         checkpoint.confirm_offset,
     )
-    signed = numbers.ljust(SECTOR_BYTES - SIGNATURE_BYTES, b"\0") + _signature(numbers)
-    return signed.ljust(FILE_BYTES, b"\0")
-
-
-def is_ours(data: bytes) -> bool:
-    """Whether one of our stores was the last to write these numbers."""
-    signature = data[SECTOR_BYTES - SIGNATURE_BYTES : SECTOR_BYTES]
-    return signature == _signature(data[: NUMBERS.size])
-
-
-def _signature(numbers: bytes) -> bytes:
-    return MAGIC + _CRC.pack(zlib.crc32(numbers))
 
 
 def decode(data: bytes) -> Checkpoint:
@@ -83,51 +81,125 @@ def decode(data: bytes) -> Checkpoint:
     return Checkpoint(*[max(0, number) for number in numbers])
 
 
+def encode_slot(numbers: bytes) -> bytes:
+    return MAGIC + _CRC.pack(zlib.crc32(numbers)) + numbers
+
+
+def decode_slot(data: bytes) -> bytes | None:
+    """The numbers; None when the slot was never written, or not whole."""
+    numbers = data[-NUMBERS.size :]
+    return numbers if data == encode_slot(numbers) else None
+
+
+def are_told(numbers: bytes, told: Sequence[bytes]) -> bool:
+    """Whether these are the numbers of one of these slots, or lie torn between them."""
+    return all(byte in {each[at] for each in told} for at, byte in enumerate(numbers))
+
+
 @final
 class CheckpointFile:
-    """The file, written when something changed; its owner decides how often (about a second)."""
+    """The file: its owner says now and then what the checkpoint is."""
 
-    __slots__ = ("_file", "is_ours", "saved")
+    __slots__ = (
+        "_background",
+        "_file",
+        "_is_broken",
+        "_is_in_place",
+        "_next_step",
+        "_slot",
+        "_ticket",
+        "is_ours",
+        "saved",
+    )
 
-    def __init__(self, file: File, saved: Checkpoint, *, is_ours: bool) -> None:
-        self._file = file
-        self.saved = saved
-        self.is_ours = is_ours
+    def __init__(self, disk: Disk, background: Background) -> None:
+        """The file is made when it is missing."""
+        self._background = background
+        self._file = _open(disk)
+        self._is_broken = False
+        self._is_in_place = True
+        self._next_step = 0.0
+        self._ticket = 0
+        numbers = self._file.read(0, NUMBERS.size)
+        slots = [decode_slot(self._file.read(at, SLOT_BYTES)) for at in SLOT_POSITIONS]
+        told = [slot for slot in slots if slot is not None]
+        self.is_ours = are_told(numbers, told)
         """Whether nobody else wrote it since one of our stores did."""
+        if self.is_ours and numbers not in told:
+            numbers = told[0]
+        self._slot = slots.index(numbers) if numbers in told else 0
+        self.saved = decode(numbers)
+        """What it says, once it is in its place; until then a slot tells of it."""
 
-    @classmethod
-    def open(cls, disk: Disk, path: str = CHECKPOINT) -> CheckpointFile:
-        """The file, made when it is missing."""
-        try:
-            file = disk.open(path)
-        except DiskError as error:
-            if error.failure is not DiskFailure.NOT_FOUND:
-                raise
-            file = disk.create(path)
-            disk.sync_folder(path.rpartition("/")[0])
-        data = file.read(0, SECTOR_BYTES)
-        if file.size() != FILE_BYTES:
-            file.resize(FILE_BYTES)
-        return cls(file, decode(data), is_ours=is_ours(data))
+    def settle(self) -> None:
+        """At a start: what was found is ours, and on disk for good."""
+        numbers = encode(self.saved)
+        self._file.write(SLOT_POSITIONS[self._slot], [encode_slot(numbers)])
+        self._file.write(0, [numbers])
+        self._file.sync()
 
-    @property
-    def file(self) -> File:
-        """To ask a sync for, after `write`."""
-        return self._file
+    def advance(self, checkpoint: Checkpoint, now: float) -> None:
+        """What it says must be on disk. It is written now and then, in two steps.
 
-    def write(self, checkpoint: Checkpoint) -> bool:
-        """Write what is new; whether a sync is due. What it says must be synced before."""
-        if checkpoint == self.saved and self.is_ours:
-            return False
-        self._file.write(0, [encode(checkpoint)])
-        self.saved = checkpoint
-        self.is_ours = True
-        return True
+        DiskError where it cannot be written; what stands is still true.
+        """
+        if self._ticket or self._is_broken or now < self._next_step:
+            return
+        self._next_step = now + STEP_SECONDS
+        if self._step(checkpoint):
+            self._ticket = self._background.sync(self._file)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write and sync, waiting for the disk: for a stop."""
-        if self.write(checkpoint):
-            self._file.sync()
+        """Both steps at once, waiting for the disk: for a stop. Nothing is being synced."""
+        assert not self._ticket
+        while not self._is_broken and self._step(checkpoint):
+            try:
+                self._file.sync()
+            except DiskError:
+                self._is_broken = True
+                raise
+
+    def _step(self, checkpoint: Checkpoint) -> bool:
+        """Write what may be written, everything before being on disk; whether there was any."""
+        if not self._is_in_place:
+            self._file.write(0, [encode(self.saved)])
+            self._is_in_place = True
+        elif checkpoint != self.saved:
+            slot = 1 - self._slot
+            self._file.write(SLOT_POSITIONS[slot], [encode_slot(encode(checkpoint))])
+            self._slot, self.saved, self._is_in_place = slot, checkpoint, False
+        else:
+            return False
+        return True
+
+    @property
+    def is_syncing(self) -> bool:
+        """Whether a sync is under way."""
+        return self._ticket != 0
+
+    def take(self, completion: Completion) -> bool:
+        """Whether the completion was ours."""
+        if completion.ticket != self._ticket:
+            return False
+        self._ticket = 0
+        self._is_broken = completion.error is not None  # one that succeeds later says nothing
+        return True
 
     def close(self) -> None:
         self._file.close()
+
+
+def _open(disk: Disk) -> File:
+    """The file, of its full length."""
+    try:
+        file = disk.open(CHECKPOINT)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NOT_FOUND:
+            raise
+        file = disk.create(CHECKPOINT)
+        disk.sync_folder("")
+    if file.size() < FILE_BYTES:
+        file.allocate(0, FILE_BYTES)  # so that a full disk cannot stop what follows
+    elif file.size() > FILE_BYTES:
+        file.resize(FILE_BYTES)
+    return file

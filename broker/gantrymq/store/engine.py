@@ -201,7 +201,7 @@ class Store:
             settings.mapped_file_size_commit_log,
             self.queues.file_bytes,
         )
-        checkpoint = CheckpointFile.open(self.disk)
+        checkpoint = CheckpointFile(self.disk, self._background)
         parts = Parts(
             self.disk,
             self._background,
@@ -217,7 +217,7 @@ class Store:
         self.report = recovery.report
         yield from recovery.steps()
         self._dispatcher.take_arrived()
-        checkpoint.save(checkpoint.saved)
+        checkpoint.settle()
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
         self.retention = Retention(

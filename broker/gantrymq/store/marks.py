@@ -17,9 +17,13 @@ again.
 Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
 read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
 the other slot, and an older mark only makes recovery do more again: the highest sequence with a
-right CRC counts. Only a mark that goes down, because something is about to be cut, must be on disk
-before the cut: `settle` syncs it. Where the log has no such record as the mark speaks of, someone
-else wrote the log since, and the marks are void.
+right CRC counts. So a slot that is on disk for good is left alone until the other one is too.
+That one is written over and over, but not while it is being synced. What a start finds may be in
+the system's memory only: it is written once more, and synced, before anything else.
+
+Only a mark that goes down, because something is about to be cut, must be on disk before the cut:
+`settle` syncs it. Where the log has no such record as the mark speaks of, someone else wrote the
+log since, and the marks are void.
 
 How often: when one has moved and a second or 16 MiB have passed, synced in the background every
 ten seconds: what is written again after a power cut stays within what a few seconds wrote. Until
@@ -125,6 +129,7 @@ class MarksFile:
         "_file",
         "_next_sync",
         "_next_write",
+        "_safe_slot",
         "_sequence",
         "_sizes",
         "_sync_ticket",
@@ -143,6 +148,7 @@ class MarksFile:
         self._file = _open(disk)
         self._next_sync = 0.0
         self._next_write = 0.0
+        self._safe_slot = 0
         self._sync_ticket = 0
         self._syncing: Marks | None = None
         self._sequence = 0
@@ -150,10 +156,10 @@ class MarksFile:
         self.safe: Marks | None = None
         """What is on disk for good: a power cut may lead back to these."""
         self.are_sizes_known = False
-        for at in SLOT_POSITIONS:
+        for number, at in enumerate(SLOT_POSITIONS):
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
             if slot is not None and slot.sequence > self._sequence:
-                self._sequence, self.marks = slot.sequence, slot.marks
+                self._sequence, self.marks, self._safe_slot = slot.sequence, slot.marks, number
                 self.are_sizes_known = (slot.file_bytes, slot.queue_file_bytes) == self._sizes
 
     def advance(self, marks: Marks, now: float) -> DiskError | None:
@@ -161,11 +167,13 @@ class MarksFile:
 
         A failure is for the log of the process alone: the marks that stand are still true.
         """
+        if self._sync_ticket:
+            return None
         try:
             if self._is_due(marks, now):
                 self._next_write = now + INTERVAL_SECONDS
                 self._write(marks)
-            if self.marks != self.safe and now >= self._next_sync and not self._sync_ticket:
+            if self.marks != self.safe and now >= self._next_sync:
                 self._next_sync = now + SYNC_SECONDS
                 self._sync_ticket = self._background.sync(self._file)
                 self._syncing = self.marks
@@ -180,13 +188,38 @@ class MarksFile:
         return now >= self._next_write or marks.log.position - written >= INTERVAL_BYTES
 
     def settle(self, marks: Marks) -> None:
-        """These are the marks, for good: before a cut, after recovery, at a clean stop."""
+        """These are the marks, for good: before a cut, after recovery, at a clean stop.
+
+        Nothing is being synced meanwhile.
+        """
+        assert not self._sync_ticket
+        if self.safe is None and self.marks is not None:
+            self._confirm()
         self._write(marks)
+        self._sync()
+        self._be_safe(marks)
+
+    def _confirm(self) -> None:
+        """What was found is on disk for good."""
+        at = SLOT_POSITIONS[self._safe_slot]
+        self._file.write(at, [self._file.read(at, SLOT_BYTES)])
+        self._sync()
+
+    def _sync(self) -> None:
         try:
             self._file.sync()
         except DiskError as error:
             raise SyncFailedError(error) from error
+
+    def _be_safe(self, marks: Marks | None) -> None:
+        """The slot that was written is the one to be left alone."""
         self.safe = marks
+        self._safe_slot = 1 - self._safe_slot
+
+    @property
+    def is_syncing(self) -> bool:
+        """Whether a sync is under way."""
+        return self._sync_ticket != 0
 
     def take(self, completion: Completion) -> bool:
         """Whether the completion was ours; a mark that is not on disk does no harm."""
@@ -194,7 +227,7 @@ class MarksFile:
             return False
         self._sync_ticket = 0
         if completion.error is None:
-            self.safe = self._syncing
+            self._be_safe(self._syncing)
         else:
             self._next_sync = float("inf")  # one that succeeds later says nothing
         return True
@@ -203,9 +236,13 @@ class MarksFile:
         self._file.close()
 
     def _write(self, marks: Marks) -> None:
-        sequence = self._sequence + 1  # the same again after a failure: the other slot is good
+        sequence = self._sequence + 1
         data = encode_slot(Slot(sequence, marks, *self._sizes))
-        self._file.write(SLOT_POSITIONS[sequence % 2], [data])
+        try:
+            self._file.write(SLOT_POSITIONS[1 - self._safe_slot], [data])
+        except DiskError:
+            self.marks = self.safe  # the others were in this slot
+            raise
         self._sequence = sequence
         self.marks = marks
 

@@ -24,15 +24,13 @@ from gantrymq.store.recovery import Parts
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import StoreSettings
 
-CHECKPOINT_SECONDS: Final = 1.0
+# Marks and checkpoint are looked at so often; they have intervals of their own.
+ROUND_SECONDS: Final = 1.0
 
 # Units that find no space wait; space comes back by deletion, which takes longer than this.
 RETRY_SECONDS: Final = 0.25
 
 QUEUES_A_STEP: Final = 64
-
-# One that is old only makes Java's recovery do more.
-CHECKPOINTS_PER_SYNC: Final = 10
 
 
 @final
@@ -40,11 +38,7 @@ class Persistence:
     """Of a store that was recovered."""
 
     __slots__ = (
-        "_background",
         "_checkpoint",
-        "_checkpoint_due",
-        "_checkpoint_ticket",
-        "_checkpoints",
         "_disk",
         "_dispatcher",
         "_has_news",
@@ -53,6 +47,7 @@ class Persistence:
         "_is_indexed",
         "_log",
         "_marks",
+        "_next_round",
         "_queue_flush",
         "_queues",
         "_units_retry",
@@ -67,13 +62,8 @@ class Persistence:
         settings: StoreSettings,
         now: float,
     ) -> None:
-        background = parts.background
-        self._background = background
         self._disk = parts.disk
         self._checkpoint = checkpoint
-        self._checkpoint_due = now + CHECKPOINT_SECONDS
-        self._checkpoint_ticket = 0
-        self._checkpoints = 0
         self._dispatcher: Dispatcher = parts.dispatcher
         self._index = parts.index
         self._is_indexed = settings.message_index_enable
@@ -88,10 +78,11 @@ class Persistence:
         )
         queues = LogMark(marks.queues, 0, saved.queues_ms)
         index = LogMark(marks.index, 0, saved.index_ms)
-        self._queue_flush = QueueFlush(parts.queues, background, policy, now, queues)
+        self._next_round = now + ROUND_SECONDS
+        self._queue_flush = QueueFlush(parts.queues, parts.background, policy, now, queues)
         self._units_retry = now
         self._has_news = True
-        self._index_flush = IndexFlush(parts.index, background, now, index)
+        self._index_flush = IndexFlush(parts.index, parts.background, now, index)
         self.flusher = Flusher(parts.log, settings, now)
         self.failure: DiskError | None = None
         """Why units are not written; they wait in memory."""
@@ -120,10 +111,7 @@ class Persistence:
                 return True
         except DiskError as error:
             raise SyncFailedError(error) from error
-        if completion.ticket == self._checkpoint_ticket:
-            self._checkpoint_ticket = 0
-            return True
-        return self._index_flush.take(completion)
+        return self._index_flush.take(completion) or self._checkpoint.take(completion)
 
     def turn(self, now: float) -> Sequence[Released]:
         """After the turn's appends and their dispatch; who need not wait for the disk any more."""
@@ -140,9 +128,9 @@ class Persistence:
         if self._is_indexed:
             self._index_flush.turn(now, dispatched, flushed.position)
         self._marks.advance(self._reached(), now)  # a failure leaves marks that are true
-        if now >= self._checkpoint_due:
-            self._checkpoint_due = now + CHECKPOINT_SECONDS
-            self._write_checkpoint()
+        if now >= self._next_round:
+            self._next_round = now + ROUND_SECONDS
+            self._write_checkpoint(now)
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
@@ -152,13 +140,14 @@ class Persistence:
     def _due(self) -> float:
         """When there is something to write besides the log's flush."""
         queues = max(self._queue_flush.deadline(), self._units_retry)
-        return min(queues, self._index_flush.deadline(), self._checkpoint_due)
+        return min(queues, self._index_flush.deadline(), self._next_round)
 
     @property
     def is_syncing(self) -> bool:
         """Whether a sync is under way whose failure would be ours to hear."""
         flushes = (self.flusher, self._queue_flush, self._index_flush)
-        return any(flush.is_syncing for flush in flushes)
+        files = (self._marks, self._checkpoint)
+        return any(flush.is_syncing for flush in flushes) or any(one.is_syncing for one in files)
 
     def finish(self) -> bool:
         """Everything is on disk for good, waiting for it; whether nothing is left to be done again.
@@ -239,7 +228,7 @@ class Persistence:
         # Of deleted topics there are none any more: they would be missed at a start.
         return replace(marks, log=flushed, queue_count=min(marks.queue_count, self._queues.count))
 
-    def _write_checkpoint(self) -> None:
+    def _write_checkpoint(self, now: float) -> None:
         """After a crash Java removes index files that are newer than the checkpoint says, and
         enters again what it finds from the checkpoint on: so for Java only full files count."""
         queues_ms = self._queue_flush.flushed.store_timestamp_ms
@@ -250,14 +239,8 @@ class Persistence:
             queues_ms=min(queues_ms, index_ms),
             index_ms=index_ms,
         )
-        try:
-            if self._checkpoint.write(checkpoint):
-                self._checkpoints += 1
-            if self._checkpoints >= CHECKPOINTS_PER_SYNC and not self._checkpoint_ticket:
-                self._checkpoint_ticket = self._background.sync(self._checkpoint.file)
-                self._checkpoints = 0
-        except DiskError:
-            return  # the next one is tried in a second
+        with contextlib.suppress(DiskError):  # the next one is tried later
+            self._checkpoint.advance(checkpoint, now)
 
 
 def _position(mark: LogMark) -> int:

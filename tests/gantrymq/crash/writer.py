@@ -2,8 +2,8 @@
 
 It recovers, tells what it finds, then puts messages in groups, tells each answer after it was
 given, and at last stops cleanly, unless somebody ends it before. The store's clock runs faster
-than the world's, so that marks and checkpoints, which are written once a second, are written often
-in a short life.
+than the world's, so that marks and checkpoints, which are written every few seconds, are written
+often in a short life.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pytest
 from gantrymq.base.errors import GantryError
 from gantrymq.sim.store_history import run
 from gantrymq.sim.store_script import script_of
+from gantrymq.store import checkpoint
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.engine import Store
 from gantrymq.store.flush import Flusher
@@ -17,7 +18,7 @@ from gantrymq.store.persistence import Persistence
 from gantrymq.store.recovery import Recovery
 from gantrymq.store.segments import Segments
 
-# Each is noticed by one of the first 30 today; the generator may change.
+# Each is noticed by one of the first 40 today; the generator may change.
 SEEDS = range(300)
 
 
@@ -70,6 +71,11 @@ def test_consumers_that_see_what_is_not_on_disk(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_dispatch_that_shows_deleted_messages_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Dispatcher, "skip", lambda *_: None)
+    assert is_noticed()
+
+
+def test_a_start_that_takes_our_store_for_javas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "are_told", lambda *_: False)
     assert is_noticed()
 
 

@@ -20,6 +20,7 @@ from gantrymq.store.queue_snapshot import (
     encode,
 )
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
@@ -33,7 +34,8 @@ TOPICS = [
 
 def written(disk: MemoryDisk | FaultyDisk, number: int = 1) -> Stamp:
     """The stamp of a store whose checkpoint says this."""
-    file = CheckpointFile.open(disk)
+    file = CheckpointFile(disk, MemoryBackground(disk))
+    file.settle()
     file.save(Checkpoint(number, number, number))
     file.close()
     return queue_snapshot.stamp(disk, 0, 1000, 6_000_000)

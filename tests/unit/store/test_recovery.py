@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -12,11 +14,13 @@ from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.lookups import messages_by_key
 from gantrymq.store.marks import PATH as MARKS
+from gantrymq.store.queue_snapshot import PATH as SNAPSHOT
 from gantrymq.store.readings import run
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
-from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.memory_disk import MemoryDisk, Storage
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
+SEEDS = 150
 BODIES = [b"body %d" % number for number in range(100)]
 
 
@@ -89,6 +93,8 @@ def test_a_rebuild_that_was_cut_off_is_begun_again(choose: Chooser, is_clean: bo
             opened.settle()
         if is_clean:
             opened.close()
+            disk.remove(SNAPSHOT)  # it goes by folders, and would not miss a file
+            disk.sync_folder("gantry")
         disk = disk.kill()
         disk.remove("consumequeue/T/0/00000000000000000600")
         disk.sync_folder("consumequeue/T/0")
@@ -207,6 +213,23 @@ def test_marks_do_not_count_once_java_has_written_the_store() -> None:
     assert not opened.store.report.is_marked
     opened.close()
     assert reopened(disk).store.report.is_marked
+
+
+@pytest.mark.parametrize("again", [FaultyDisk.kill, FaultyDisk.crash])
+def test_no_power_cut_makes_a_store_of_ours_look_like_javas(
+    again: Callable[[FaultyDisk], FaultyDisk],
+) -> None:
+    for seed in range(SEEDS):
+        disk = FaultyDisk(Random(seed).randrange, storage=Storage(1 << 20))
+        for life in range(2):
+            opened = OpenedStore(disk, SYNC)
+            assert opened.store.report.is_marked == (life > 0)
+            for number in range(10):
+                opened.put(number)
+                opened.turn(2.5)
+                opened.background.complete_some(disk.choose)
+            disk = disk.crash() if life else again(disk)
+        assert OpenedStore(disk, SYNC).store.report.is_marked
 
 
 def test_a_log_that_lost_its_end_is_refused_where_queues_know_better() -> None:
