@@ -1,15 +1,16 @@
 """The kernel: send requests straight from a receive buffer into the log's next group.
 
     frame -> fields (send_binary.py, send_json.py) -> record (record_writer.py) -> entry -> reply
+             a batch's messages (batch_parts.py)   -> records, all or none      -> entries -> reply
 
 One call takes a run of whole frames. It ends at the first that is no send, is not whole, or is not
 entirely plain: a topic that is not `served`, the first message of a queue, a transaction, a delay,
-a batch, a property that the store or the broker acts upon, anything near a limit, anything
-malformed. Such a frame becomes a command and takes the general path, which judges, refuses and
-explains.
+a property that the store or the broker acts upon, anything near a limit, anything malformed. Such a
+frame becomes a command and takes the general path, which judges, refuses and explains.
 
 Invariant: what is taken here would have been taken there, with the same bytes in the log. The
-stored properties are the sender's with the broker's own behind them.
+stored properties are the sender's with the broker's own behind them; those of a message in a batch
+are its own with the batch's between.
 
 Written for the compiler. Interpreted it is right, but slower than the general path with the
 standard library's JSON: who has the choice asks `IS_QUICK`.
@@ -25,9 +26,11 @@ from mypy_extensions import i64
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store import send_binary
+from gantrymq.store.batch_parts import read_parts
 from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.entry import SCHEDULE_TOPIC, Entry, tag_hash
 from gantrymq.store.group import Group
+from gantrymq.store.plain_properties import are_plain
 from gantrymq.store.property_scan import PropertyScan
 from gantrymq.store.queues import Queues
 from gantrymq.store.record_writer import RecordWriter
@@ -36,7 +39,6 @@ from gantrymq.store.send_json import JsonReader
 from gantrymq.store.send_reply import ReplyWriter
 from gantrymq.wire import java_string
 from gantrymq.wire.message import properties as codec
-from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
 
 _PREFIX: Final = 8
@@ -47,18 +49,6 @@ _BLANK_BYTES: Final = 8
 
 # Longer frames gain nothing from being taken here; every limit of a session is higher.
 FRAME_BYTES_MAX: Final = 262144
-
-# Names that mean something to a broker. INSTANCE_ID, a client's namespace, does not.
-_SPECIAL_NAMES: Final = (property_names.RESERVED - {property_names.INSTANCE_ID}) | {
-    property_names.INNER_NUM,
-    property_names.INNER_BASE,
-    property_names.INNER_MULTI_DISPATCH,
-    property_names.CHECK_IMMUNITY_TIME_IN_SECONDS,
-}
-_PLAIN_NAMES: Final = frozenset(
-    {property_names.TAGS, property_names.KEYS, property_names.UNIQ_KEY, property_names.WAIT}
-)
-
 
 # Messages of these, like those of topics that begin with a %, are not stored as they come.
 _NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
@@ -84,7 +74,7 @@ class Fed:
 class _Topic:
     """A topic that is served, and what was taken for it since somebody asked."""
 
-    __slots__ = ("count", "name", "queues", "size", "text")
+    __slots__ = ("count", "name", "queues", "requests", "size", "text")
 
     def __init__(self, name: bytes, text: str, queue_count: int) -> None:
         self.name: bytes = name
@@ -92,6 +82,7 @@ class _Topic:
         self.queues: list[ConsumeQueue | None] = [None] * queue_count
         self.count: i64 = 0
         self.size: i64 = 0
+        self.requests: i64 = 0
 
 
 @final
@@ -155,15 +146,19 @@ class Kernel:
         if served is not None and served.count:
             self._left.append(served)
 
-    def take_counts(self) -> dict[str, tuple[int, int]]:
-        """How many messages it took for each topic since the last call, and the bytes of their
-        records; the few that a full disk then refused among them."""
-        counts: dict[str, tuple[int, int]] = {}
+    def take_counts(self) -> dict[str, tuple[int, int, int]]:
+        """How many messages it took for each topic since the last call, the bytes of their records
+        and the requests they came in; the few that a full disk then refused among them."""
+        counts: dict[str, tuple[int, int, int]] = {}
         for topic in [*self._left, *self._served.values()]:
             if topic.count:
-                count, size = counts.get(topic.text, (0, 0))
-                counts[topic.text] = (count + int(topic.count), size + int(topic.size))
-                topic.count = topic.size = 0
+                count, size, requests = counts.get(topic.text, (0, 0, 0))
+                counts[topic.text] = (
+                    count + int(topic.count),
+                    size + int(topic.size),
+                    requests + int(topic.requests),
+                )
+                topic.count = topic.size = topic.requests = 0
         self._left.clear()
         return counts
 
@@ -207,7 +202,21 @@ class Kernel:
         queue = self._queue(topic, fields.queue_id)
         if queue is None:
             return False
-        body = data[at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF) : end]
+        body_at: i64 = at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF)
+        first: i64 = len(group.entries)
+        if fields.is_batch:
+            is_taken = self._take_batch(group, topic, queue, data, body_at, end)
+        else:
+            is_taken = self._take_one(group, topic, queue, data[body_at:end])
+        if not is_taken:
+            return False
+        topic.requests += 1
+        if (fields.command_flag & _ONEWAY) == 0:
+            self._reply(group.entries, first, replies)
+        return True
+
+    def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> bool:
+        fields = self._fields
         properties = codec.join(fields.properties, self._added)
         size = self._records.size(len(body), len(fields.topic), len(properties))
         if (
@@ -217,11 +226,28 @@ class Kernel:
             or size + _BLANK_BYTES > self._file_bytes
         ):
             return False
-        entry = self._store(group, topic.name, queue, body, properties, size)
-        topic.count += 1
-        topic.size += size
-        if (fields.command_flag & _ONEWAY) == 0:
-            self._reply(entry, replies)
+        self._store(group, topic, queue, body, properties, self._scan, size)
+        return True
+
+    def _take_batch(
+        self, group: Group, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
+    ) -> bool:
+        """All messages of the batch data[at:end], into one file of the log; or none."""
+        fields = self._fields
+        shared = codec.join(fields.properties, self._added)
+        parts = read_parts(data, at, end, self._scan, shared)
+        bodies: i64 = 0
+        total: i64 = 0
+        for part in parts:
+            bodies += len(part.body)
+            total += self._records.size(len(part.body), len(fields.topic), len(part.properties))
+        if total == 0 or bodies > self._body_bytes_max or total + _BLANK_BYTES > self._file_bytes:
+            return False
+        group.arena.room(total)
+        for part in parts:
+            fields.flag = part.flag  # the request's own is nobody's
+            size = self._records.size(len(part.body), len(fields.topic), len(part.properties))
+            self._store(group, topic, queue, part.body, part.properties, part.scan, size)
         return True
 
     def _queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
@@ -237,31 +263,30 @@ class Kernel:
         return queue
 
     def _is_plain(self) -> bool:
-        """Whether the message is one that nobody acts upon but by storing it."""
+        """Whether the request is one that nobody acts upon but by storing what it brings."""
         fields = self._fields
         if fields.command_flag & ~_ONEWAY or fields.sys_flag & _SPECIAL_BITS:
             return False
         properties = fields.properties
-        if 0 in properties or not _is_utf8(properties):
+        if not _is_utf8(properties):
             return False
         scan = self._scan
         scan.read(properties, 0, len(properties))
-        if scan.delay or (scan.wait and scan.wait != b"true") or not scan.unique_key.isalnum():
-            return False
-        return not scan.has_other_names or _has_plain_names(properties)
+        has_key = scan.unique_key.isalnum() or (fields.is_batch and not scan.unique_key)
+        return has_key and are_plain(properties, scan)
 
     def _store(
         self,
         group: Group,
-        topic: bytes,
+        topic: _Topic,
         queue: ConsumeQueue,
         body: bytes,
         properties: bytes,
+        scan: PropertyScan,
         size: i64,
-    ) -> Entry:
-        """Put the message into the group."""
+    ) -> None:
+        """Put a message of the request in `_fields` into the group."""
         fields = self._fields
-        scan = self._scan
         arena = group.arena
         position = arena.room(size)
         queue_offset = group.number(queue, 1)
@@ -276,7 +301,7 @@ class Kernel:
         )
         arena.took(size)
         entry = Entry(
-            topic,
+            topic.name,
             fields.queue_id,
             queue_offset,
             position,
@@ -288,14 +313,16 @@ class Kernel:
             sys_flag=self._records.sys_flag(fields),
         )
         group.entries.append(entry)
-        return entry
+        topic.count += 1
+        topic.size += size
 
-    def _reply(self, entry: Entry, replies: BytesWriter) -> None:
+    def _reply(self, entries: list[Entry], first: i64, replies: BytesWriter) -> None:
         opaque = self._fields.opaque
+        unique_key = self._scan.unique_key
         if self._is_json:
-            self._replies.write_json(replies, opaque, entry)
+            self._replies.write_json(replies, opaque, entries, first, unique_key)
         else:
-            self._replies.write_binary(replies, opaque, entry)
+            self._replies.write_binary(replies, opaque, entries, first, unique_key)
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -307,15 +334,6 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _has_plain_names(properties: bytes) -> bool:
-    """Whether no name means something to a broker."""
-    names = codec.parse(properties).keys()
-    return not any(
-        (name in _SPECIAL_NAMES and name not in _PLAIN_NAMES) or name.startswith("__RMQ.")
-        for name in names
-    )
 
 
 # A compiled function is a builtin; this is how the module knows what it is.

@@ -44,6 +44,14 @@ class PropertyScan:
                 self._take(data, name_at, value_at, at)
             at += 1
 
+    def overlay(self, later: PropertyScan) -> None:
+        """As if those of `later` had been read behind these; names stay as they are."""
+        self.tags = later.tags or self.tags
+        self.keys = later.keys or self.keys
+        self.wait = later.wait or self.wait
+        self.delay = later.delay or self.delay
+        self.unique_key = later.unique_key or self.unique_key
+
     def _take(self, data: bytes, name_at: i64, value_at: i64, end: i64) -> None:
         """One property that has a value."""
         length = value_at - 1 - name_at

@@ -7,7 +7,7 @@ from typing import Final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64
 
-from gantrymq.store.send_fields import SEND_MESSAGE, SEND_MESSAGE_V2, SendFields
+from gantrymq.store.send_fields import SendFields
 
 _REMARK_AT: Final = 13  # behind the fields of fixed size
 _SMALLEST: Final = 21
@@ -19,7 +19,7 @@ def read(fields: SendFields, data: bytes, start: i64, end: i64) -> bool:
     if end - start < _SMALLEST:
         return False
     fields.code = i64(read_i16_be(data, start))
-    if fields.code != SEND_MESSAGE_V2 and fields.code != SEND_MESSAGE:  # noqa: PLR1714
+    if not fields.is_send:
         return False
     fields.opaque = i64(read_i32_be(data, start + 5))
     fields.command_flag = i64(read_i32_be(data, start + 9))

@@ -17,6 +17,7 @@ from mypy_extensions import i64
 
 SEND_MESSAGE: Final = 10
 SEND_MESSAGE_V2: Final = 310
+SEND_BATCH_MESSAGE: Final = 320
 
 # a to h are required.
 _REQUIRED: Final = 255
@@ -50,6 +51,7 @@ class SendFields:
         "code",
         "command_flag",
         "flag",
+        "is_batch",
         "opaque",
         "properties",
         "queue_id",
@@ -68,6 +70,7 @@ class SendFields:
         self.sys_flag: i64 = 0
         self.born_timestamp_ms: i64 = 0
         self.flag: i64 = 0
+        self.is_batch: bool = False
         self.reconsume_times: i64 = 0
         self._seen: i64 = 0
 
@@ -76,7 +79,14 @@ class SendFields:
         self.code = self.opaque = self.command_flag = 0
         self.properties = b""
         self.reconsume_times = 0
+        self.is_batch = False
         self._seen = 0
+
+    @property
+    def is_send(self) -> bool:
+        """Whether the code is that of a message or a batch; `is_batch` says which."""
+        code = self.code
+        return code == SEND_MESSAGE_V2 or code == SEND_MESSAGE or code == SEND_BATCH_MESSAGE  # noqa: PLR1714
 
     @property
     def is_complete(self) -> bool:
@@ -100,7 +110,8 @@ class SendFields:
         elif letter == 105:
             self.properties = data[at:end]
         elif letter == 109:
-            return data[at:end] == b"false"
+            self.is_batch = data[at:end] == b"true"
+            return self.is_batch or data[at:end] == b"false"
         elif letter == 103:
             number = _integer(data, at, end, 18)
             self.born_timestamp_ms = number

@@ -11,7 +11,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
-from gantrymq.store.send_fields import SEND_MESSAGE, SEND_MESSAGE_V2, SendFields
+from gantrymq.store.send_fields import SendFields
 from gantrymq.wire.header_scan import unescape
 
 _INT32_MIN: Final = -2147483648
@@ -56,7 +56,7 @@ class JsonReader:
         if not self._skip(b'{"code":') or not self._integer():
             return False
         self.fields.code = self._number
-        if self._number != SEND_MESSAGE_V2 and self._number != SEND_MESSAGE:  # noqa: PLR1714
+        if not self.fields.is_send:
             return False
         while self._step(0x2C):
             if not self._member():

@@ -3,7 +3,8 @@
     msgId  queueId  queueOffset  transactionId  MSG_REGION  TRACE_ON     in this order, code 0
 
 Invariant: the frame that `frames.encode` makes of the same SendMessageResponse. `transactionId` is
-the message's unique key, as Java answers it; msgId says where the message lies (offset_id.py).
+the send's unique key, as Java answers it, and left out where a batch has none; msgId says where the
+messages lie (offset_id.py), with commas between those of a batch.
 """
 
 from __future__ import annotations
@@ -57,18 +58,24 @@ class ReplyWriter:
         _pair(tail, b"TRACE_ON", b"true")
         self._binary_tail: bytes = tail.getvalue()
 
-    def write_json(self, writer: BytesWriter, opaque: i64, entry: Entry) -> None:
+    def write_json(
+        self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
+    ) -> None:
+        """To the send whose messages are entries[first:]."""
+        entry = entries[first]
         start: i64 = len(writer)
         write_i32_be(writer, 0)  # the lengths, put in when they are known
         write_i32_be(writer, 0)
         writer.write(self._json_head)
         _write_hexadecimal(writer, entry.physical_offset)
+        self._write_more_ids(writer, entries, first + 1)
         writer.write(b'","queueId":"')
         _write_decimal(writer, entry.queue_id)
         writer.write(b'","queueOffset":"')
         _write_decimal(writer, entry.queue_offset)
-        writer.write(b'","transactionId":"')
-        writer.write(entry.unique_key)
+        if unique_key:
+            writer.write(b'","transactionId":"')
+            writer.write(unique_key)
         writer.write(self._json_middle)
         _write_decimal(writer, opaque)
         writer.write(self._json_tail)
@@ -76,7 +83,11 @@ class ReplyWriter:
         _set_i32(writer, start, length - 4)
         _set_i32(writer, start + 4, length - 8)
 
-    def write_binary(self, writer: BytesWriter, opaque: i64, entry: Entry) -> None:
+    def write_binary(
+        self, writer: BytesWriter, opaque: i64, entries: list[Entry], first: i64, unique_key: bytes
+    ) -> None:
+        """The same in the binary form."""
+        entry = entries[first]
         start: i64 = len(writer)
         write_i32_be(writer, 0)
         write_i32_be(writer, 0)
@@ -86,19 +97,31 @@ class ReplyWriter:
         write_i32_be(writer, 0)  # no remark
         write_i32_be(writer, 0)
         writer.write(b"\x00\x05msgId")
-        write_i32_be(writer, i32(len(self._host) + 16))
+        id_bytes: i64 = len(self._host) + 16
+        write_i32_be(writer, i32((id_bytes + 1) * (len(entries) - first) - 1))
         writer.write(self._host)
         _write_hexadecimal(writer, entry.physical_offset)
+        self._write_more_ids(writer, entries, first + 1)
         writer.write(b"\x00\x07queueId")
         _write_number(writer, entry.queue_id)
         writer.write(b"\x00\x0bqueueOffset")
         _write_number(writer, entry.queue_offset)
-        _pair(writer, b"transactionId", entry.unique_key)
+        if unique_key:
+            _pair(writer, b"transactionId", unique_key)
         writer.write(self._binary_tail)
         length: i64 = len(writer) - start
         _set_i32(writer, start, length - 4)
         _set_i32(writer, start + 4, (length - 8) | _BINARY)
         _set_i32(writer, start + _EXT_AT - 4, length - _EXT_AT)
+
+    def _write_more_ids(self, writer: BytesWriter, entries: list[Entry], first: i64) -> None:
+        """Those behind the first message's."""
+        at = first
+        while at < len(entries):
+            writer.append(0x2C)
+            writer.write(self._host)
+            _write_hexadecimal(writer, entries[at].physical_offset)
+            at += 1
 
 
 def _pair(writer: BytesWriter, name: bytes, value: bytes) -> None:

@@ -17,6 +17,8 @@ from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_RESPONSE, Command
 from gantrymq.wire.frames import FrameReader
 from gantrymq.wire.headers.send import SendMessageV2Request
+from gantrymq.wire.message import batch
+from gantrymq.wire.message.batch import BatchPart
 from gantrymq.wire.message.record import encode
 from gantrymq.wire.version import OWN_VERSION
 
@@ -84,6 +86,35 @@ def test_both_ways_store_and_answer_the_same() -> None:
         assert quick.replies[-1].frames == frames.encode(answer)
 
     check()
+
+
+@pytest.mark.parametrize("encoding", [0, 1])
+@pytest.mark.parametrize("own", [{"UNIQ_KEY": UNIQUE, "WAIT": "true"}, {}])
+def test_both_ways_store_and_answer_a_batch_the_same(own: dict[str, str], encoding: int) -> None:
+    quick, general = opened(), opened()
+    parts = [BatchPart(b"%d" % n, n, b"KEYS\x01k\x02UNIQ_KEY\x01%d" % n) for n in range(20)]
+    header, body = message(batch=True, properties=own), batch.encode(parts)
+    assert fed(quick, frame(header, body, encoding)) == 1
+    answer = general.ask(SEND, header, body)
+    stored, expected = (each.opened.records("T", 0) for each in (quick, general))
+    assert [encode(record) for record in stored] == [encode(record) for record in expected]
+    answer.opaque, answer.flag = 9, FLAG_RESPONSE
+    answer.version, answer.encoding = OWN_VERSION, encoding
+    assert quick.replies[-1].frames == frames.encode(answer)
+
+
+def test_both_ways_count_a_batch_the_same() -> None:
+    quick, general = opened(), opened()
+    header, body = message(batch=True), batch.encode([BatchPart(b"0"), BatchPart(b"1")])
+    assert fed(quick, frame(header, body)) == 1
+    general.ask(SEND, header, body)
+    figures = []
+    for broker in (quick, general):
+        broker.pass_time(10.0)
+        series = broker.state.stats.topic("T")
+        assert series is not None
+        figures.append((series.counts(broker.now), broker.state.stats.totals))
+    assert figures[0] == figures[1]
 
 
 # ---------------------------------------------------------------------- what is served

@@ -39,14 +39,14 @@ def test_the_brokers_own_topics_are_none_of_the_users_messages() -> None:
 def test_what_the_kernel_took_is_asked_for_each_second() -> None:
     broker = OpenedBroker()
     stats = broker.state.stats
-    taken = [{"T": (2, 20), "U": (1, 5)}, {"T": (1, 10)}]
+    taken = [{"T": (2, 20, 1), "U": (1, 5, 1)}, {"T": (1, 10, 1)}]
     stats.kernel_counts = lambda: taken.pop(0) if taken else {}
     broker.pass_time(10.0)
     assert not taken
     assert (stats.totals.puts, stats.totals.put_bytes) == (4, 35)
     series = stats.topic("T")
     assert series is not None
-    assert series.counts(10.0)[0].per_call == 1.0
+    assert series.counts(10.0)[0].per_call == 1.5
 
 
 def test_averages_come_when_the_broker_is_up_for_as_long() -> None:

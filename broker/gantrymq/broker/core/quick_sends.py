@@ -40,7 +40,7 @@ class QuickSends:
         self._state = state
         self._known = _values_of(state)
         self._is_open = False
-        self._left: dict[str, tuple[int, int]] = {}
+        self._left: dict[str, tuple[int, int, int]] = {}
         self._refresh_at = NEVER
 
     def open(self) -> None:
@@ -62,13 +62,13 @@ class QuickSends:
         for topic in state.topics.all:
             self.look(topic)
 
-    def take_counts(self) -> dict[str, tuple[int, int]]:
-        """Messages that kernels took since the last call, and their bytes, by topic."""
+    def take_counts(self) -> dict[str, tuple[int, int, int]]:
+        """Messages that kernels took since the last call, their bytes and requests, by topic."""
         counts, self._left = self._left, {}
         kernel = self._state.kernel
-        for topic, (count, size) in ({} if kernel is None else kernel.take_counts()).items():
-            known_count, known_size = counts.get(topic, (0, 0))
-            counts[topic] = (known_count + count, known_size + size)
+        for topic, taken in ({} if kernel is None else kernel.take_counts()).items():
+            known = counts.get(topic, (0, 0, 0))
+            counts[topic] = (known[0] + taken[0], known[1] + taken[1], known[2] + taken[2])
         return counts
 
     def look(self, topic: str) -> None:

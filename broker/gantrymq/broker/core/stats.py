@@ -111,7 +111,7 @@ class Stats:
         self.broker_got = Series(state.now)
         self.totals = Totals()
         self.mornings = Mornings()
-        self.kernel_counts: Callable[[], Mapping[str, tuple[int, int]]] | None = None
+        self.kernel_counts: Callable[[], Mapping[str, tuple[int, int, int]]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
         self._hour = self.local_hour(state.wall_ms)
 
@@ -129,10 +129,10 @@ class Stats:
         if series is not None:
             series.add(now, count, size, calls)
 
-    def take_kernel(self, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Messages and bytes by topic, since the last time."""
-        for topic, (count, size) in counts.items():
-            self.sent(topic, count, size, count)
+    def take_kernel(self, counts: Mapping[str, tuple[int, int, int]]) -> None:
+        """Messages, bytes and requests by topic, since the last time."""
+        for topic, (count, size, requests) in counts.items():
+            self.sent(topic, count, size, requests)
 
     def put_failed(self, count: int = 1) -> None:
         self.totals.put_failures += count
