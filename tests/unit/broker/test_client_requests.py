@@ -12,7 +12,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.wire.bodies.groups import GroupConfig
-from gantrymq.wire.bodies.heartbeat import BROADCASTING, ConsumerData
+from gantrymq.wire.bodies.heartbeat import BROADCASTING, ConsumerData, HeartbeatData
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.client import ConsumerGroupRequest, UnregisterClientRequest
@@ -47,6 +47,32 @@ def test_every_captured_heartbeat_is_answered_as_java_did() -> None:
         answer = broker.ask(RequestCode.HEART_BEAT, body=body, channel=FakeChannel())
         assert answer.code == each["response"]["code"]
         assert answer.ext == each["response"]["ext"]
+
+
+@pytest.mark.parametrize("padding", [0, 5_000])
+def test_a_heartbeat_that_is_said_again_counts_as_the_first_time(padding: int) -> None:
+    broker, channel, other = OpenedBroker(), FakeChannel(), FakeChannel()
+    said = HeartbeatData(client_id="10.0.0.1@1", consumers=(consumer("G", "T"),))
+    body = json.dumps(said.to_json()).encode() + b" " * padding
+    first = broker.ask(RequestCode.HEART_BEAT, body=body, channel=channel)
+    for again in range(1, 4):
+        beat(broker, other, consumer("G", f"T{again}"), client_id="10.0.0.2@1")
+        broker.pass_time(100.0)
+        answer = broker.ask(RequestCode.HEART_BEAT, body=body, channel=channel)
+        assert answer == first
+        group = broker.state.clients.consumers["G"]
+        assert list(group.subscriptions) == ["T"]
+        assert group.clients[channel].heard_at == broker.now
+
+
+def test_a_heartbeat_that_says_something_else_is_read() -> None:
+    broker, channel = OpenedBroker(), FakeChannel()
+    beat(broker, channel, consumer("G", "T"))
+    beat(broker, channel, consumer("G", "U"))
+    assert list(broker.state.clients.consumers["G"].subscriptions) == ["U"]
+    unregister(broker, channel, "G")
+    beat(broker, channel, consumer("G", "U"))
+    assert members(broker, "G") == ["10.0.0.1@1"]
 
 
 def test_consumer_makes_its_group_and_its_retry_topic() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.broker.core.clients import Client, Clients
+from gantrymq.broker.core.clients import REMEMBERED_BYTES_MAX, Client, Clients, Memberships
 from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.heartbeats import consumer
-from gantrymq.wire.bodies.heartbeat import ConsumerData, SubscriptionData
+from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 
 ONE, TWO = FakeChannel(), FakeChannel()
 
@@ -162,3 +162,14 @@ def test_tables_agree_with_a_plain_list_of_members(
         members = [value for (_, group), value in consuming.items() if group == name]
         assert set(group_now.client_ids()) == {client_id for client_id, _ in members}
         assert group_now.disagrees == (len({topic for _, topic in members}) > 1)
+
+
+def test_the_last_short_heartbeat_is_understood_without_being_read_again() -> None:
+    data = HeartbeatData(client_id="c")
+    memberships = Memberships()
+    memberships.remember(bytes(REMEMBERED_BYTES_MAX + 1), data)
+    assert memberships.understood(bytes(REMEMBERED_BYTES_MAX + 1)) is None
+    assert memberships.understood(b"") is None
+    memberships.remember(b"beat", data)
+    assert memberships.understood(b"beat") is data
+    assert memberships.understood(b"beat!") is None

@@ -44,9 +44,12 @@ CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
 def heart_beat(state: State, request: Request) -> Reply:
-    body = javajson.loads(request.command.body, values_max=VALUES_MAX)
-    data = HeartbeatData.from_json(body)
-    _check(data, state.clients.memberships_of(request.channel))
+    body = request.command.body
+    known = state.clients.memberships_of(request.channel)
+    data = known.understood(body)
+    if data is None:
+        data = HeartbeatData.from_json(javajson.loads(body, values_max=VALUES_MAX))
+    _check(data, known)
     client = Client(
         channel=request.channel,
         client_id=data.client_id,
@@ -63,6 +66,7 @@ def heart_beat(state: State, request: Request) -> Reply:
             _register(state, consumer, client, data)
     for group in data.producer_groups:
         state.clients.add_producer(group, client)
+    state.clients.memberships_of(request.channel).remember(body, data)
     return done(HeartbeatResponse(is_support_heart_beat_v2=True, is_sub_change=is_changed))
 
 

@@ -20,6 +20,7 @@ from gantrymq.wire.bodies.heartbeat import (
     BROADCASTING,
     EXPRESSION_TAG,
     ConsumerData,
+    HeartbeatData,
     SubscriptionData,
 )
 
@@ -29,6 +30,10 @@ Wants: TypeAlias = frozenset[tuple[str, str, str]]
 # What is kept of a subscription besides its texts, and of each of its tags and their hashes.
 SUBSCRIPTION_BYTES: Final = 500
 ITEM_BYTES: Final = 50
+
+# A heartbeat that is kept, for each connection. Those of clients with a few groups are shorter;
+# what it says is kept in the tables anyhow.
+REMEMBERED_BYTES_MAX: Final = 4096
 
 
 @final
@@ -166,13 +171,24 @@ def weight_of(data: ConsumerData) -> int:
 @final
 class Memberships:
     """The groups of one channel, in the order they were joined; of consumers also the weight of
-    what was said."""
+    what was said. And the last heartbeat as it came and as it was understood, if it was short."""
 
-    __slots__ = ("consumers", "producers")
+    __slots__ = ("_body", "_data", "consumers", "producers")
 
     def __init__(self) -> None:
         self.consumers: dict[str, int] = {}
         self.producers: dict[str, None] = {}
+        self._body = b""
+        self._data: HeartbeatData | None = None
+
+    def understood(self, body: bytes) -> HeartbeatData | None:
+        """What this heartbeat says, if it says the same as the last one."""
+        return self._data if body == self._body else None
+
+    def remember(self, body: bytes, data: HeartbeatData) -> None:
+        """The last heartbeat; what it says is not changed by anybody."""
+        if len(body) <= REMEMBERED_BYTES_MAX:
+            self._body, self._data = body, data
 
 
 @final
