@@ -16,6 +16,7 @@ from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
+from gantrymq.store.property_scan import PropertyScan
 from gantrymq.store.put import ILLEGAL
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import ResponseCode
@@ -87,10 +88,12 @@ def _fault(header: SendHeader, shared: bytes, parts: Sequence[BatchPart]) -> str
     if sys_flag.transaction_type(header.sys_flag) != sys_flag.TRANSACTION_NONE:
         return "A transaction is not supported for batching; send its message alone."
     waits = set()
+    scan = PropertyScan()
     for properties in (shared, *(part.properties for part in parts)):
-        if _is_delayed(properties):
+        scan.read(properties, 0, len(properties))
+        if _is_delayed(properties, scan):
             return "TimeDelayLevel is not supported for batching; send delayed messages alone."
-        if codec.get(properties, property_names.WAIT) is not None:
+        if scan.wait:
             waits.add(sends.waits(properties))
     if len(waits) > 1:
         return (
@@ -100,10 +103,11 @@ def _fault(header: SendHeader, shared: bytes, parts: Sequence[BatchPart]) -> str
     return None
 
 
-def _is_delayed(properties: bytes) -> bool:
-    level = codec.get(properties, property_names.DELAY)
-    if level is not None and level != "0":
+def _is_delayed(properties: bytes, scan: PropertyScan) -> bool:
+    if scan.delay and scan.delay != b"0":
         return True
+    if not scan.has_other_names:
+        return False
     return any(codec.get(properties, name) is not None for name in _TIMERS)
 
 
