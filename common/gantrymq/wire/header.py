@@ -1,10 +1,10 @@
 """How a typed header and its ext fields turn into each other.
 
-A header is a frozen slotted dataclass; its fields are its ext fields, in the order they are
-written. A field's wire name is its own name in camelCase, or what Wire says. A field without a
-default is required, and refused by name when it is absent or unusable; Java reads null there and
-answers SYSTEM_ERROR where it trips over it. An optional one defaults to None and is left out when
-it is None. Ext fields nobody declared are ignored, as newer peers send more.
+A header is a slotted dataclass, frozen unless it is a hot one; its fields are its ext fields, in
+the order they are written. A field's wire name is its own name in camelCase, or what Wire says. A
+field without a default is required, and refused by name when it is absent or unusable; Java reads
+null there and answers SYSTEM_ERROR where it trips over it. An optional one defaults to None and is
+left out when it is None. Ext fields nobody declared are ignored, as newer peers send more.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class GetMaxOffsetRequest(Header):
@@ -13,24 +13,32 @@ it is None. Ext fields nobody declared are ignored, as newer peers send more.
         committed: bool | None = None                      "committed", optional
         broker_name: Annotated[str | None, Wire("bname")] = None
 
-All values travel as text. Numbers are read as Java's Integer.parseInt and Long.parseLong read
-them, booleans as Boolean.parseBoolean does: "true" in any case is true, anything else false.
+header_fields.py says how values are written as text, and does it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import operator
-import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Self, TypeAlias, Union, final, get_args, get_type_hints
+from typing import (
+    Annotated,
+    ClassVar,
+    Final,
+    Self,
+    TypeAlias,
+    Union,
+    final,
+    get_args,
+    get_type_hints,
+)
 
 from gantrymq.base.camelcase import camel_case
 from gantrymq.base.errors import LocalError, RemoteError
-
-ExtValue: TypeAlias = str | int | bool | None
+from gantrymq.wire import header_fields
+from gantrymq.wire.header_fields import BOOLEAN, INT32, INT64, TEXT, ExtValue, Field
 
 
 @final
@@ -62,39 +70,29 @@ class HeaderError(RemoteError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
 class Header:
-    """Base of all headers: the two directions."""
+    """Base of all headers: the two directions. Itself no dataclass, for frozen ones and others
+    cannot inherit from the same."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
 
     @classmethod
     def decode(cls, ext: Mapping[str, str] | None) -> Self:
         """The header in these ext fields; HeaderError names the first field that is wrong."""
-        plan = _PLANS.get(cls) or _compile(cls)
-        values: dict[str, ExtValue] = {}
-        fields: Mapping[str, str] = {} if ext is None else ext
-        find = fields.get
-        wire_name = ""
+        plan = _plan(cls)
+        fields = ext if isinstance(ext, dict) else dict(ext or {})
         try:
-            for attribute, wire_name, parse in plan.fields:
-                text = find(wire_name)
-                if text is None:
-                    if attribute in plan.required:
-                        raise HeaderError(cls.__name__, wire_name, "is null")
-                else:
-                    values[attribute] = text if parse is None else parse(text)
-        except ValueError as error:
-            raise HeaderError(cls.__name__, wire_name, str(error)) from None
+            values = header_fields.read(plan.fields, fields)
+        except ValueError:
+            raise _first_fault(cls, plan, fields) from None
         build: Callable[..., Self] = cls
         return build(**values)
 
     def encode(self) -> dict[str, str]:
         """The ext fields of this header, in declaration order, without those that are None."""
-        plan = _PLANS.get(type(self)) or _compile(type(self))
-        return {
-            name: value if type(value) is str else _text(value)
-            for name, value in zip(plan.wire_names, plan.values(self), strict=True)
-            if value is not None
-        }
+        plan = _plan(type(self))
+        return header_fields.written(plan.fields, plan.values(self))
 
 
 @final
@@ -102,9 +100,7 @@ class Header:
 class _Plan:
     """All that decode and encode need to know of a class, worked out once."""
 
-    fields: tuple[tuple[str, str, Callable[[str], ExtValue] | None], ...]
-    required: frozenset[str]
-    wire_names: tuple[str, ...]
+    fields: tuple[Field, ...]
     values: Callable[[Header], tuple[ExtValue, ...]]
 
 
@@ -113,40 +109,44 @@ _PLANS: Final[dict[type[Header], _Plan]] = {}
 
 def wire_names(header: type[Header]) -> tuple[str, ...]:
     """The ext fields a header knows, in the order it writes them."""
-    return (_PLANS.get(header) or _compile(header)).wire_names
+    return tuple(field.wire_name for field in _plan(header).fields)
 
 
 def required_names(header: type[Header]) -> frozenset[str]:
     """The ext fields a header cannot do without."""
-    plan = _PLANS.get(header) or _compile(header)
-    return frozenset(wire for name, wire, _ in plan.fields if name in plan.required)
+    return frozenset(field.wire_name for field in _plan(header).fields if field.is_required)
 
 
 def field_kinds(header: type[Header]) -> dict[str, str]:
     """The type of each ext field: s text, i int32, l int64, b boolean."""
-    plan = _PLANS.get(header) or _compile(header)
-    return {wire: _KINDS[parse] for _, wire, parse in plan.fields}
+    return {field.wire_name: field.kind for field in _plan(header).fields}
+
+
+def _plan(header: type[Header]) -> _Plan:
+    return _PLANS.get(header) or _compile(header)
 
 
 def _compile(header: type[Header]) -> _Plan:
     hints = get_type_hints(header, include_extras=True)
     fields = []
-    required = set()
     for field in dataclasses.fields(header):
         kinds, marks = _flatten(hints[field.name])
         wire = next((mark.name for mark in marks if isinstance(mark, Wire)), camel_case(field.name))
-        fields.append((field.name, wire, _parser(kinds, marks)))
-        if field.default is dataclasses.MISSING:
-            required.add(field.name)
-    attributes = [name for name, _, _ in fields]
-    plan = _Plan(
-        tuple(fields),
-        frozenset(required),
-        tuple(wire for _, wire, _ in fields),
-        _values_of(attributes),
-    )
+        is_required = field.default is dataclasses.MISSING
+        fields.append(Field(field.name, wire, _kind(kinds, marks), is_required=is_required))
+    plan = _Plan(tuple(fields), _values_of([field.attribute for field in fields]))
     _PLANS[header] = plan
     return plan
+
+
+def _first_fault(header: type[Header], plan: _Plan, ext: Mapping[str, str]) -> HeaderError:
+    """Why these ext fields cannot be read."""
+    for field in plan.fields:
+        try:
+            field.value(ext.get(field.wire_name))
+        except ValueError as error:
+            return HeaderError(header.__name__, field.wire_name, str(error))
+    raise AssertionError("a field was refused, and none is wrong")
 
 
 def _flatten(hint: object) -> tuple[set[object], list[object]]:
@@ -166,15 +166,15 @@ def _flatten(hint: object) -> tuple[set[object], list[object]]:
     return {hint}, []
 
 
-def _parser(kinds: set[object], marks: list[object]) -> Callable[[str], ExtValue] | None:
+def _kind(kinds: set[object], marks: list[object]) -> str:
     kinds = kinds - {type(None)}
     if kinds == {str}:
-        return None
+        return TEXT
     if kinds == {bool}:
-        return _parse_boolean
+        return BOOLEAN
     if kinds == {int}:
         widths = [mark.width for mark in marks if isinstance(mark, Bits)]
-        return {32: parse_int32, 64: parse_int64}[widths[0]]
+        return {32: INT32, 64: INT64}[widths[0]]
     raise LocalError(f"no ext field can be of type {kinds}")
 
 
@@ -183,49 +183,3 @@ def _values_of(attributes: list[str]) -> Callable[[Header], tuple[ExtValue, ...]
         one = operator.attrgetter(attributes[0])
         return lambda header: (one(header),)
     return operator.attrgetter(*attributes)
-
-
-def _text(value: ExtValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-# int() alone would also take blanks, underscores and other scripts' digits. Twenty digits hold any
-# long; more can only be leading zeros, which nobody sends.
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
-
-
-def parse_int32(text: str) -> int:
-    """Integer.parseInt; ValueError says what is wrong."""
-    # Most numbers are short and plain: no need for the pattern.
-    if (len(text) < 10 and text.isdigit() and text.isascii()) or _INTEGER.fullmatch(text):
-        number = int(text)
-        if -0x80000000 <= number <= 0x7FFFFFFF:
-            return number
-    raise ValueError(f"is {_shown(text)}, not an int")
-
-
-def parse_int64(text: str) -> int:
-    """Long.parseLong; ValueError says what is wrong."""
-    if (len(text) < 19 and text.isdigit() and text.isascii()) or _INTEGER.fullmatch(text):
-        number = int(text)
-        if -0x8000000000000000 <= number <= 0x7FFFFFFFFFFFFFFF:
-            return number
-    raise ValueError(f"is {_shown(text)}, not a long")
-
-
-def _parse_boolean(text: str) -> bool:
-    return text == "true" or text.lower() == "true"
-
-
-_KINDS: Final[dict[Callable[[str], ExtValue] | None, str]] = {
-    None: "s",
-    parse_int32: "i",
-    parse_int64: "l",
-    _parse_boolean: "b",
-}
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "...")

@@ -14,11 +14,10 @@ from gantrymq.wire.header import (
     Int32,
     Int64,
     Wire,
-    parse_int32,
-    parse_int64,
     required_names,
     wire_names,
 )
+from gantrymq.wire.header_fields import parse_int32, parse_int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

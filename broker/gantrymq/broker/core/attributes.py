@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.wire.header import parse_int64
+from gantrymq.wire.header_fields import parse_int64
 
 MESSAGE_TYPE: Final = "message.type"
 MIXED: Final = "MIXED"

@@ -7,7 +7,7 @@ from typing import Final
 
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.transactions import checks_of, group_of, place_of
-from gantrymq.wire.header import parse_int64
+from gantrymq.wire.header_fields import parse_int64
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import CHECK_IMMUNITY_TIME_IN_SECONDS
 from gantrymq.wire.message.record import Record

@@ -25,7 +25,7 @@ from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
-from gantrymq.wire.header import parse_int32, parse_int64
+from gantrymq.wire.header_fields import parse_int32, parse_int64
 from gantrymq.wire.headers.transaction import CheckTransactionStateRequest
 from gantrymq.wire.message import offset_id, properties, sys_flag
 from gantrymq.wire.message.property_names import (

@@ -8,9 +8,12 @@ from typing import Annotated
 from gantrymq.wire.header import Header, Int32, Int64, Wire
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PullMessageRequest(Header):
-    """PULL_MESSAGE, LITE_PULL_MESSAGE: messages of one queue from an offset on."""
+    """PULL_MESSAGE, LITE_PULL_MESSAGE: messages of one queue from an offset on.
+
+    Made for each pull, and a frozen one takes five times as long; treat it as a value.
+    """
 
     consumer_group: str
     topic: str

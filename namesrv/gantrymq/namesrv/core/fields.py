@@ -11,7 +11,7 @@ from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.wire.command import Command
-from gantrymq.wire.header import parse_int64
+from gantrymq.wire.header_fields import parse_int64
 
 _NONE: Final[Mapping[str, str]] = {}
 

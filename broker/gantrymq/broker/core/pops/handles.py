@@ -19,7 +19,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.names import RETRY_PREFIX
-from gantrymq.wire.header import parse_int32, parse_int64
+from gantrymq.wire.header_fields import parse_int32, parse_int64
 
 TOPIC: Final = "0"
 RETRY: Final = "1"
