@@ -176,6 +176,11 @@ class CommitLog:
             data = self.segments.read_cached(position, size)
         return data
 
+    @property
+    def recent(self) -> int:
+        """From here on the log is in memory."""
+        return self._tail.start if self._tail.end == self.end else self.end
+
     def ask_read(self, position: int, size: int) -> int:
         """The same by a ticket, which the caller keeps an eye on."""
         return self.segments.ask_read(position, self._clip(position, size))

@@ -23,36 +23,38 @@ CorruptionError, for skipping an acknowledged message is for people to decide.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NoReturn, TypeAlias, final
+from typing import Final, NoReturn, final
+
+from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError
+from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.consumequeue import ConsumeQueue
-from gantrymq.store.queue_unit import UNIT
 from gantrymq.store.readings import Reading
 from gantrymq.store.sources import (
     RECORD_BYTES_MAX,
     ReadableStore,
     log_bytes,
+    log_bytes_now,
     queue_units,
     readable_end,
 )
-from gantrymq.wire.message.record import MAGIC_V1, MAGIC_V2, RECORD_BYTES_MIN, Record, decode
+from gantrymq.wire.message.record import Record, decode
 
 UNITS_MAX: Final = 800
 
-# Records of other queues between two of ours: read along, rather than read twice.
-GAP_BYTES: Final = 16 << 10
+# Records of other queues between two of ours: read along, rather than read twice. What is in memory
+# is taken piece by piece.
+GAP_BYTES: Final = 16384
 
-_MAGICS: Final = (MAGIC_V1, MAGIC_V2)
-_unpack_head: Final = struct.Struct(">ii20xq").unpack_from  # size, magic, physical offset
-
-Chosen: TypeAlias = list[tuple[int, int, int]]
-"""Queue offset, position and size of records that fit into the answer."""
+_UNIT_BYTES: Final = 20
+_RECORD_BYTES_MIN: Final = 91
+_MAGIC_V1: Final = -626843481
+_MAGIC_V2: Final = -626843477
 
 
 class PullStatus(Enum):
@@ -69,37 +71,77 @@ class PullStatus(Enum):
     MESSAGE_WAS_REMOVING = "the messages were deleted meanwhile"
 
 
+# As whole names: the compiler looks up members of an enum anew each time.
+FOUND: Final = PullStatus.FOUND
+NO_MATCHED_MESSAGE: Final = PullStatus.NO_MATCHED_MESSAGE
+MESSAGE_WAS_REMOVING: Final = PullStatus.MESSAGE_WAS_REMOVING
+
+
 @final
-@dataclass(slots=True)
 class PullQuery:
     """What a consumer asks for. `tags` decides by the unit's tags code, `matches` by the record.
 
     Who `keeps_offset` is not corrected: a slave leaves that to its master, unless it has
-    offsetCheckInSlave. Hot, hence not frozen; treat it as a value.
+    offsetCheckInSlave. Hot, hence slotted and not frozen; treat it as a value.
     """
 
-    topic: str
-    queue_id: int
-    offset: int
-    count_max: int
-    tags: Callable[[int], bool] | None = None
-    matches: Callable[[Record], bool] | None = None
-    keeps_offset: bool = False
+    __slots__ = ("count_max", "keeps_offset", "matches", "offset", "queue_id", "tags", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: i64,
+        offset: i64,
+        count_max: i64,
+        tags: Callable[[int], bool] | None = None,
+        matches: Callable[[Record], bool] | None = None,
+        *,
+        keeps_offset: bool = False,
+    ) -> None:
+        self.topic: str = topic
+        self.queue_id: i64 = queue_id
+        self.offset: i64 = offset
+        self.count_max: i64 = count_max
+        self.tags: Callable[[int], bool] | None = tags
+        self.matches: Callable[[Record], bool] | None = matches
+        self.keeps_offset: bool = keeps_offset
 
 
 @final
-@dataclass(slots=True)
 class Pulled:
     """The answer; `chunks` are the records behind each other. Hot, but a value as well."""
 
-    status: PullStatus
-    next_offset: int
-    minimum: int
-    maximum: int
-    chunks: Sequence[bytes] = ()
-    count: int = 0
-    size: int = 0
-    suggests_slave: bool = False
+    __slots__ = (
+        "chunks",
+        "count",
+        "maximum",
+        "minimum",
+        "next_offset",
+        "size",
+        "status",
+        "suggests_slave",
+    )
+
+    def __init__(
+        self,
+        status: PullStatus,
+        next_offset: i64,
+        minimum: i64,
+        maximum: i64,
+        chunks: Sequence[bytes] = (),
+        count: i64 = 0,
+        size: i64 = 0,
+        *,
+        suggests_slave: bool = False,
+    ) -> None:
+        self.status: PullStatus = status
+        self.next_offset: i64 = next_offset
+        self.minimum: i64 = minimum
+        self.maximum: i64 = maximum
+        self.chunks: Sequence[bytes] = chunks
+        self.count: i64 = count
+        self.size: i64 = size
+        self.suggests_slave: bool = suggests_slave
 
 
 def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> Reading[Pulled]:
@@ -107,8 +149,10 @@ def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> 
     queue = store.queues.find(query.topic, query.queue_id)
     if queue is None:
         return _corrected(query, PullStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
-    end = yield from readable_end(queue, store.readable)
-    minimum = queue.minimum
+    end: i64 = queue.end
+    if queue.physical_end > store.readable:
+        end = yield from readable_end(queue, store.readable)
+    minimum: i64 = queue.minimum
     offset = query.offset
     if end == 0:
         return _corrected(query, PullStatus.NO_MESSAGE_IN_QUEUE, 0, minimum, end)
@@ -124,11 +168,23 @@ def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> 
 
 
 def _corrected(
-    query: PullQuery, status: PullStatus, next_offset: int, minimum: int, maximum: int
+    query: PullQuery, status: PullStatus, next_offset: i64, minimum: i64, maximum: i64
 ) -> Pulled:
     if query.keeps_offset:
         next_offset = query.offset
     return Pulled(status, next_offset, minimum, maximum)
+
+
+@final
+class _Place:
+    """A record that fits into the answer: its queue offset, and where the log has it."""
+
+    __slots__ = ("end", "number", "position")
+
+    def __init__(self, number: i64, position: i64, size: i64) -> None:
+        self.number: i64 = number
+        self.position: i64 = position
+        self.end: i64 = position + size
 
 
 @final
@@ -137,10 +193,12 @@ class _Batch:
 
     __slots__ = (
         "_chunks",
-        "_cold",
+        "_cold_bytes",
+        "_cold_count",
         "_count",
         "_end",
-        "_hot",
+        "_hot_bytes",
+        "_hot_count",
         "_last_position",
         "_log",
         "_memory_bytes",
@@ -157,46 +215,44 @@ class _Batch:
         store: ReadableStore,
         query: PullQuery,
         queue: ConsumeQueue,
-        end: int,
+        end: i64,
         physical_memory_bytes: int,
     ) -> None:
         settings = store.settings
-        self._log = store.log
-        self._query = query
-        self._queue = queue
-        self._end = end
+        count_max = query.count_max
+        self._log: CommitLog = store.log
+        self._query: PullQuery = query
+        self._queue: ConsumeQueue = queue
+        self._end: i64 = end
         ratio = settings.access_message_in_memory_max_ratio
-        self._memory_bytes = physical_memory_bytes * ratio // 100
-        self._hot = (
-            min(query.count_max, settings.max_transfer_count_on_message_in_memory),
-            settings.max_transfer_bytes_on_message_in_memory,
-        )
-        self._cold = (
-            min(query.count_max, settings.max_transfer_count_on_message_in_disk),
-            settings.max_transfer_bytes_on_message_in_disk,
-        )
-        self._next = query.offset
-        self._stop = min(end, query.offset + max(UNITS_MAX, query.count_max))
-        self._last_position = 0
-        self._status = PullStatus.NO_MATCHED_MESSAGE
+        self._memory_bytes: i64 = physical_memory_bytes * ratio // 100
+        self._hot_count: i64 = settings.max_transfer_count_on_message_in_memory
+        self._hot_bytes: i64 = settings.max_transfer_bytes_on_message_in_memory
+        self._cold_count: i64 = settings.max_transfer_count_on_message_in_disk
+        self._cold_bytes: i64 = settings.max_transfer_bytes_on_message_in_disk
+        self._hot_count = min(self._hot_count, count_max)
+        self._cold_count = min(self._cold_count, count_max)
+        self._next: i64 = query.offset
+        self._stop: i64 = min(end, query.offset + max(UNITS_MAX, count_max))
+        self._last_position: i64 = 0
+        self._status: PullStatus = NO_MATCHED_MESSAGE
         self._chunks: list[bytes] = []
-        self._count = 0
-        self._size = 0
+        self._count: i64 = 0
+        self._size: i64 = 0
 
     def collect(self) -> Reading[None]:
         """Look at units until the answer is full, or enough were looked at."""
         query = self._query
-        units_max = UNITS_MAX
-        if query.tags is None and query.matches is None:
-            units_max = min(max(1, query.count_max), UNITS_MAX)
         is_long = False
         while self._next < self._stop and not 0 < query.count_max <= self._count:
             if is_long:
                 yield None
-            before = self._next
+            before: i64 = self._next
+            count: i64 = min(self._units_max(), self._stop - before)
             try:
-                count = min(units_max, self._stop - before)
-                units = yield from queue_units(self._queue, before, count)
+                units = self._queue.read(before, count)
+                if units is None:
+                    units = yield from queue_units(self._queue, before, count)
             except DiskError as error:
                 if error.failure is not DiskFailure.NOT_FOUND:
                     raise
@@ -211,95 +267,129 @@ class _Batch:
 
     def answer(self) -> Pulled:
         """What was gathered."""
-        minimum = self._queue.minimum
+        minimum: i64 = self._queue.minimum
         if self._status is PullStatus.OFFSET_FOUND_NULL:
             return _corrected(self._query, self._status, self._next, minimum, self._end)
-        behind_bytes = self._log.end - self._last_position
+        behind_bytes: i64 = self._log.end - self._last_position
         return Pulled(
-            PullStatus.FOUND if self._count else self._status,
+            FOUND if self._count else self._status,
             self._next,
             minimum,
             self._end,
             self._chunks,
             self._count,
             self._size,
-            behind_bytes > self._memory_bytes,
+            suggests_slave=behind_bytes > self._memory_bytes,
         )
 
-    def _choose(self, units: bytes) -> Chosen:
+    def _units_max(self) -> i64:
+        """How many units to look at next: without a filter, as many as messages are wanted."""
+        query = self._query
+        if query.tags is None and query.matches is None:
+            return min(max(1, query.count_max), UNITS_MAX)
+        return UNITS_MAX
+
+    def _choose(self, units: bytes) -> list[_Place]:
         """What fits if all of it passes; `next` moves behind the last unit looked at."""
-        log_start, log_end = self._log.start, self._log.end
-        hot_start = log_end - self._memory_bytes
-        hot, cold = self._hot, self._cold
+        log_start: i64 = self._log.start
+        log_end: i64 = self._log.end
+        hot_start: i64 = log_end - self._memory_bytes
         tags = self._query.tags
         count, total, number = self._count, self._size, self._next
-        chosen: Chosen = []
-        for position, size, tags_code in UNIT.iter_unpack(units):
-            count_max, bytes_max = hot if position >= hot_start else cold
-            if count and (count >= count_max or total + size > bytes_max):
+        chosen: list[_Place] = []
+        at: i64 = 0
+        while at < len(units):
+            position = read_i64_be(units, at)
+            size = i64(read_i32_be(units, at + 8))
+            is_hot = position >= hot_start
+            count_max: i64 = self._hot_count if is_hot else self._cold_count
+            bytes_max: i64 = self._hot_bytes if is_hot else self._cold_bytes
+            if count > 0 and (count >= count_max or total + size > bytes_max):
                 break
-            if tags is not None and not tags(tags_code):
-                self._status = PullStatus.NO_MATCHED_MESSAGE
+            if tags is not None and not tags(int(read_i64_be(units, at + 12))):
+                self._status = NO_MATCHED_MESSAGE
             elif 0 <= position < log_start:
-                self._status = PullStatus.MESSAGE_WAS_REMOVING
+                self._status = MESSAGE_WAS_REMOVING
             elif not (
-                RECORD_BYTES_MIN <= size <= RECORD_BYTES_MAX
+                _RECORD_BYTES_MIN <= size <= RECORD_BYTES_MAX
                 and log_start <= position <= log_end - size
             ):
                 self._stop_at(number, f"its unit says {size} bytes at {position} of the log")
                 break
             else:
-                chosen.append((number, position, size))
+                chosen.append(_Place(number, position, size))
                 count += 1
                 total += size
             self._last_position = position
             number += 1
+            at += _UNIT_BYTES
         self._next = number
         return chosen
 
-    def _read(self, chosen: Chosen) -> Reading[None]:
+    def _read(self, chosen: list[_Place]) -> Reading[None]:
         """Read the records, neighbours at once, and add those that pass."""
-        at = 0
-        while at < len(chosen) and chosen[at][0] < self._next:
-            stop, end = _neighbours(chosen, at, self._log.segments.file_bytes)
-            start = chosen[at][1]
-            data = yield from log_bytes(self._log, start, end - start)
-            self._add(chosen[at:stop], start, data)
+        at: i64 = 0
+        while at < len(chosen) and chosen[at].number < self._next:
+            stop = self._neighbours(chosen, at)
+            start = chosen[at].position
+            size: i64 = chosen[stop - 1].end - start
+            data = log_bytes_now(self._log, start, size)
+            if data is None:
+                data = yield from log_bytes(self._log, start, size)
+            self._add(chosen, at, stop, data)
             at = stop
 
-    def _add(self, chosen: Chosen, start: int, data: bytes) -> None:
-        """Add records of what was read from `start` on, in as few pieces as they lie in."""
+    def _neighbours(self, chosen: list[_Place], first: i64) -> i64:
+        """Up to which of them, from `first` on, to read at once."""
+        file_bytes: i64 = self._log.segments.file_bytes
+        place = chosen[first]
+        end = place.end
+        file_end: i64 = place.position - place.position % file_bytes + file_bytes
+        gap: i64 = 0 if place.position >= self._log.recent else GAP_BYTES
+        number = first + 1
+        while number < len(chosen):
+            place = chosen[number]
+            if not end <= place.position <= end + gap or place.end > file_end:
+                break
+            end = place.end
+            number += 1
+        return number
+
+    def _add(self, chosen: list[_Place], first: i64, stop: i64, data: bytes) -> None:
+        """Add records of what was read from the first one on, in as few pieces as they lie in."""
         matches = self._query.matches
-        count = total = piece = piece_end = number = 0
+        start = chosen[first].position
+        piece: i64 = 0
+        piece_end: i64 = 0
+        number = first
         try:
-            for number, position, size in chosen:  # noqa: B007 - the one that was damaged
-                at = position - start
-                if at + size > len(data):
-                    self._miss(position)
+            while number < stop:
+                place = chosen[number]
+                number += 1
+                at: i64 = place.position - start
+                end: i64 = place.end - start
+                if end > len(data):
+                    self._miss(place.position)
                     continue
-                said_size, magic, said_position = _unpack_head(data, at)
-                if said_size != size or said_position != position or magic not in _MAGICS:
-                    _refuse(size, position)
-                if matches is not None and not matches(decode(data, at, verify_body=False)):
-                    self._status = PullStatus.NO_MATCHED_MESSAGE
+                _check_head(data, at, place)
+                if matches is not None and not matches(decode(data, int(at), verify_body=False)):
+                    self._status = NO_MATCHED_MESSAGE
                     continue
                 if at != piece_end:
                     self._put(data[piece:piece_end])
                     piece = at
-                piece_end = at + size
-                count += 1
-                total += size
+                piece_end = end
+                self._count += 1
+                self._size += end - at
         except CorruptionError as error:
-            self._stop_at(number, str(error))
+            self._stop_at(chosen[number - 1].number, str(error))
         self._put(data[piece:piece_end])
-        self._count += count
-        self._size += total
 
-    def _miss(self, position: int) -> None:
+    def _miss(self, position: i64) -> None:
         """This record was not read: its file was removed meanwhile, or cut by other hands."""
         if position >= self._log.start:
             raise CorruptionError(f"the log's file ends before the record at {position}")
-        self._status = PullStatus.MESSAGE_WAS_REMOVING
+        self._status = MESSAGE_WAS_REMOVING
 
     def _put(self, piece: bytes) -> None:
         if piece:
@@ -308,11 +398,11 @@ class _Batch:
     def _skip_file(self) -> None:
         """The queue's file is missing: the answer ends before it, or leads behind it."""
         if self._count == 0:
-            file_units = self._queue.folders.file_units
+            file_units: i64 = self._queue.folders.file_units
             self._status = PullStatus.OFFSET_FOUND_NULL
             self._next = self._next - self._next % file_units + file_units
 
-    def _stop_at(self, offset: int, fault: str) -> None:
+    def _stop_at(self, offset: i64, fault: str) -> None:
         """This message cannot be given: the answer ends before it, or there is none."""
         queue = self._queue
         if offset == self._query.offset:
@@ -324,18 +414,17 @@ class _Batch:
         self._next = self._stop = offset
 
 
-def _neighbours(chosen: Chosen, first: int, file_bytes: int) -> tuple[int, int]:
-    """Up to which of them, from `first` on, to read at once; where the last of these ends."""
-    _, start, size = chosen[first]
-    end = start + size
-    file_end = start - start % file_bytes + file_bytes
-    for number in range(first + 1, len(chosen)):
-        _, position, size = chosen[number]
-        if not end <= position <= end + GAP_BYTES or position + size > file_end:
-            return number, end
-        end = position + size
-    return len(chosen), end
+def _check_head(data: bytes, at: i64, place: _Place) -> None:
+    """CorruptionError when what lies there is not the record that the unit says."""
+    size = place.end - place.position
+    magic = i64(read_i32_be(data, at + 4))
+    if (
+        i64(read_i32_be(data, at)) != size
+        or read_i64_be(data, at + 28) != place.position
+        or (magic != _MAGIC_V1 and magic != _MAGIC_V2)  # noqa: PLR1714
+    ):
+        _refuse(size, place.position)
 
 
-def _refuse(size: int, position: int) -> NoReturn:
+def _refuse(size: i64, position: i64) -> NoReturn:
     raise CorruptionError(f"the log has no record of {size} bytes at {position}")

@@ -43,11 +43,17 @@ class ReadableStore(Protocol):
         """The place of the log below which messages are there for consumers."""
 
 
-def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
-    """At most to the end of the file or of the log; none where the log has no byte any more."""
+def log_bytes_now(log: CommitLog, position: int, size: int) -> bytes | None:
+    """At most to the end of the file or of the log; none where the log has no byte any more. None
+    when some of them are not in memory."""
     if size <= 0 or not log.holds(position):
         return b""
-    data = log.read(position, size)
+    return log.read(position, size)
+
+
+def log_bytes(log: CommitLog, position: int, size: int) -> Reading[bytes]:
+    """The same by a reading."""
+    data = log_bytes_now(log, position, size)
     if data is not None:
         return data
     at = position % log.segments.file_bytes

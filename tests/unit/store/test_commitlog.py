@@ -222,6 +222,20 @@ def test_what_is_neither_cached_nor_recent_comes_by_a_ticket(tail_bytes: int) ->
     assert not opened.log.take(completion, 0.0)
 
 
+@pytest.mark.parametrize(("tail_bytes", "recent"), [(0, 3500), (2000, 1500), (1 << 20, 0)])
+def test_what_is_recent_is_in_memory_and_nothing_before(tail_bytes: int, recent: int) -> None:
+    opened = Opened(tail_bytes=tail_bytes)
+    assert opened.log.recent == 0
+    opened.append(1000, 1000, 1500)
+    opened.disk.memory.reads_cached = False
+    assert opened.log.recent == recent
+    for position in (0, recent - 1, recent, 3499):
+        if opened.log.holds(position):
+            assert (opened.log.read(position, 9999) is not None) == (position >= recent)
+    opened.log.truncate(LogMark(1000, 0, 1))
+    assert opened.log.recent == 1000
+
+
 def test_a_cut_log_goes_on_from_the_cut() -> None:
     opened = Opened(tail_bytes=1 << 20)
     opened.append(3000, 3000, 3000)

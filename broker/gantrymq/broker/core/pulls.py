@@ -17,13 +17,13 @@ from gantrymq.base.disk import DiskError
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
-from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.pull import FOUND, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading, Wanted
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
-from gantrymq.wire.headers.pull import PullMessageRequest, PullMessageResponse
+from gantrymq.wire.headers.pull import PullMessageRequest
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -32,8 +32,12 @@ MASTER_ID: Final = 0
 
 OFFSET_RESET: Final = "OFFSET_RESET"
 
+# As plain numbers and texts: what an enum does with its members takes longer than the rest of a
+# look at them.
+_READ: Final = int(Permission.READ)
+_WORDS: Final[Mapping[PullStatus, str]] = {status: status.name for status in PullStatus}
+
 _CODES: Final[Mapping[PullStatus, ResponseCode]] = {
-    PullStatus.FOUND: ResponseCode.SUCCESS,
     PullStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
     PullStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
     PullStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
@@ -98,7 +102,7 @@ def checked(state: State, request: Request, header: PullMessageRequest) -> Pull 
 def broker_refusal(state: State) -> Reply | None:
     """What a broker that may not be read says to all pulls."""
     permission = state.settings.broker_permission
-    if permission & Permission.READ:
+    if permission & _READ:
         return None
     address = state.identity.address
     return forbidden(
@@ -118,7 +122,7 @@ def _topic(state: State, request: Request, header: PullMessageRequest) -> TopicC
             f"topic[{name}] not exist, apply first please! Create it with mqadmin updateTopic"
             f" -b {state.identity.address} -t {name}",
         )
-    if not topic.perm & Permission.READ:
+    if not topic.perm & _READ:
         return forbidden(
             3,
             f"the topic[{name}] pulling message is forbidden: its perm is {topic.perm}; mqadmin"
@@ -185,6 +189,8 @@ def _rest(reading: Reading[Pulled], missing: Wanted | None) -> Reading[Pulled]:
 
 def code_of(pulled: Pulled, asked_offset: int) -> ResponseCode:
     """What a pull for this offset is told."""
+    if pulled.status is FOUND:
+        return ResponseCode.SUCCESS
     code = _CODES.get(pulled.status)
     if code is not None:
         return code
@@ -212,30 +218,32 @@ def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
         state.stats.got(header.consumer_group, header.topic, pulled.count, pulled.size)
     else:
         state.stats.missed()
-    ext = PullMessageResponse(
-        suggest_which_broker_id=suggested,
-        next_begin_offset=pulled.next_offset,
-        min_offset=pulled.minimum,
-        max_offset=pulled.maximum,
-        topic_sys_flag=pull_.topic.topic_sys_flag,
-        group_sys_flag=pull_.group.group_sys_flag,
-    )
-    return Command(code, ext=ext.encode(), body=b"".join(pulled.chunks), remark=status.name)
+    ext = _places(pull_, suggested, pulled.next_offset, pulled.minimum, pulled.maximum)
+    return Command(code, ext=ext, body=b"".join(pulled.chunks), remark=_WORDS[status])
 
 
 def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
     """Somebody reset the group's offset: it goes on here."""
     header = pull_.header
     queue = state.store.queues.find(header.topic, header.queue_id)
-    ext = PullMessageResponse(
-        suggest_which_broker_id=_suggested(state, pull_.group, is_slow=False),
-        next_begin_offset=offset,
-        min_offset=0 if queue is None else queue.minimum,
-        max_offset=0 if queue is None else queue.end,
-        topic_sys_flag=pull_.topic.topic_sys_flag,
-        group_sys_flag=pull_.group.group_sys_flag,
-    )
-    return Reply(Command(ResponseCode.PULL_OFFSET_MOVED, ext=ext.encode(), remark=OFFSET_RESET))
+    suggested = _suggested(state, pull_.group, is_slow=False)
+    minimum, maximum = (0, 0) if queue is None else (queue.minimum, queue.end)
+    ext = _places(pull_, suggested, offset, minimum, maximum)
+    return Reply(Command(ResponseCode.PULL_OFFSET_MOVED, ext=ext, remark=OFFSET_RESET))
+
+
+def _places(
+    pull_: Pull, suggested: int, next_offset: int, minimum: int, maximum: int
+) -> dict[str, str]:
+    """Where to go on: the ext of a PullMessageResponse, whose object each answer can do without."""
+    return {
+        "suggestWhichBrokerId": str(suggested),
+        "nextBeginOffset": str(next_offset),
+        "minOffset": str(minimum),
+        "maxOffset": str(maximum),
+        "topicSysFlag": str(pull_.topic.topic_sys_flag),
+        "groupSysFlag": str(pull_.group.group_sys_flag),
+    }
 
 
 def _suggested(state: State, group: GroupConfig, *, is_slow: bool) -> int:
