@@ -40,7 +40,7 @@ build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean env
 sim: .venv/ready ## histories of a whole store with crashes, from seeds (GANTRY_HISTORIES=n for more)
 	$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS)
 
-crash: .venv/ready ## real kills and power cuts under the real store (CRASH=0 leaves it out)
+crash: .venv/ready ## real kills of a broker, kills and power cuts under its store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
 
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)

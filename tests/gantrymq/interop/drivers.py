@@ -122,9 +122,16 @@ class JavaClient(Driver):
 
     def finish_producing(self, count: int) -> None:
         """Wait for the end of what was started, and insist that each send succeeded."""
-        reply = self.outcome()
-        assert reply["errors"] == []
+        assert self.failed_sends(count) == {}
+
+    def failed_sends(self, count: int, seconds: float = REPLY_SECONDS) -> dict[int, str]:
+        """Wait for the end of what was started: the numbers whose send failed, and why."""
+        reply = self.outcome(seconds)
         assert reply["sent"] == count
+        errors = reply["errors"]
+        assert isinstance(errors, list)
+        numbered = (str(error).partition(": ") for error in errors)
+        return {int(number): why for number, _, why in numbered}
 
     def subscribe(self, topic: str, servers: Sequence[Server]) -> None:
         """Start a push consumer in a group of its own, from the first message."""

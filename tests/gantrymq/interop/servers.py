@@ -69,11 +69,15 @@ class Server:
         self._command = command
         self._is_ready = is_ready
 
+    def spawn(self) -> None:
+        """Run it, ready or not."""
+        self.child = Child(self.name, self._command, self.folder)
+
     def start(self) -> None:
         """Run it and wait until it is ready."""
-        self.child = Child(self.name, self._command, self.folder)
+        child = self.child = Child(self.name, self._command, self.folder)
         try:
-            self.child.wait_until(self._is_ready, f"{self.name} is ready", START_SECONDS)
+            child.wait_until(self._is_ready, f"{self.name} is ready", START_SECONDS)
         except BaseException:
             self.kill()
             raise
