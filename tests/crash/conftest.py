@@ -1,4 +1,4 @@
-"""Crash tests: kill -9 of a broker; kills, power cuts, broken disks under its store. CRASH=0: none.
+"""Crash tests of brokers and stores: kills, power cuts, broken disks. CRASH=0 leaves them out.
 
 They need root, /dev/fuse and the right to mount, and fail where these are missing. A failure tells
 its seed; CRASH_SEED repeats one, or tries another.

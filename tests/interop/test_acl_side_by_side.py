@@ -1,8 +1,8 @@
 """Addresses and requests are let in here as by the access control of Java's own broker.
 
 Where ours differs on purpose, it lets in less: every place of an address pattern counts; a group's
-retry topic is its own; batches, replies and changes of accounts are not free for all. Or it lets in
-what Java breaks at: see DIFFERENT_PATTERNS.
+retry topic is its own; batches, replies, changes of accounts, offsets, locks and files are not free
+for all. Or it lets in what Java breaks at: see DIFFERENT_PATTERNS.
 """
 
 import json

@@ -14,6 +14,7 @@ and without any nobody gets in.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
@@ -96,15 +97,33 @@ class Guard:
             needs = needs_of(command)
         except RemoteError as error:
             return _refusal(str(error))
-        for need in needs:
-            right = account.right_to(need)
-            if not need.right & right and need != _TRACES:
-                return _refusal(
-                    f"No default permission for {need.resource.value}:{_short(need.name)};"
-                    f" {need.right.text} is needed, and {account.access_key} has {right.text}:"
-                    f" add it to {need.resource.value}Perms of the account"
-                )
-        return None
+        return _lacking(account, needs)
+
+    def check_more(self, command: Command, peer: str, needs: Iterable[Need]) -> Refusal | None:
+        """What a request that was let in turned out to need."""
+        places = places_of(peer)
+        key = (command.ext or {}).get(ACCESS_KEY, "")
+        account = self.rules.accounts.get(key)
+        if self.rules.lets_in(places):
+            return None
+        if account is None:
+            return _refusal(f"No acl config for {_short(key)}; its account was deleted meanwhile")
+        if account.white_remote_address.matches(places) or account.is_unrestricted:
+            return None
+        return _lacking(account, needs)
+
+
+def _lacking(account: Account, needs: Iterable[Need]) -> Refusal | None:
+    """The first right of these that it does not have."""
+    for need in needs:
+        right = account.right_to(need)
+        if not need.right & right and need != _TRACES:
+            return _refusal(
+                f"No default permission for {need.resource.value}:{_short(need.name)};"
+                f" {need.right.text} is needed, and {account.access_key} has {right.text}:"
+                f" add it to {need.resource.value}Perms of the account"
+            )
+    return None
 
 
 def _refusal(text: str) -> Refusal:

@@ -5,16 +5,23 @@
 | 10, 310, 320 send | PUB of the topic; SUB of the group where that is its retry topic |
 | 324, 325 reply | nothing to a ..._REPLY_TOPIC, else as a send |
 | 11, 361 pull; 200050.. pop, ack, peek | SUB of the topic and of the group |
+| 200151 acknowledge many | the same, for each |
 | 12 query | SUB of the topic |
-| 15 offset | SUB of the group and of the topic |
+| 15 offset, 222 reset | SUB of the group and of the topic |
+| 314 clone offsets | SUB of both groups, and of the topic where one is named |
+| 41, 42 lock and unlock queues | SUB of the group and of each topic |
+| 307, 309 ask a consumer | SUB of the group |
 | 34 heartbeat | SUB of each consumer group and of each topic it subscribes to |
 | 35 unregister, 36 send back, 38 members | SUB of the consumer group |
 | 370 recall | PUB of the topic |
 | BROKER_ADMIN, NAME_SERVER_ADMIN | an administrator |
 
-Everything else needs a good signature and no more, as in Java. Java knows neither 320, 324, 325,
-361, 370 nor pops, takes a retry topic's group from a field that its sender may choose, and lets any
-account change all others; here those are closed.
+Everything else needs a good signature and no more, as in Java. What a request is about may be known
+only when its message was read (33, 36, 37, 309, 323): access.py of the broker asks once more then.
+
+Java knows none of 41, 42, 222, 307, 309, 314, 320, 324, 325, 361, 370 nor pops, takes a retry
+topic's group from a field that its sender may choose, and lets any account change all others; here
+those are closed.
 """
 
 from __future__ import annotations
@@ -22,9 +29,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from gantrymq.acl.rights import Need, Right, group_need, topic_need
+from gantrymq.acl.rights import Need, Right, consuming_needs, group_need, topic_need
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import HeartbeatData
+from gantrymq.wire.bodies.locks import QueuesOfClient
+from gantrymq.wire.bodies.pops import BatchAckBody
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 
@@ -39,6 +48,9 @@ BROKER_ADMIN: Final = frozenset(
         Code.UPDATE_AND_GET_GROUP_FORBIDDEN,
         Code.SET_MESSAGE_REQUEST_MODE,
         Code.UPDATE_BROKER_CONFIG,
+        Code.CLEAN_EXPIRED_CONSUMEQUEUE,
+        Code.CLEAN_UNUSED_TOPIC,
+        Code.DELETE_EXPIRED_COMMITLOG,
         Code.UPDATE_AND_CREATE_ACL_CONFIG,
         Code.DELETE_ACL_CONFIG,
         Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
@@ -66,6 +78,9 @@ NAME_SERVER_ADMIN: Final = frozenset(
 """What brokers and administrators ask of a name server; clients ask for routes and KV values."""
 
 REPLY_SUFFIX: Final = "_REPLY_TOPIC"
+
+# As many as the broker itself reads.
+LOCKS_BYTES_MAX: Final = 1 << 20
 
 _Needs: TypeAlias = Callable[[Command], Sequence[Need]]
 
@@ -103,8 +118,41 @@ def _group(field: str) -> _Needs:
     return find
 
 
-def _consuming(command: Command) -> Sequence[Need]:
-    return (*_topic("topic", Right.SUB)(command), *_group("consumerGroup")(command))
+def _both(group_field: str) -> _Needs:
+    """A topic and a group."""
+
+    def find(command: Command) -> Sequence[Need]:
+        ext = command.ext or {}
+        topic, group = ext.get("topic"), ext.get(group_field)
+        needs = [] if topic is None else list(consuming_needs(topic, group or ""))
+        return [*needs, group_need(group)] if group else needs
+
+    return find
+
+
+def _clone(command: Command) -> Sequence[Need]:
+    """Both groups: what one has consumed tells, what the other goes on with changes."""
+    ext = command.ext or {}
+    groups = [group for field in ("srcGroup", "destGroup") if (group := ext.get(field))]
+    topic = ext.get("topic")
+    needs = [topic_need(topic, Right.SUB)] if topic else []
+    return [*needs, *map(group_need, groups)]
+
+
+def _locks(command: Command) -> Sequence[Need]:
+    asked = QueuesOfClient.from_json(javajson.loads(command.body, LOCKS_BYTES_MAX))
+    topics = dict.fromkeys(queue.topic for queue in asked.queues)
+    needs = [need for topic in topics for need in consuming_needs(topic, asked.consumer_group)]
+    return [group_need(asked.consumer_group), *needs]
+
+
+def _acks(command: Command) -> Sequence[Need]:
+    if not command.body:
+        return ()
+    acks = BatchAckBody.from_json(javajson.loads(command.body)).acks
+    pairs = dict.fromkeys((ack.topic, ack.group) for ack in acks)
+    needs = [need for topic, group in pairs for need in consuming_needs(topic, group)]
+    return [*needs, *map(group_need, dict.fromkeys(group for _, group in pairs))]
 
 
 def _heartbeat(command: Command) -> Sequence[Need]:
@@ -116,6 +164,8 @@ def _heartbeat(command: Command) -> Sequence[Need]:
     return needs
 
 
+_CONSUMING: Final = _both("consumerGroup")
+
 _BY_CODE: Final[Mapping[int, _Needs]] = {
     Code.SEND_MESSAGE: _topic("topic", Right.PUB),
     Code.SEND_MESSAGE_V2: _topic("b", Right.PUB),
@@ -124,14 +174,21 @@ _BY_CODE: Final[Mapping[int, _Needs]] = {
     Code.SEND_REPLY_MESSAGE_V2: _reply("b"),
     Code.RECALL_MESSAGE: _topic("topic", Right.PUB),
     Code.QUERY_MESSAGE: _topic("topic", Right.SUB),
-    Code.PULL_MESSAGE: _consuming,
-    Code.LITE_PULL_MESSAGE: _consuming,
-    Code.POP_MESSAGE: _consuming,
-    Code.PEEK_MESSAGE: _consuming,
-    Code.NOTIFICATION: _consuming,
-    Code.ACK_MESSAGE: _consuming,
-    Code.CHANGE_MESSAGE_INVISIBLETIME: _consuming,
-    Code.UPDATE_CONSUMER_OFFSET: _consuming,
+    Code.PULL_MESSAGE: _CONSUMING,
+    Code.LITE_PULL_MESSAGE: _CONSUMING,
+    Code.POP_MESSAGE: _CONSUMING,
+    Code.PEEK_MESSAGE: _CONSUMING,
+    Code.NOTIFICATION: _CONSUMING,
+    Code.ACK_MESSAGE: _CONSUMING,
+    Code.CHANGE_MESSAGE_INVISIBLETIME: _CONSUMING,
+    Code.BATCH_ACK_MESSAGE: _acks,
+    Code.UPDATE_CONSUMER_OFFSET: _CONSUMING,
+    Code.INVOKE_BROKER_TO_RESET_OFFSET: _both("group"),
+    Code.CLONE_GROUP_OFFSET: _clone,
+    Code.LOCK_BATCH_MQ: _locks,
+    Code.UNLOCK_BATCH_MQ: _locks,
+    Code.GET_CONSUMER_RUNNING_INFO: _group("consumerGroup"),
+    Code.CONSUME_MESSAGE_DIRECTLY: _group("consumerGroup"),
     Code.HEART_BEAT: _heartbeat,
     Code.UNREGISTER_CLIENT: _group("consumerGroup"),
     Code.GET_CONSUMER_LIST_BY_GROUP: _group("consumerGroup"),

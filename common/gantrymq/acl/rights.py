@@ -57,3 +57,12 @@ def topic_need(name: str, right: Right) -> Need:
 
 def group_need(name: str) -> Need:
     return Need(Resource.GROUP, name, Right.SUB)
+
+
+def consuming_needs(topic: str, group: str) -> tuple[Need, ...]:
+    """SUB of what a group consumes, which may be where it pops messages of a topic again:
+    %RETRY%group_topic, or with a + between them."""
+    rest = topic.removeprefix(RETRY_PREFIX + group)
+    if group and rest != topic and rest[:1] in ("_", "+"):
+        return group_need(group), topic_need(rest[1:], Right.SUB)
+    return (topic_need(topic, Right.SUB),)

@@ -10,6 +10,7 @@ from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Rules
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.needs import BROKER_ADMIN, NAME_SERVER_ADMIN
+from gantrymq.acl.rights import Right, topic_need
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
@@ -40,7 +41,14 @@ ADMIN = {"the-admin", "bound-admin"}
 T_PUB = {"sends-T", "all-topics", "the-admin", "bound-admin"}
 T_SUB = {"takes-T-for-G", "all-topics", "the-admin"}
 G_SUB = {"takes-T-for-G", "all-groups", "retries-G", "the-admin"}
+H_SUB = {"all-groups", "the-admin"}
 BOTH = T_SUB & G_SUB
+LOCKS = {
+    "clientId": "c",
+    "consumerGroup": "G",
+    "mqSet": [{"topic": topic, "brokerName": "b", "queueId": 0} for topic in ("T", "%RETRY%G")],
+}
+ACKS = {"acks": [{"c": "G", "t": "T", "r": "0", "q": 0, "rq": 0, "pt": 1, "so": 1, "b": "AQ=="}]}
 
 
 def refusal(
@@ -81,6 +89,15 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
         (Code.POP_MESSAGE, CONSUMING, BOTH),
         (Code.ACK_MESSAGE, CONSUMING, BOTH),
         (Code.PULL_MESSAGE, {"topic": "%RETRY%G", "consumerGroup": "G"}, G_SUB),
+        (Code.ACK_MESSAGE, {"topic": "%RETRY%G_T", "consumerGroup": "G"}, BOTH),
+        (Code.ACK_MESSAGE, {"topic": "%RETRY%G+T", "consumerGroup": "G"}, BOTH),
+        (Code.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "T", "group": "G"}, BOTH),
+        (Code.CLONE_GROUP_OFFSET, {"srcGroup": "G", "destGroup": "G", "topic": "T"}, BOTH),
+        (Code.CLONE_GROUP_OFFSET, {"srcGroup": "G", "destGroup": "G"}, G_SUB),
+        (Code.CLONE_GROUP_OFFSET, {"srcGroup": "G", "destGroup": "H"}, H_SUB & G_SUB),
+        (Code.CLONE_GROUP_OFFSET, {"srcGroup": "H", "destGroup": "G"}, H_SUB & G_SUB),
+        (Code.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"}, G_SUB),
+        (Code.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "G"}, G_SUB),
         (Code.UPDATE_CONSUMER_OFFSET, CONSUMING, BOTH),
         (Code.QUERY_MESSAGE, {"topic": "T"}, T_SUB),
         (Code.UNREGISTER_CLIENT, {"consumerGroup": "G"}, G_SUB),
@@ -101,6 +118,32 @@ def test_a_heartbeat_needs_all_that_it_consumes() -> None:
     assert admitted(Code.HEART_BEAT, {}, json.dumps(HEARTBEAT).encode()) == BOTH
     without = json.dumps({**HEARTBEAT, "consumerDataSet": []}).encode()
     assert admitted(Code.HEART_BEAT, {}, without) == set(ALL)
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [(Code.LOCK_BATCH_MQ, LOCKS), (Code.UNLOCK_BATCH_MQ, LOCKS), (Code.BATCH_ACK_MESSAGE, ACKS)],
+)
+def test_a_body_that_names_topics_and_groups_needs_all_of_them(
+    code: int, body: dict[str, object]
+) -> None:
+    assert admitted(code, {}, json.dumps(body).encode()) == BOTH
+    foreign = json.dumps(body).replace('"G"', '"H"').encode()
+    assert admitted(code, {}, foreign) == T_SUB & H_SUB
+
+
+def test_what_a_message_turns_out_to_need_is_asked_of_the_same_account() -> None:
+    guard = Guard(RULES, BROKER_ADMIN)
+
+    def more(key: str, peer: str = FAR) -> str | None:
+        command = Command(Code.VIEW_MESSAGE_BY_ID, ext={"AccessKey": key})
+        refused = guard.check_more(command, peer, [topic_need("T", Right.SUB)])
+        return None if refused is None else refused.remark
+
+    assert {key for key in ALL if more(key) is None} == T_SUB
+    assert more("sends-T", "10.9.9.1:1") is None
+    assert more("nothing", "10.8.8.8:1") is None
+    assert more("nobody") is not None
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"clientID":[]}'])

@@ -9,18 +9,31 @@ nobody in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Rules
-from gantrymq.acl.guard import Guard
+from gantrymq.acl.guard import Guard, Refusal
 from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.acl.rights import Right, consuming_needs, topic_need
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.system_topics import (
+    CHECK_MAX_TIME_TOPIC,
+    HALF_TOPIC,
+    SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+)
 from gantrymq.remoting.refusal import failed
+from gantrymq.wire.java_string import utf8_text
+from gantrymq.wire.message import properties, property_names
+from gantrymq.wire.message.record import Record
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
+
+# Where messages wait that are meant for another topic, which they name.
+_WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHECK_MAX_TIME_TOPIC})
 
 
 @final
@@ -67,8 +80,32 @@ def refuse(state: State, request: Request) -> Reply | None:
     """The answer to whoever may not ask this."""
     guard = state.access.guard
     refusal = None if guard is None else guard.check(request.command, request.channel.peer)
-    if refusal is None:
+    return None if refusal is None else _told(state, request, refusal)
+
+
+def refuse_message(
+    state: State, request: Request, message: Record, right: Right, group: str = ""
+) -> Reply | None:
+    """The answer to whoever may not have this right to a message that the request led to: it may
+    be anybody's. `group` is who consumes it, where somebody does."""
+    guard = state.access.guard
+    if guard is None:
         return None
+    topic = _meant_for(message)
+    needs = consuming_needs(topic, group) if group else (topic_need(topic, right),)
+    refusal = guard.check_more(request.command, request.channel.peer, needs)
+    return None if refusal is None else _told(state, request, refusal)
+
+
+def _meant_for(message: Record) -> str:
+    """The topic it comes to when it waits for something: these the broker itself wrote."""
+    topic = utf8_text(message.topic)
+    if topic not in _WAITING_TOPICS:
+        return topic
+    return properties.get(message.properties, property_names.REAL_TOPIC) or topic
+
+
+def _told(state: State, request: Request, refusal: Refusal) -> Reply:
     state.effects.warning(
         f"a request was refused, code {request.command.code} from {request.channel.peer}:"
         f" {refusal.remark}"

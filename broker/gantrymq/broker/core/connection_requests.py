@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from gantrymq.acl.rights import Right
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core import steps
+from gantrymq.broker.core import access, steps
 from gantrymq.broker.core.clients import Client, ConsumerGroup
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
@@ -123,15 +124,19 @@ def consume_message_directly(state: State, request: Request) -> Steps[Outcome]:
             f"can not find message by the offset, {position}: it is deleted, or {message_id} is a"
             " unique id, for which queryMsgByUniqueKey tells the offset id",
         )
+    group_name = header.consumer_group
+    refusal = access.refuse_message(state, request, found.record, Right.SUB, group_name)
+    if refusal is not None:
+        return refusal
     ext = {**(request.command.ext or {}), "brokerName": state.identity.name}
     topic = state.topics.find(header.topic or "")
     if topic is not None:
         ext["topicSysFlag"] = str(topic.topic_sys_flag)
-    group = state.groups.find(header.consumer_group)
+    group = state.groups.find(group_name)
     if group is not None:
         ext["groupSysFlag"] = str(group.group_sys_flag)
     asked = Command(RequestCode.CONSUME_MESSAGE_DIRECTLY, ext=ext, body=found.data)
-    return (yield from _pass_on(state, header.consumer_group, header.client_id or "", asked))
+    return (yield from _pass_on(state, group_name, header.client_id or "", asked))
 
 
 def _pass_on(state: State, group: str, client_id: str, command: Command) -> Steps[Outcome]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from gantrymq.acl.rights import Right
+from gantrymq.broker.core import access
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -65,7 +67,8 @@ def view_message(state: State, request: Request) -> Steps[Outcome]:
             f"can not find message by the offset, {header.offset}: no message begins there; this"
             f" broker has offsets from {log.start} up to {log.end}",
         )
-    return done(body=found.data)
+    refusal = access.refuse_message(state, request, found.record, Right.SUB)
+    return done(body=found.data) if refusal is None else refusal
 
 
 def query_message(state: State, request: Request) -> Steps[Outcome]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.broker.core import steps, topic_creation
+from gantrymq.acl.rights import Right
+from gantrymq.broker.core import access, steps, topic_creation
 from gantrymq.broker.core.diversions import hold_back
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.handler import Handlers
@@ -55,11 +56,11 @@ def send_back(state: State, request: Request) -> Outcome | Steps[Outcome]:
         return refused(*forbidden(state))
     if group.retry_queue_nums <= 0:
         return done()  # the group wants nothing again
-    return _send_back(state, request.command, header, group)
+    return _send_back(state, request, header, group)
 
 
 def _send_back(
-    state: State, command: Command, header: ConsumerSendMsgBackRequest, group: GroupConfig
+    state: State, request: Request, header: ConsumerSendMsgBackRequest, group: GroupConfig
 ) -> Steps[Outcome]:
     unit = topic_creation.UNIT_SUBSCRIBED if header.unit_mode else 0
     config = topic_creation.create_retry_topic(
@@ -78,7 +79,10 @@ def _send_back(
             f"look message by offset failed, {header.offset}: the log of {state.identity.name}"
             " has no message there (any more)",
         )
-    times_max = _times_max(command, header.max_reconsume_times, group)
+    refusal = access.refuse_message(state, request, found.record, Right.SUB, header.group)
+    if refusal is not None:
+        return refusal
+    times_max = _times_max(request.command, header.max_reconsume_times, group)
     is_dead = found.record.reconsume_times >= times_max or header.delay_level < 0
     if is_dead:
         config = topic_creation.create_dead_letter_topic(state, header.group)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.broker.core import steps
+from gantrymq.acl.rights import Right
+from gantrymq.broker.core import access, steps
 from gantrymq.broker.core.decisions import NOT_FOUND, decide
 from gantrymq.broker.core.grouped_puts import put_together
 from gantrymq.broker.core.half_verdict import immunity_ms_of
@@ -52,10 +53,10 @@ def end_transaction(state: State, request: Request) -> Outcome | Steps[Outcome]:
         )
     if header.commit_or_rollback not in _DECISIONS:
         return SILENT
-    return _end(state, header, waits=not request.command.is_oneway)
+    return _end(state, request, header)
 
 
-def _end(state: State, header: EndTransactionRequest, *, waits: bool) -> Steps[Outcome]:
+def _end(state: State, request: Request, header: EndTransactionRequest) -> Steps[Outcome]:
     found = yield from steps.read(lookups.message_at(state.store, header.commit_log_offset))
     if found is None or found.record.topic != HALF_TOPIC.encode():
         return refused(
@@ -64,10 +65,15 @@ def _end(state: State, header: EndTransactionRequest, *, waits: bool) -> Steps[O
             f"{state.identity.name}; it was deleted, or the request is meant for another broker",
         )
     half = found.record
-    fault = _mismatch(header, half) or _rejected(state, header, half)
+    fault = (
+        _mismatch(header, half)
+        or access.refuse_message(state, request, half, Right.PUB)
+        or _rejected(state, header, half)
+    )
     if fault is not None:
         return fault
     commits = header.commit_or_rollback == sys_flag.TRANSACTION_COMMIT
+    waits = not request.command.is_oneway
     return (yield from decide(state, half, commits=commits, waits=waits))
 
 
@@ -113,6 +119,10 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
     message_id = ResumeCheckHalfMessageRequest.decode(request.command.ext).msg_id or ""
     found = yield from steps.read(lookups.message_by_id(state.store, message_id))
     half = None if found is None else found.record
+    if half is not None:
+        refusal = access.refuse_message(state, request, half, Right.PUB)
+        if refusal is not None:
+            return refusal
     if half is not None and half.topic == GIVEN_UP_TOPIC.encode():
         have_topic(state, HALF_TOPIC)
         answer = yield from steps.put(fresh_copy_of(half))
