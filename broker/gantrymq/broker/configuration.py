@@ -2,7 +2,8 @@
 
 defaults < file (-c) < saved at run time < environment GANTRY_<KEY> < flags. What was saved at run
 time is in `gantry/overrides.properties` of the store. The broker's and the store's keys stand in
-one file; keys that begin with `tls.` are the listeners' (certificates.py), only the file has them.
+one file; keys that begin with `tls.` are for listeners and for connections to others
+(certificates.py), only the file has them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import own_address
-from gantrymq.runtime.certificates import ServerTls
+from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.store.settings import StoreSettings
 
 OVERRIDES: Final = "gantry/overrides.properties"
@@ -57,6 +58,8 @@ class Setup:
     """Where each value came from that is not a default."""
     credentials: Credentials | None = None
     """With which this broker signs what it asks of others."""
+    client_tls: ClientTls | None = None
+    """How it dials others; None for plain."""
 
     @property
     def root(self) -> Path:
@@ -91,20 +94,29 @@ def load(
     store = replace(kept.settings, store_path_root_dir=str(root))
     _refuse_replication(settings)
     settings = _with_accounts(_named(settings), root)
+    client_tls = _client_tls(tls, broker)
     return Setup(
         settings,
         store,
         _identity(settings),
         ServerTls.from_properties(tls),
-        _warnings(broker),
+        _warnings(broker, client_tls),
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
+        client_tls,
     )
 
 
+def _client_tls(tls: Mapping[str, str], broker: Bound[BrokerSettings]) -> ClientTls | None:
+    """By useTLS where somebody says it, else by tls.enable and the listeners' mode, as Java."""
+    says_so = "useTLS" in broker.sources
+    is_wanted = broker.settings.use_tls if says_so else ClientTls.is_wanted(tls)
+    return ClientTls.from_properties(tls) if is_wanted else None
+
+
 def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:
-    """The layer of the -c file, and the listeners' keys in it."""
+    """The layer of the -c file, and the TLS keys in it."""
     if path is None:
         return [], {}
     layer = file_layer(decode_properties(_read(path)), str(path))
@@ -120,12 +132,17 @@ def _refuse_replication(settings: BrokerSettings) -> None:
         )
 
 
-def _warnings(bound: Bound[BrokerSettings]) -> tuple[str, ...]:
+def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tuple[str, ...]:
     """Java's keys without a meaning here are told in one line, others one by one."""
     ineffective = sorted(bound.unknown.keys() & JAVA_KEYS)
     told = [line for line in bound.warnings if line.partition(" ")[0] not in JAVA_KEYS]
     if ineffective:
         told.append(f"these keys of Java's broker have no effect here: {', '.join(ineffective)}")
+    if client_tls is not None and not client_tls.checks_server:
+        told.append(
+            "name servers and brokers are dialled by TLS, and their certificates are not checked;"
+            " tls.client.trustCertPath says who must have signed them"
+        )
     return tuple(told)
 
 
@@ -189,7 +206,7 @@ def _with_port(host: str, port: int) -> str:
 
 
 def _tls(layer: Layer) -> dict[str, str]:
-    """The listeners' keys. Where tls.config.file names a file, its values win, as in Java."""
+    """The TLS keys. Where tls.config.file names a file, its values win, as in Java."""
     tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
     if path := tls.pop("tls.config.file", "").strip():
         tls |= file_layer(decode_properties(_read(Path(path))), path).values

@@ -51,6 +51,7 @@ class Registrar:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed: dict[str, asyncio.Event] = {}
         self._encoded: tuple[object, bytes, bool] | None = None
+        self._known: set[str] = set()
         self.failures: dict[str, str] = {}
         """Why a name server does not know us now."""
 
@@ -121,8 +122,12 @@ class Registrar:
         if failure is not None:
             self.failures[address] = failure
             if known is None:
-                self._log.warning("registerBroker Exception", namesrv=address, cause=failure)
+                # One that never knew us may not be spoken to in the right way.
+                hint = "" if address in self._known else f"; {self._dialer.hint}"
+                cause = f"{failure}{hint}"
+                self._log.warning("registerBroker Exception", namesrv=address, cause=cause)
         else:
+            self._known.add(address)
             self.failures.pop(address, None)
             if known is not None:
                 self._log.info("registered again", namesrv=address)

@@ -38,6 +38,7 @@ from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.disk import FolderDisk
@@ -87,7 +88,11 @@ class BrokerHost:
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._disk, self._background, self._store = _store_of(setup, clock)
-        self._dialer = Dialer(clock=clock, credentials=setup.credentials)
+        self._dialer = Dialer(
+            tls=ClientContexts.of(setup.client_tls, self._log.warning),
+            clock=clock,
+            credentials=setup.credentials,
+        )
         self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
         self._server = Server(
             self,

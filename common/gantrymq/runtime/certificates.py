@@ -8,6 +8,7 @@
 | tls.server.trustCertPath | who may have signed it |
 | tls.client.certPath, keyPath, keyPassword | what the client shows |
 | tls.client.authServer, tls.client.trustCertPath | whether and by what it checks the server |
+| tls.enable | whether this program's own connections to others use TLS; tls.server.mode=enforcing |
 | tls.test.mode.enable | a self-signed certificate, and clients that trust anybody |
 
 Names in certificates are not compared with addresses: RocketMQ's clients connect to IP addresses
@@ -107,7 +108,7 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """How a client speaks TLS; whether it does is `tls.enable`, the caller's business."""
+    """How a client speaks TLS; whether it does, `is_wanted` says."""
 
     test_mode: bool = True
     identity: Identity = Identity()
@@ -125,6 +126,21 @@ class ClientTls:
             auth_server=_flag(properties, "tls.client.authServer", default=bool(trust)),
             trust_cert_path=trust,
         )
+
+    @staticmethod
+    def is_wanted(properties: Mapping[str, str]) -> bool:
+        """By tls.enable; whoever takes nothing but TLS dials by it as well, as Java does."""
+        mode = _choice(properties, "tls.server.mode", TlsMode, TlsMode.PERMISSIVE)
+        return _flag(properties, "tls.enable", default=mode is TlsMode.ENFORCING)
+
+    @property
+    def checks_server(self) -> bool:
+        return self.auth_server and not self.test_mode
+
+    @property
+    def shown(self) -> str:
+        """The certificate that servers see; empty for none."""
+        return "" if self.test_mode else self.identity.cert_path
 
 
 @final
@@ -167,10 +183,11 @@ class ServerContexts:
     def _look(self) -> tuple[Stamp, ...]:
         identity = self.settings.identity
         paths = (identity.cert_path, identity.key_path, self.settings.trust_cert_path)
-        return tuple(_stamp(path) for path in paths if path)
+        return tuple(stamp_of(path) for path in paths if path)
 
 
-def _stamp(path: str) -> Stamp:
+def stamp_of(path: str) -> Stamp:
+    """None where there is no such file."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -200,7 +217,7 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
         return context
     if settings.identity.cert_path:
         _load_identity(context, settings.identity, "tls.client.")
-    if settings.auth_server:
+    if settings.checks_server:
         context.verify_mode = ssl.CERT_REQUIRED
         if settings.trust_cert_path:
             _load_trust(context, settings.trust_cert_path, "tls.client.trustCertPath")
@@ -234,7 +251,14 @@ def _load_trust(context: ssl.SSLContext, path: str, key: str) -> None:
 
 def _must_be_readable(key: str, path: str) -> None:
     if not path:
-        raise ConfigurationError(f"{key} is not set, and tls.test.mode.enable is false")
+        instead = (
+            "leave out tls.client.certPath"
+            if key.startswith("tls.client.")
+            else "set tls.server.mode=disabled where no TLS is taken"
+        )
+        raise ConfigurationError(
+            f"{key} is not set, and tls.test.mode.enable is false; set it, or {instead}"
+        )
     try:
         Path(path).read_bytes()
     except OSError as error:

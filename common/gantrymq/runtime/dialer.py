@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, final
@@ -23,6 +22,7 @@ from gantrymq.remoting.refusal import not_supported
 from gantrymq.remoting.session import Session
 from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import PLAIN_HINT, ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
@@ -73,7 +73,7 @@ class Dialer:
         self,
         *,
         settings: DialerSettings | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: ClientContexts | None = None,
         handler: RequestHandler | None = None,
         clock: Clock = SYSTEM_CLOCK,
         chance: Callable[[], float] = random.random,
@@ -125,6 +125,11 @@ class Dialer:
         for address in idle:
             del self._connections[address]
 
+    @property
+    def hint(self) -> str:
+        """What to look at when an address never answers."""
+        return PLAIN_HINT if self.tls is None else self.tls.hint
+
     def signed(self, command: Command) -> Command:
         """As it goes out."""
         return command if self._credentials is None else signed(command, self._credentials)
@@ -146,7 +151,7 @@ class Dialer:
     def make_channel(self, ready: asyncio.Future[None]) -> Channel:
         self._next_id += 1
         session = Session(self.settings.session, self.monotonic(), language=self.settings.language)
-        door = Door.of_client(self.tls) if self.tls is not None else None
+        door = None if self.tls is None else Door.of_client(self.tls.context())
         return Channel(self, self._next_id, LISTENER, session, door, ready)
 
     # ------------------------------------------------------------------ the owner of channels

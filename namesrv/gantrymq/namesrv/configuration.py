@@ -2,7 +2,7 @@
 
 defaults < file (-c) < environment GANTRY_<KEY> < flags. Without a -c file, what requests changed
 at run time is kept in ~/namesrv/namesrv.properties and read from there. Keys that begin with `tls.`
-are the listeners' (certificates.py); only the file has them.
+are for TLS (certificates.py); only the file has them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.settings import NameServerSettings
-from gantrymq.runtime.certificates import ServerTls
+from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.runtime.net import Listener
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_config_from_json
@@ -34,6 +34,8 @@ class Setup:
     settings: NameServerSettings
     tls: ServerTls = field(default_factory=ServerTls)
     warnings: tuple[str, ...] = ()
+    client_tls: ClientTls | None = None
+    """How brokers are dialled; None for plain."""
 
 
 def load(
@@ -65,7 +67,8 @@ def load(
     if settings.acl_enable and not settings.acl_file:
         settings = replace(settings, acl_file=str(_folder(home) / "plain_acl.yml"))
     listeners(settings)
-    return Setup(settings, ServerTls.from_properties(tls), bound.warnings)
+    client_tls = ClientTls.from_properties(tls) if ClientTls.is_wanted(tls) else None
+    return Setup(settings, ServerTls.from_properties(tls), bound.warnings, client_tls)
 
 
 def _folder(home: Path | None) -> Path:
@@ -79,7 +82,7 @@ def _folder(home: Path | None) -> Path:
 
 
 def _tls(layer: Layer) -> dict[str, str]:
-    """The listeners' keys. Where tls.config.file names a file, its values win, as in Java."""
+    """The TLS keys. Where tls.config.file names a file, its values win, as in Java."""
     tls = {key: value for key, value in layer.values.items() if key.startswith(_TLS_PREFIX)}
     if path := tls.pop("tls.config.file", "").strip():
         tls |= file_layer(decode_properties(_read(Path(path))), path).values

@@ -41,6 +41,7 @@ from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.files import FileSaver, SaveFailed
@@ -107,7 +108,10 @@ class NameServerHost:
             tls=ServerContexts(setup.tls, self._log.warning),
             clock=clock,
         )
-        self._dialer = Dialer(clock=clock)
+        self._dialer = Dialer(
+            tls=ClientContexts.of(setup.client_tls, self._log.warning),
+            clock=clock,
+        )
         self._acl_file = AclFile(Path(settings.acl_file), self._log)
         self._backlog: Backlog[Channel] = Backlog(self._serve, clock.monotonic, LONG_CODES)
         self._saver = FileSaver()

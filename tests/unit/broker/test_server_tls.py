@@ -13,7 +13,8 @@ import pytest
 from gantrymq.broker.configuration import load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.remoting.failures import RequestError
-from gantrymq.runtime.certificates import ClientTls, client_context, self_signed
+from gantrymq.runtime.certificates import ClientTls, self_signed
+from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -50,7 +51,7 @@ async def running(folder: Path, **tls: str) -> AsyncIterator[BrokerHost]:
         await host.stop()
 
 
-async def is_answered(host: BrokerHost, listener: str, context: ssl.SSLContext | None) -> bool:
+async def is_answered(host: BrokerHost, listener: str, context: ClientContexts | None) -> bool:
     address, port = host.addresses[listener]
     dialer = Dialer(tls=context)
     try:
@@ -85,7 +86,7 @@ async def test_each_port_lets_in_whom_the_mode_says(
     async with running(tmp_path, **keys) as host:
         for listener in LISTENERS:
             assert await is_answered(host, listener, None) == plain
-            assert await is_answered(host, listener, client_context(ClientTls())) == sealed
+            assert await is_answered(host, listener, ClientContexts(ClientTls())) == sealed
 
 
 async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from gantrymq.base.errors import LocalError
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
 from gantrymq.remoting.limits import SessionLimits
-from gantrymq.runtime.certificates import ClientTls, client_context
+from gantrymq.runtime.certificates import ClientTls
 from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.dialer import IDLE_SECONDS, Dialer, DialerSettings
 from gantrymq.runtime.net import Listener, Server
@@ -204,7 +205,7 @@ async def test_a_handshake_that_never_ends_is_a_failed_connect(start_server: Sta
 
     mute = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     host, port = mute.sockets[0].getsockname()
-    dialer = Dialer(settings=DialerSettings(connect_seconds=0.05), tls=client_context(ClientTls()))
+    dialer = Dialer(settings=DialerSettings(connect_seconds=0.05), tls=ClientContexts(ClientTls()))
 
     with pytest.raises(ConnectError, match=r"nothing for 0\.05 s"):
         await dialer.connection(f"{host}:{port}").request(Command(ECHO), 30.0)
@@ -218,7 +219,7 @@ async def test_a_tls_client_of_a_server_that_hangs_up_fails_to_connect(
     start_server: StartServer,
 ) -> None:
     server = await start_server(Peer())  # without TLS
-    dialer = Dialer(tls=client_context(ClientTls()))
+    dialer = Dialer(tls=ClientContexts(ClientTls()))
 
     with pytest.raises(ConnectError, match=r"peer_closed|lost"):
         await dialer.connection(address(server)).request(Command(ECHO), 30.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gantrymq.remoting.backoff import BackoffPolicy
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.runtime.certificates import (
@@ -26,8 +28,9 @@ from gantrymq.runtime.certificates import (
     client_context,
 )
 from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.dialer import Dialer, DialerSettings
 from gantrymq.runtime.net import Server
 from gantrymq.runtime.tls import Door, DoorError, DoorState
 from gantrymq.wire.command import Command
@@ -102,7 +105,7 @@ def authority(tmp_path: Path) -> Authority:
 
 async def ask(server: Server, tls: ClientTls | None, body: bytes = b"hello") -> bytes:
     """One request over a connection of its own."""
-    dialer = Dialer(tls=client_context(tls) if tls is not None else None)
+    dialer = Dialer(tls=None if tls is None else ClientContexts(tls))
     host, port = server.addresses["internal"]
     try:
         answer = await dialer.connection(f"{host}:{port}").request(Command(1, body=body), 30.0)
@@ -260,7 +263,7 @@ async def test_a_reload_serves_new_connections_and_leaves_old_ones_alone(
     contexts = ServerContexts(ServerTls(test_mode=False, identity=identity))
     server = await start_server(Echo(), tls=contexts)
     trusting = ClientTls(test_mode=False, auth_server=True, trust_cert_path=authority.path)
-    dialer = Dialer(tls=client_context(trusting))
+    dialer = Dialer(tls=ClientContexts(trusting))
     old = dialer.connection("{}:{}".format(*server.addresses["internal"]))
     await old.request(Command(1), 30.0)
 
@@ -274,6 +277,26 @@ async def test_a_reload_serves_new_connections_and_leaves_old_ones_alone(
     assert await ask(
         server, ClientTls(test_mode=False, auth_server=True, trust_cert_path=successor.path)
     )
+    await dialer.close()
+
+
+async def test_a_dialer_trusts_whom_its_file_names_now(
+    start_server: StartServer, authority: Authority, tmp_path: Path
+) -> None:
+    contexts = ServerContexts(ServerTls(test_mode=False, identity=authority.issue("server")))
+    server = await start_server(Echo(), tls=contexts)
+    address = "{}:{}".format(*server.addresses["internal"])
+    named = tmp_path / "trusted.pem"
+    shutil.copyfile(Authority(tmp_path, "stranger").path, named)
+    trusting = ClientTls(test_mode=False, auth_server=True, trust_cert_path=str(named))
+    backoff = BackoffPolicy(first_seconds=0.0)
+    dialer = Dialer(settings=DialerSettings(backoff=backoff), tls=ClientContexts(trusting))
+
+    with pytest.raises(RequestError, match="handshake_failed"):
+        await dialer.connection(address).request(Command(1), 30.0)
+    shutil.copyfile(authority.path, named)
+
+    assert (await dialer.connection(address).request(Command(1, body=b"now"), 30.0)).body == b"now"
     await dialer.close()
 
 

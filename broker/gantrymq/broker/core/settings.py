@@ -139,7 +139,11 @@ class BrokerSettings:
     use_server_side_reset_offset: bool = setting(
         default=True, about="the broker itself resets offsets, at the next pull"
     )
-    use_tls: bool = setting(default=False, about=_NO_EFFECT, key="useTLS")
+    use_tls: bool = setting(
+        default=False,
+        about="dial name servers and brokers by TLS; unset, tls.enable and tls.server.mode decide",
+        key="useTLS",
+    )
     validate_system_topic_when_update_topic: bool = setting(
         default=True, about="refuse changes of system topics"
     )
