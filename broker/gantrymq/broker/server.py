@@ -370,7 +370,9 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
         wall_ms=clock.wall_ms(),
     )
     state.stats.local_hour = _local_hour
-    state.configuration.unknown = setup.unknown
+    # Where exportMetrics looks for the number of processors.
+    processors = {"clientCallbackExecutorThreads": str(os.cpu_count() or 1)}
+    state.configuration.unknown = {**processors, **setup.unknown}
     state.configuration.sources = setup.sources
     return state
 

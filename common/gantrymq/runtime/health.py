@@ -14,12 +14,13 @@ probes and scrapes is a handful, whoever else finds the port cannot use up files
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 
 # How long an open scrape may hold up the end of the process.
@@ -67,7 +68,7 @@ class HealthServer:
         self._readiness = readiness
         self._pages = {"/metrics": metrics.exposition, **(pages or {})}
         self._runner: web.AppRunner | None = None
-        self._listening: asyncio.Server | None = None
+        self._listening: Sequence[asyncio.Server] = ()
         self._guard: asyncio.TimerHandle | None = None
         self._born_at: dict[web.RequestHandler, float] = {}
 
@@ -78,23 +79,21 @@ class HealthServer:
         )
         await self._runner.setup()
         try:
-            self._listening = await asyncio.get_running_loop().create_server(
-                self._accept, host or None, port
-            )
+            self._listening = await listen(self._accept, host, port)
         except OSError as error:
             await self.stop()
             raise ConfigurationError(
                 f"health and metrics: cannot listen on {host}:{port}: {error.strerror or error}"
             ) from error
         self._cut_old()
-        bound = self._listening.sockets[0].getsockname()
+        bound = self._listening[0].sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 
     async def stop(self) -> None:
         if self._guard is not None:
             self._guard.cancel()
-        if self._listening is not None:
-            self._listening.close()
+        for listening in self._listening:
+            listening.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -21,6 +21,7 @@ from gantrymq.remoting.session import Session
 from gantrymq.runtime.certificates import ServerContexts, ServerTls, TlsMode
 from gantrymq.runtime.channel import Channel, ChannelFeed
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.listening import listen
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
@@ -124,12 +125,11 @@ class Server:
 
     async def start(self, listeners: Sequence[Listener]) -> None:
         """Listen on all of them, or on none and raise ConfigurationError."""
-        loop = asyncio.get_running_loop()
         for listener in listeners:
             make = partial(self._make_channel, listener)
             try:
-                listening = await loop.create_server(
-                    make, listener.host or None, listener.port, backlog=self._limits.backlog
+                listening = await listen(
+                    make, listener.host, listener.port, backlog=self._limits.backlog
                 )
             except OSError as error:
                 self._stop_listening()
@@ -137,8 +137,8 @@ class Server:
                     f"listener {listener.name}: cannot listen on {listener.host}:{listener.port}: "
                     f"{error.strerror or error}"
                 ) from error
-            self._listening.append(listening)
-            self.addresses[listener.name] = listening.sockets[0].getsockname()[:2]
+            self._listening += listening
+            self.addresses[listener.name] = listening[0].sockets[0].getsockname()[:2]
         self.sweep.start()
 
     @property

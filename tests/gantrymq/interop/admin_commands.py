@@ -150,7 +150,7 @@ GANTRY_ONLY_FIGURES: Final = {
 }
 JAVA_ONLY_TOPICS_AND_GROUPS: Final = {"StaticTopic", "bad^group"}  # refused here, see above
 # In exports: those above, and a count of threads that the newer tool takes for processors.
-EXPORTED_BY_ONE: Final = {*GANTRY_ONLY_SETTINGS, *GANTRY_ONLY_FIGURES, "cpuNum"}
+EXPORTED_BY_ONE: Final = {*GANTRY_ONLY_SETTINGS, *GANTRY_ONLY_FIGURES}
 PLACES_IN_SETTINGS: Final = {
     *("listenPort", "haListenPort", "namesrvAddr", "brokerIP1", "brokerIP2"),
     *("storePathRootDir", "storePathCommitLog", "brokerConfigPath"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.settings import setting_fields
 from gantrymq.broker.core.configuration import (
     BROKER_AT_ONCE,
     STORE_AT_ONCE,
@@ -17,6 +18,7 @@ from gantrymq.broker.core.configuration import (
     Configuration,
     Refusal,
 )
+from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import ResponseCode
@@ -147,3 +149,9 @@ def test_what_counts_at_once_is_read_where_it_is_used(name: str) -> None:
     uses = re.compile(rf"settings\.{name}\b")
     sources = [path for path in SOURCES.rglob("*.py") if path.name != "settings.py"]
     assert any(uses.search(path.read_text()) for path in sources)
+
+
+def test_keys_of_java_are_keys() -> None:
+    assert all(re.fullmatch(r"[a-z][A-Za-z0-9]*[A-Z][A-Za-z0-9]*", key) for key in JAVA_KEYS)
+    own = setting_fields(BrokerSettings) + setting_fields(StoreSettings)
+    assert JAVA_KEYS.isdisjoint(field.key for field in own)
