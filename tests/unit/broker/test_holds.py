@@ -240,6 +240,21 @@ def test_more_than_may_be_held_are_told_to_come_back(
     assert "holding pulls" in answer.remark
 
 
+def test_one_connection_leaves_room_for_the_others(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "CHANNEL_HOLDS_MAX", 2)
+    greedy = FakeChannel()
+    for _ in range(2):
+        assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=greedy))
+    answer = pulls.answer(pulls.send(sys_flag=WAITS, channel=greedy))
+    assert answer.code == 2
+    assert "this connection has 2 pulls that wait for messages" in (answer.remark or "")
+    assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=FakeChannel()))
+    pulls.broker.close(greedy)
+    assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=FakeChannel()))
+
+
 # ---------------------------------------------------------------------- while the disk reads
 
 

@@ -24,7 +24,7 @@ from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.broker.core import pulls, steps
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
-from gantrymq.remoting.refusal import failed
+from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.pull import Pulled, PullStatus
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
@@ -37,6 +37,10 @@ Place: TypeAlias = tuple[str, int]
 
 # 2 kB each. Beyond it clients are told to come back later.
 HOLDS_MAX: Final = 50_000
+
+# A client holds one for each queue that it consumes. One that keeps asking leaves room for the
+# others.
+CHANNEL_HOLDS_MAX: Final = 10_000
 
 # Clients give up after 30 s by themselves; nobody should be held for years.
 SECONDS_MAX: Final = 300.0
@@ -115,9 +119,17 @@ class Holds:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def is_full(self) -> bool:
-        return self._is_closed or self._count >= HOLDS_MAX
+    def refusal(self, channel: Channel) -> Command | None:
+        """Why no further pull of this connection is held; None where one may be."""
+        if self._is_closed or self._count >= HOLDS_MAX:
+            return overloaded(f"holding pulls, of which there are {self._count},", 0)
+        own = len(self._channels.get(channel, ()))
+        if own >= CHANNEL_HOLDS_MAX:
+            return rejected(
+                f"this connection has {own} pulls that wait for messages, {CHANNEL_HOLDS_MAX} are"
+                " allowed; consume fewer queues by one client, or by several"
+            )
+        return None
 
     def close(self) -> None:
         """The broker stops: everyone is answered as if the time were over, and nobody waits any
@@ -129,8 +141,8 @@ class Holds:
                 self.look(hold)
 
     def hold(self, request: Request, header: PullMessageRequest) -> Hold:
-        """Until something arrives, or it has waited long enough; not when `is_full`."""
-        assert not self.is_full, "who holds asks before whether there is room"
+        """Until something arrives, or it has waited long enough; not where there is a `refusal`."""
+        assert self.refusal(request.channel) is None, "who holds asks before"
         settings = self._state.settings
         wait_ms = header.suspend_timeout_millis
         if not settings.long_polling_enable:

@@ -49,7 +49,7 @@ def _pop(state: State, pop: Pop) -> Steps[Outcome]:
     if reply is not None:
         return reply
     state.stats.missed()
-    code = _cannot_wait(state, pop.header.poll_time)
+    code = _cannot_wait(state, pop.request, pop.header.poll_time)
     if code is not None:
         return popping.nothing(state, pop, code)
     _hold(state, pop.request, pop.header, partial(_look, state, pop))
@@ -67,10 +67,11 @@ def _look(state: State, pop: Pop, is_end: bool) -> Steps[Reply | None]:
     return reply
 
 
-def _cannot_wait(state: State, poll_ms: int) -> ResponseCode | None:
+def _cannot_wait(state: State, request: Request, poll_ms: int) -> ResponseCode | None:
     if poll_ms <= 0:
         return ResponseCode.POLLING_TIMEOUT
-    return ResponseCode.POLLING_FULL if state.pops.waiting.is_full else None
+    has_room = state.pops.waiting.has_room(request.channel)
+    return None if has_room else ResponseCode.POLLING_FULL
 
 
 def _hold(
@@ -202,7 +203,7 @@ def notification(state: State, request: Request) -> Outcome:
     reply = _noticed(state, request, header)
     if reply is not None:
         return reply
-    code = _cannot_wait(state, header.poll_time)
+    code = _cannot_wait(state, request, header.poll_time)
     if code is not None:
         is_full = code is ResponseCode.POLLING_FULL
         return done(NotificationResponse(has_msg=False, polling_full=is_full or None))

@@ -18,7 +18,7 @@ from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import no_property_filters
-from gantrymq.remoting.refusal import failed, overloaded
+from gantrymq.remoting.refusal import failed
 from gantrymq.store.pull import Pulled
 from gantrymq.store.readings import Reading
 from gantrymq.wire import javajson
@@ -72,8 +72,9 @@ def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Out
     code = pulls.code_of(found, header.queue_offset)
     if code is not ResponseCode.PULL_NOT_FOUND or not header.sys_flag & MAY_BE_HELD:
         return Reply(pulls.response(state, pull, found))
-    if state.holds.is_full:
-        return Reply(overloaded(f"holding pulls, of which there are {len(state.holds)},", 0))
+    refusal = state.holds.refusal(pull.request.channel)
+    if refusal is not None:
+        return Reply(refusal)
     state.stats.missed()
     hold = state.holds.hold(pull.request, header)
     if not is_fresh:

@@ -92,13 +92,16 @@ class Pops:
             self._save()
         if self._orders_due_ms <= self._state.wall_ms:
             self._free_orders()
+        self.waiting.begin_turn()
         wakes, self._wakes = self._wakes, {}
         for place in wakes:
-            self.waiting.wake(*place)
+            if not self.waiting.wake(*place):
+                self._wakes[place] = None
         self.waiting.expire(now)
 
     def arrived(self, topic: str, queue_id: int) -> None:
-        self.waiting.arrived(topic, queue_id)
+        for group in self.waiting.groups_of(topic):
+            self._wakes[group, topic, queue_id] = None
 
     def closed(self, channel: Channel) -> None:
         self.waiting.closed(channel)

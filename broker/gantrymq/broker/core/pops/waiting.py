@@ -7,11 +7,13 @@
 Messages of a topic and those that its group gets again wake the same requests.
 
 Invariants: a request is answered once, or released when its connection ends. What happens while it
-is being looked at has it looked at again.
+is being looked at has it looked at again. What happens costs as much as there are requests, spread
+over turns: what one turn answers lies in memory until it is over.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
@@ -29,11 +31,19 @@ if TYPE_CHECKING:
 # 2 kB each. Beyond it clients are told to come back later.
 WAITING_MAX: Final = 50_000
 
+# A client has one for each group and topic that it pops. One that keeps asking leaves room for the
+# others.
+CHANNEL_WAITING_MAX: Final = 10_000
+
 # Clients ask for 15 to 30 s; nobody should be held for years.
 SECONDS_MAX: Final = 300.0
 
 # How late a request may be told that there is nothing: all are gone through to find those.
 PASS_SECONDS: Final = 0.5
+
+# A look takes some 120 us: nobody else is kept waiting for longer than a pause of the loop may be.
+LOOKS_A_TURN: Final = 250
+ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
 NEVER: Final = float("inf")
 
@@ -81,10 +91,13 @@ class Waiting:
     """Of one broker."""
 
     __slots__ = (
+        "_bytes_left",
         "_channels",
         "_count",
         "_is_closed",
         "_last_pass",
+        "_late",
+        "_looks_left",
         "_next_pass",
         "_state",
         "_topics",
@@ -95,6 +108,9 @@ class Waiting:
         self._topics: dict[str, dict[str, dict[Waiter, None]]] = {}
         self._channels: dict[Channel, dict[Waiter, None]] = {}
         self._count = 0
+        self._late: deque[Waiter] = deque()
+        self._looks_left = LOOKS_A_TURN
+        self._bytes_left = ANSWERED_BYTES_A_TURN
         self._is_closed = False
         self._last_pass = 0.0
         self._next_pass = NEVER
@@ -102,13 +118,14 @@ class Waiting:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def is_full(self) -> bool:
-        return self._count >= WAITING_MAX
+    def has_room(self, channel: Channel) -> bool:
+        """Whether one more of this connection's may wait."""
+        own = len(self._channels.get(channel, ()))
+        return self._count < WAITING_MAX and own < CHANNEL_WAITING_MAX
 
     def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
-        """Until there is something, or time is up; not when `is_full`."""
-        assert not self.is_full, "who holds asks before whether there is room"
+        """Until there is something, or time is up; only where it `has_room`."""
+        assert self.has_room(request.channel), "who holds asks before whether there is room"
         group, topic, queue_id = place
         seconds = 0.0 if self._is_closed else min(max(poll_ms, 0) / 1000, SECONDS_MAX)
         until = self._state.now + seconds
@@ -136,36 +153,53 @@ class Waiting:
     # ------------------------------------------------------------------ what happens
 
     def deadline(self) -> float:
-        return self._next_pass
+        return 0.0 if self._late else self._next_pass
+
+    def begin_turn(self) -> None:
+        """So much may be looked at until the next one."""
+        self._looks_left = LOOKS_A_TURN
+        self._bytes_left = ANSWERED_BYTES_A_TURN
+
+    @property
+    def has_budget(self) -> bool:
+        return self._looks_left > 0 and self._bytes_left > 0
 
     def expire(self, now: float) -> None:
-        if self._next_pass > now:
-            return
+        if self._next_pass <= now:
+            self._find_late(now)
+        while self._late and self.has_budget:
+            waiter = self._late.popleft()
+            if not waiter.is_over:
+                self._look(waiter)
+
+    def _find_late(self, now: float) -> None:
         self._last_pass, self._next_pass = now, NEVER
-        late = []
+        self._late.clear()
         first = NEVER
         for waiters in self._channels.values():
             for waiter in waiters:
                 if waiter.until <= now:
-                    late.append(waiter)
+                    self._late.append(waiter)
                 elif waiter.until < first:
                     first = waiter.until
-        for waiter in late:
-            self._look(waiter)
         self._plan(first)
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        for group in list(self._topics.get(topic, ())):
-            self.wake(group, topic, queue_id)
+    def groups_of(self, topic: str) -> list[str]:
+        """Whose requests something in this topic may answer."""
+        return list(self._topics.get(topic, ()))
 
-    def wake(self, group: str, topic: str, queue_id: int) -> None:
-        """The group may find something in the queue, which may be of its retry topic."""
+    def wake(self, group: str, topic: str, queue_id: int) -> bool:
+        """The group may find something in the queue, which may be of its retry topic. False where
+        the turn's budget ended before that was clear: wake it again in the next."""
         for waiter in list(self._topics.get(topic, {}).get(group, ())):
             if waiter.topic == topic and 0 <= waiter.queue_id != queue_id:
                 continue
+            if not self.has_budget:
+                return False
             self._look(waiter)
             if not waiter.is_over and not waiter.is_looking:
-                return
+                return True
+        return True
 
     def closed(self, channel: Channel) -> None:
         for waiter in list(self._channels.get(channel, ())):
@@ -182,6 +216,7 @@ class Waiting:
         if waiter.is_looking or waiter.is_over:
             waiter.looks_again = True
             return
+        self._looks_left -= 1
         waiter.is_looking = True
         waiter.looks_again = False
         self._state.works.start(
@@ -208,6 +243,7 @@ class Waiting:
 
     def _answer(self, waiter: Waiter, command: Command) -> None:
         self._remove(waiter)
+        self._bytes_left -= len(command.body)
         self._state.effects.answer(waiter.request, command)
 
     def _remove(self, waiter: Waiter) -> None:

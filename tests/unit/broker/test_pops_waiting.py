@@ -1,0 +1,68 @@
+"""Pops that wait: so many are looked at in a turn, and one connection leaves room for others."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.broker.core.pops import waiting
+from gantrymq.fakes.broker import FakeChannel
+from gantrymq.fakes.pops import PoppedBroker, bodies, messages
+from gantrymq.wire.codes import ResponseCode
+
+
+def looked_at_by_turn(broker: PoppedBroker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many looks each turn begins from now on, while there are some."""
+    counts: list[int] = []
+    look = waiting.Waiting._look
+
+    def counted(self: waiting.Waiting, waiter: waiting.Waiter) -> None:
+        counts[-1] += 1
+        look(self, waiter)
+
+    monkeypatch.setattr(waiting.Waiting, "_look", counted)
+    for _ in range(9):
+        counts.append(0)
+        broker.broker.broker.turn(broker.broker.now, broker.broker.wall_ms)
+        broker.broker.opened.background.complete_all()
+    monkeypatch.setattr(waiting.Waiting, "_look", look)
+    broker.broker.settle()
+    return [count for count in counts if count]
+
+
+def test_one_turn_looks_for_so_many_when_something_arrives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "LOOKS_A_TURN", 2)
+    broker = PoppedBroker()
+    requests = [broker.pop(consumer_group=f"G{number}") for number in range(5)]
+    broker.begin_to_store("a")
+    assert looked_at_by_turn(broker, monkeypatch) == [2, 2, 1]
+    assert [bodies(messages(broker.answer(each))) for each in requests] == [["a"]] * 5
+
+
+def test_one_turn_tells_so_many_that_their_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LOOKS_A_TURN", 2)
+    broker = PoppedBroker()
+    requests = [broker.pop() for _ in range(5)]
+    broker.broker.now += 100
+    assert looked_at_by_turn(broker, monkeypatch) == [2, 2, 1]
+    assert not any(broker.broker.is_held(each) for each in requests)
+    assert broker.broker.broker.deadline() > broker.broker.now
+
+
+def test_one_turn_answers_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "ANSWERED_BYTES_A_TURN", 1)
+    broker = PoppedBroker()
+    requests = [broker.pop(consumer_group=f"G{number}") for number in range(3)]
+    broker.begin_to_store("a")
+    assert looked_at_by_turn(broker, monkeypatch) == [1, 1, 1]
+    assert not any(broker.broker.is_held(each) for each in requests)
+
+
+def test_one_connection_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "CHANNEL_WAITING_MAX", 2)
+    broker, greedy = PoppedBroker(), FakeChannel()
+    for _ in range(2):
+        assert broker.broker.is_held(broker.pop(channel=greedy))
+    assert broker.answer(broker.pop(channel=greedy)).code == ResponseCode.POLLING_FULL
+    assert broker.broker.is_held(broker.pop(channel=FakeChannel()))
