@@ -49,6 +49,14 @@ def put(broker: OpenedBroker, record: Record) -> None:
     state.works.start(steps.put(record, waits=False), lambda _: None, lambda _: None)
 
 
+def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
+    broker = OpenedBroker()
+    accept(broker, delayed(1))
+    broker.pass_time(2)
+    assert broker.bodies("T") == [b"x"]
+    assert broker.state.stats.totals.plain_puts == 1
+
+
 def test_a_level_waits_its_time_and_not_less() -> None:
     broker = OpenedBroker()
     for level in LEVEL_SECONDS:

@@ -1,6 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gantrymq.broker.core import open_halves
 from gantrymq.broker.core.open_halves import OpenHalves
 from gantrymq.fakes.transactions import HOST
 from gantrymq.wire.message.record import Record
@@ -35,6 +37,19 @@ def test_it_answers_as_a_plain_set_would(
         run = halves.open_run(found, end)
         assert all(is_open[found : found + run])
         assert found + run == end or not is_open[found + run]
+
+
+def test_there_is_room_for_so_many_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_halves, "COPIED_MAX", 2)
+    halves = OpenHalves()
+    halves.begin(0)
+    for origin in (0, 1):
+        assert not halves.is_copied(half(origin))
+        halves.replaced(half(origin + 5, origin), origin)
+    assert (halves.copied, halves.room) == (2, 0)
+    assert halves.is_copied(half(5, 0))
+    halves.ended(half(5, 0))
+    assert (halves.copied, halves.room) == (1, 1)
 
 
 def test_a_transaction_is_open_under_all_its_copies_or_under_none() -> None:

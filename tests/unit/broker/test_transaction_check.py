@@ -3,12 +3,13 @@ from dataclasses import replace
 
 import pytest
 
+from gantrymq.broker.core import open_halves
 from gantrymq.broker.core.messages import File, SaveFile, Tell
 from gantrymq.broker.core.queue_records import RECORDS_MAX
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.system_topics import HALF_TOPIC, OP_TOPIC
 from gantrymq.broker.core.transaction_check import GROUP as CHECK_GROUP
-from gantrymq.broker.core.transactions import GIVEN_UP_TOPIC, copy_of, op_of
+from gantrymq.broker.core.transactions import GIVEN_UP_TOPIC, copy_of, divert, op_of
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.transactions import (
     COMMIT,
@@ -16,6 +17,7 @@ from gantrymq.fakes.transactions import (
     ROLLBACK,
     Transactions,
     asked,
+    prepared,
 )
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.message import properties
@@ -166,6 +168,8 @@ def test_beyond_the_time_that_files_are_kept_it_is_given_up() -> None:
     transactions.broker.pass_time(ROUND)
     assert transactions.given_up() == [b"pay"]
     assert transactions.code(half, COMMIT) != OK
+    (text,) = [line.text for line in transactions.broker.lines if "discard" in line.text]
+    assert "was born more than fileReservedTime=72 hours ago" in text
 
 
 @pytest.mark.parametrize("missing", ["REAL_TOPIC", "PGROUP"])
@@ -185,6 +189,26 @@ def test_what_nobody_could_be_asked_about_is_given_up_at_once(missing: str) -> N
     )
     transactions.broker.pass_time(ROUND)
     assert transactions.given_up() == [b"odd"]
+    lines = [line.text for line in transactions.broker.lines]
+    assert any("does not say its topic, queue and producer group" in text for text in lines)
+
+
+def test_so_many_are_open_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_halves, "COPIED_MAX", 2)
+    transactions = opened()
+    for body in (b"1", b"2", b"3", b"4"):
+        transactions.prepare(body)
+    transactions.broker.pass_time(ROUND)
+    assert transactions.broker.state.halves.copied == 2
+    refused = divert(transactions.broker.state, prepared(transactions.broker, b"5"))
+    assert isinstance(refused, tuple)
+    assert refused[0] == ResponseCode.NO_PERMISSION
+    assert "2 transactions are open that were asked after" in refused[1]
+    transactions.broker.pass_time(15 * ROUND)  # the first two are given up
+    assert transactions.given_up() == [b"1", b"2"]
+    transactions.broker.pass_time(16 * ROUND)
+    assert transactions.given_up() == [b"1", b"2", b"3", b"4"]
+    transactions.prepare(b"6")
 
 
 def test_a_half_of_javas_without_room_for_a_copy_is_given_up() -> None:

@@ -38,6 +38,13 @@ def test_nobody_sees_a_half_message_before_it_is_committed() -> None:
     assert transactions.ops() == [half.number]
 
 
+def test_a_committed_message_counts_as_sent_to_its_topic() -> None:
+    transactions = opened()
+    for decision in (COMMIT, ROLLBACK):
+        transactions.end(transactions.prepare(b"pay"), decision)
+    assert transactions.broker.state.stats.totals.plain_puts == 1
+
+
 def test_a_committed_message_is_the_one_that_was_sent() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay", TAGS="t", KEYS="k")

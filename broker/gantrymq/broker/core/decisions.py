@@ -22,6 +22,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.transactions import GIVEN_UP_TOPIC, final_of, op_of, place_of
 from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message import offset_id
 from gantrymq.wire.message.record import Record
 
@@ -55,6 +56,9 @@ def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[R
         if not answer.status.is_stored:
             return refused(answer.status.response_code, answer.remark)
         halves.ended(half)
+    if commits:
+        delivered = records[0]
+        state.stats.sent(utf8_text(delivered.topic), 1, delivered.size)
     return done()
 
 

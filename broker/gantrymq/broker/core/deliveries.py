@@ -3,6 +3,8 @@
 What the store cannot take at the moment is put again after a pause. What it can never take - a
 limit was lowered since the message was accepted - is told and left, so that it does not hold up
 all others for good; it stays in the log where it was.
+
+What is stored counts as sent to its topic, as with Java.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from gantrymq.broker.core import steps
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import PutStatus
+from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message.record import Record
 
 if TYPE_CHECKING:
@@ -64,6 +67,8 @@ class Delivery:
             )
         elif not answer.status.is_stored:
             self._again.append(record)
+        else:
+            self._state.stats.sent(utf8_text(record.topic), 1, record.size)
         self._one_less()
 
     def _broke(self, record: Record, error: Exception) -> None:

@@ -45,6 +45,18 @@ def judge(
     return Verdict.CHECK
 
 
+def why_too_soon(half: Record, file_reserved_hours: int, wall_ms: int) -> str:
+    """Why one is given up that was not checked as often as it could be."""
+    if wall_ms - half.born_timestamp_ms > file_reserved_hours * MS_AN_HOUR:
+        return (
+            f"was born more than fileReservedTime={file_reserved_hours} hours ago, by its"
+            " producer's clock"
+        )
+    if place_of(half) is None or not group_of(half):
+        return "does not say its topic, queue and producer group"
+    return "has no room for what a check adds to it"
+
+
 def immunity_ms_of(half: Record) -> int | None:
     """How long its producer does not want to be asked; None when it did not say."""
     text = properties.get(half.properties, CHECK_IMMUNITY_TIME_IN_SECONDS)

@@ -10,7 +10,9 @@ Whoever stores something for a transaction claims it first, and the first decisi
 stays: a transaction that is done with is not open under any of its copies any more.
 
 A byte a message is all that one slow transaction costs those behind it, for a round or two: then
-it has been copied, and `first` moves on.
+it has been copied, and `first` moves on. Of those that were copied no more than COPIED_MAX are open
+at a time: while there are so many, no transaction begins, and what was not copied yet stays where
+it is, a byte each, as long as the log has it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ from typing import Final, final
 
 from gantrymq.broker.core.transactions import origin_of
 from gantrymq.wire.message.record import Record
+
+# 120 bytes each. A producer answers within seconds; so many are open where one does not answer, or
+# nobody is left to answer, for the quarter of an hour until they are given up.
+COPIED_MAX: Final = 1_000_000
 
 _OPEN: Final = b"\0"
 _DONE: Final = b"\1"
@@ -87,6 +93,19 @@ class OpenHalves:
         return (end if found < 0 else min(end, self.first + found)) - number
 
     # ------------------------------------------------------------------ transactions
+
+    @property
+    def copied(self) -> int:
+        """How many that were copied are open."""
+        return len(self._newest)
+
+    @property
+    def room(self) -> int:
+        """How many may be copied for the first time; without any, no transaction may begin."""
+        return max(0, COPIED_MAX - self.copied)
+
+    def is_copied(self, half: Record) -> bool:
+        return origin_of(half) in self._newest
 
     def stands(self, half: Record) -> None:
         """This one stands for its transaction from now on."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from gantrymq.base.errors import GantryError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.grouped_puts import put_together
-from gantrymq.broker.core.half_verdict import Verdict, judge
+from gantrymq.broker.core.half_verdict import Verdict, judge, why_too_soon
 from gantrymq.broker.core.messages import Channel, Tell
 from gantrymq.broker.core.queue_records import RECORDS_MAX, records_from
 from gantrymq.broker.core.safe_progress import SafeProgress
@@ -224,6 +224,7 @@ class TransactionCheck:
         state, halves = self._state, self._state.halves
         hours = state.store.settings.file_reserved_time
         sequels = []
+        room = halves.room
         verdict = None
         for half in found:
             if halves.is_done(half.queue_offset) or halves.is_claimed(half):
@@ -231,6 +232,10 @@ class TransactionCheck:
             verdict = judge(half, state.settings, hours, state.wall_ms)
             if verdict is Verdict.WAIT:
                 break
+            if verdict is not Verdict.GIVE_UP and not halves.is_copied(half):
+                if room <= 0:
+                    continue
+                room -= 1
             sequels.append(self._sequel(half, verdict))
         is_stored = not sequels or (yield from self._carry_out(sequels))
         return is_stored and verdict is not Verdict.WAIT
@@ -308,9 +313,13 @@ class TransactionCheck:
             fate = f"it is {where} in {GIVEN_UP_TOPIC}; RESUME_CHECK_HALF_MESSAGE begins anew"
         else:
             fate = f"it cannot be stored again and stays at {half.physical_offset} of the log"
+        cause = f"has been checked {checks_of(half)} times"
+        if checks_of(half) < self._state.settings.transaction_check_max:
+            hours = self._state.store.settings.file_reserved_time
+            cause = why_too_soon(half, hours, self._state.wall_ms)
         self._state.effects.warning(
             f"half message {half.queue_offset} of producer group {group_of(half)} for topic "
-            f"{topic} has been checked {checks_of(half)} times, so discard it: {fate}"
+            f"{topic} {cause}, so discard it: {fate}"
         )
 
     # ------------------------------------------------------------------ offsets
