@@ -14,7 +14,6 @@ writes them by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
 from librt.strings import BytesWriter
@@ -25,12 +24,14 @@ from gantrymq.wire.message.record import BLANK_BYTES, Record, encode, encode_bla
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Run:
-    """Bytes for one file."""
+    """Bytes for one file. Hot, hence slotted and not frozen."""
 
-    position: int
-    data: bytes
+    __slots__ = ("data", "position")
+
+    def __init__(self, position: int, data: bytes) -> None:
+        self.position: int = position
+        self.data: bytes = data
 
 
 @final

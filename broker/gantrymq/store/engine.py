@@ -334,8 +334,13 @@ class Store:
         persistence, retention = self._persistence, self.retention
         if persistence is None or retention is None or self._is_due:
             return float("-inf")
-        waiting = (persistence, self.watch, retention, self._deletions, self.ages)
-        return min([each.deadline() for each in waiting])
+        return min(
+            persistence.deadline(),
+            self.watch.deadline(),
+            retention.deadline(),
+            self._deletions.deadline(),
+            self.ages.deadline(),
+        )
 
     @property
     def _is_due(self) -> bool:

@@ -59,6 +59,8 @@ class Segments:
         "_files",
         "_full",
         "_key",
+        "_path",
+        "_path_start",
         "_removal_ticket",
         "_retry_at",
         "_window_bytes",
@@ -86,6 +88,8 @@ class Segments:
         self._background = background
         self._files = OpenFiles(disk)
         self._key = key
+        self._path = ""
+        self._path_start = -1
         self._window_bytes = min(window_bytes, file_bytes)
         self._window_ticket = 0
         self._window_end = 0
@@ -133,7 +137,11 @@ class Segments:
         return position - position % self.file_bytes
 
     def path_of(self, position: int) -> str:
-        return f"{self.folder}/{file_name(self.start_of(position))}"
+        start = self.start_of(position)
+        if start != self._path_start:  # mostly the file that is written to
+            self._path = f"{self.folder}/{file_name(start)}"
+            self._path_start = start
+        return self._path
 
     def file_of(self, position: int) -> File:
         """The file that holds this position, to be used before another one is asked for."""

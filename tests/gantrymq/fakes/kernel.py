@@ -222,6 +222,11 @@ ENTRY_FIELDS = (
 )
 
 
+def written(arena: Arena) -> list[tuple[int, bytes]]:
+    """Where it would be written, and what."""
+    return [(run.position, run.data) for run in arena.runs()]
+
+
 def assert_same(data: bytes, born_host: bytes = BORN_HOST) -> Fed:
     """What the kernel took, the general path takes with the same result."""
     mine = group()
@@ -231,11 +236,11 @@ def assert_same(data: bytes, born_host: bytes = BORN_HOST) -> Fed:
     general = General(born_host)
     assert [general.take(request) for request in commands] == [True] * fed.count
     assert fed.replies == general.replies
-    runs, expected = mine.arena.runs(), general.arena.runs()
+    runs, expected = written(mine.arena), written(general.arena)
     assert runs == expected
     seen = []
     reader = EntryReader(FILE_BYTES, LEVELS)
-    for run in expected:
-        seen += reader.read(run.data, run.position).found
+    for position, piece in expected:
+        seen += reader.read(piece, position).found
     assert [entry_values(entry) for entry in mine.entries] == [entry_values(e) for e in seen]
     return fed
