@@ -102,7 +102,7 @@ class FolderFile:
     def _writable(self) -> int:
         if self._is_read_only:
             raise LocalError(f"{self._root / self._path} is opened to be read only")
-        return self.fileno()
+        return self._descriptor if self._descriptor >= 0 else self.fileno()
 
     def duplicate(self) -> FolderFile:
         """Another handle of the same file, closed on its own."""
@@ -117,8 +117,9 @@ class FolderFile:
 
     def write(self, position: int, pieces: Sequence[bytes]) -> None:
         descriptor = self._writable()
-        _refuse_negative(position)
-        missing = sum(map(len, pieces))
+        if position < 0:
+            _refuse_negative(position)
+        missing = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
         try:
             # The one call that nearly always does it all.
             if missing and len(pieces) <= PIECES_MAX:

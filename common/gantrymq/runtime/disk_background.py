@@ -12,6 +12,10 @@ Cold reads and chores do go to threads: nobody's acknowledgement waits for them.
 The process stays in our session on purpose: the scheduler may group tasks by session, and a helper
 in a group of its own waited for the loop's time slice, 4 ms a sync.
 
+While nothing is under way nothing is asked of the system: the loop takes completions each turn, and
+most turns have none to expect. An idle helper is not watched either, so its end wakes nobody; it is
+noticed by the next sync.
+
 No ticket is left without an end while the device answers: when the helper process dies, whatever it
 had, and every later sync, ends as BROKEN. A device that never answers keeps its tickets under way;
 their owner decides for how long.
@@ -58,12 +62,14 @@ class DiskBackground:
         "_disk",
         "_finished",
         "_helper",
+        "_is_helper_watched",
         "_last_ticket",
         "_reads",
         "_ready",
         "_threads",
         "_under_way",
         "_wake",
+        "_wakes_owed",
     )
 
     def __init__(self, disk: FolderDisk) -> None:
@@ -72,10 +78,11 @@ class DiskBackground:
         self._under_way = 0
         self._finished: deque[Completion] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wakes_owed = 0  # that threads have yet to write, or we to read
         self._helper = _SyncHelper()
+        self._is_helper_watched = False
         self._ready = select.epoll()
         self._ready.register(self._wake, select.EPOLLIN)
-        self._ready.register(self._helper.fileno(), select.EPOLLIN)
         self._reads: Jobs = SimpleQueue()
         self._chores: Jobs = SimpleQueue()
         queues = [self._reads] * READ_THREADS + [self._chores]
@@ -101,6 +108,9 @@ class DiskBackground:
         failure = self._helper.ask(ticket, _own(file))
         if failure is not None:
             self._finish(Completion(ticket, error=failure))
+        elif not self._is_helper_watched:
+            self._ready.register(self._helper.fileno(), select.EPOLLIN)
+            self._is_helper_watched = True
         return ticket
 
     def read(self, file: File, position: int, size: int) -> int:
@@ -120,18 +130,27 @@ class DiskBackground:
         self._ready.poll(seconds)
 
     def take_completions(self) -> Sequence[Completion]:
+        if not self._wakes_owed and not self._is_helper_watched:
+            return ()
         ended: list[Completion] = []
-        for descriptor, _ in self._ready.poll(0):
+        ready = self._ready.poll(0)
+        for descriptor, _ in ready:
             if descriptor == self._wake:
-                os.eventfd_read(self._wake)
+                self._wakes_owed -= os.eventfd_read(self._wake)
             else:
                 ended.extend(self._helper.take())
                 if self._helper.is_dead:
-                    self._ready.unregister(descriptor)
+                    self._unwatch_helper()
+        if not ready and self._is_helper_watched and not self._helper.is_busy:
+            self._unwatch_helper()  # not before it is idle for a turn: mostly the next sync follows
         while self._finished:
             ended.append(self._finished.popleft())
             self._under_way -= 1
         return ended
+
+    def _unwatch_helper(self) -> None:
+        self._ready.unregister(self._helper.fileno())
+        self._is_helper_watched = False
 
     def close(self, stop_seconds: float = STOP_SECONDS) -> None:
         """Stop; what is under way has this long to end, then it is left to the system."""
@@ -153,12 +172,14 @@ class DiskBackground:
         if self._under_way >= JOBS_MAX:
             raise LocalError(f"more than {JOBS_MAX} jobs of the disk under way")
         self._under_way += 1
+        self._wakes_owed += 1
         ticket = self._next_ticket()
         queue.put((ticket, operation, path, work))
         return ticket
 
     def _finish(self, completion: Completion) -> None:
         self._under_way += 1
+        self._wakes_owed += 1
         self._finished.append(completion)
         os.eventfd_write(self._wake, 1)
 
@@ -194,6 +215,11 @@ class _SyncHelper:
 
     def fileno(self) -> int:
         return self._channel.fileno()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a sync is under way."""
+        return bool(self._paths)
 
     def ask(self, ticket: int, file: FolderFile) -> DiskError | None:
         """Begin a sync; an error when there is nobody who could do it."""

@@ -176,6 +176,19 @@ def test_a_helper_that_dies_idle_is_noticed_at_the_next_sync(
     file.close()
 
 
+def test_a_helper_that_dies_idle_wakes_nobody(disk: FolderDisk, background: DiskBackground) -> None:
+    file = disk.create("a")
+    background.sync(file)
+    completions(background, 1)
+    assert not background.take_completions()
+    os.kill(background.helper_process, signal.SIGKILL)
+    os.waitid(os.P_PID, background.helper_process, os.WEXITED | os.WNOWAIT)
+    assert not is_ready(background, 0)
+    background.read(file, 0, 1)
+    assert failures(completions(background, 1)) == {None}
+    file.close()
+
+
 def test_syncs_under_way_are_bounded(disk: FolderDisk, background: DiskBackground) -> None:
     file = disk.create("a")
     pause(background)
