@@ -7,7 +7,9 @@ in; outcomes and effects come out.
     written(file, failure), client_answered(number, response), closed(channel)
     take_effects()                  after each of them
 
-Invariant: every request is answered once: by its outcome, or by an effect.
+Invariants: every request is answered once: by its outcome, or by an effect. The machines are asked
+what they have to do whenever something may have changed for them, which a send that the kernel took
+does only where its message is waited for: else the turn is spared that.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
 from gantrymq.broker.core import access, commits, system_topics
-from gantrymq.broker.core.machine import Machine
+from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
@@ -35,11 +37,13 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
-from gantrymq.store.engine import Turn
+from gantrymq.store.engine import Store, Turn
 from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
+
+NEVER: Final = float("inf")
 
 UNKNOWN_CODE: Final = -1
 _ANSWERS: Final = frozenset(map(int, ResponseCode))
@@ -50,6 +54,11 @@ WORKS_MAX: Final = 50_000
 
 # Messages of one turn. Larger writes gain nothing, and what waits behind them waits longer.
 GROUP_BYTES_MAX: Final = 8 << 20
+
+# Some machines go by the calendar, which may be set back at any time.
+LOOK_SECONDS: Final = 0.1
+
+_SYNC_FLUSH: Final = FlushDiskType.SYNC_FLUSH
 
 # The port two below the broker's serves everything but these, as Java's does.
 FAST_LISTENER: Final = "fast"
@@ -86,7 +95,13 @@ class Broker:
         "_born_hosts",
         "_fed",
         "_group_bytes",
+        "_is_settled",
+        "_look_by",
         "_machines",
+        "_machines_due",
+        "_readers",
+        "_sends_took",
+        "_store",
         "counters",
         "state",
     )
@@ -95,9 +110,16 @@ class Broker:
         self.state = state
         self.counters: Counter[tuple[int, int]] = Counter()
         self._machines: Sequence[Machine] = state.machines
+        self._readers: Sequence[Reader] = state.readers
+        self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
-        self._group_bytes = 0
+        self._group_bytes: int = 0
         self._born_hosts: dict[Channel, bytes] = {}
+        self._is_settled: bool = False
+        """Whether nothing can have changed when the machines are due since they were asked."""
+        self._machines_due: float = 0.0
+        self._look_by: float = 0.0
+        self._sends_took: bool = False
 
     # ------------------------------------------------------------------ life
 
@@ -129,6 +151,7 @@ class Broker:
 
     def wind_down(self, now: float, wall_ms: int) -> None:
         """The broker stops: whoever waits for a message to come is answered without one."""
+        self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
@@ -151,8 +174,9 @@ class Broker:
         born_host = self._born_hosts.get(channel)
         if born_host is None:
             born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
-        fed = state.store.feed(kernel, data, start, born_host, wall_ms)
+        fed = self._store.feed(kernel, data, start, born_host, wall_ms)
         if fed.count:
+            self._sends_took = True
             self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
             state.admission.begin()
             self._taken(fed.at - start, now, wall_ms)
@@ -171,6 +195,7 @@ class Broker:
 
     def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
         """Carry out one request."""
+        self._is_settled = False
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         code = request.command.code
@@ -186,7 +211,7 @@ class Broker:
             outcome = handler(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
-        if isinstance(outcome, Reply | Held | Silent):
+        if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
         state.works.start(
             outcome,
@@ -233,17 +258,36 @@ class Broker:
         state.now, state.wall_ms = now, wall_ms
         state.works.has_new_puts = False
         self._group_bytes = 0
-        turn = state.store.turn(now, wall_ms)
+        if not self._sends_took:
+            self._is_settled = False
+        self._sends_took = False
+        turn = self._store.turn(now, wall_ms)
         self._take_answers(turn, now)
         for topic, queue_id in turn.arrived:
-            for machine in self._machines:
-                machine.arrived(topic, queue_id)
+            for reader in self._readers:
+                if reader.arrived(topic, queue_id):
+                    self._is_settled = False
+        if not self._is_settled or now >= self._look_by:
+            self._look(now)
+
+    def _look(self, now: float) -> None:
+        """Have the works and machines do what is due, and begin the writes that are."""
+        state = self.state
+        is_settled = state.works.deadline() > now
         state.works.expire(now)
+        due = NEVER
         for machine in self._machines:
-            if machine.deadline() <= now:
+            deadline = machine.deadline()
+            if deadline <= now:
                 machine.expire(now)
+                is_settled = False  # what it did may be for another one to go on with
+            elif deadline < due:
+                due = deadline
         for save in state.files.take_due(now):
             state.effects.add(save)
+        self._machines_due = min(due, state.works.deadline(), state.files.deadline())
+        self._look_by = min(self._machines_due, now + LOOK_SECONDS)
+        self._is_settled = is_settled
 
     def stored(self, turn: Turn, now: float, wall_ms: int) -> None:
         """What the store answered when it was closed."""
@@ -253,29 +297,34 @@ class Broker:
     def _take_answers(self, turn: Turn, now: float) -> None:
         works = self.state.works
         for answer in turn.answers:
-            if not works.put_answered(answer):
-                self._reply(self._fed.pop(answer.number), answer.replies, now)
+            sends = self._fed.pop(answer.number, None)
+            if sends is not None:
+                self._reply(sends, answer.replies, now)
+            else:
+                self._is_settled = False
+                works.put_answered(answer)
         for finished in turn.readings:
+            self._is_settled = False
             works.reading_finished(finished)
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
-        is_synced = state.store.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        is_synced = self._store.settings.flush_disk_type is _SYNC_FLUSH
         state.admission.end(now - sends.fed_at, now, state.settings, synced=is_synced)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
+        if self._is_settled:
+            return min(self._store.deadline(), self._machines_due)
         state = self.state
-        return min(
-            state.store.deadline(),
-            state.works.deadline(),
-            state.files.deadline(),
-            *(machine.deadline() for machine in self._machines),
-        )
+        deadlines = [machine.deadline() for machine in self._machines]
+        deadlines += (self._store.deadline(), state.works.deadline(), state.files.deadline())
+        return min(deadlines)
 
     def written(self, file: File, failure: str | None, now: float, wall_ms: int) -> None:
         """A write ended; `failure` says why the file is as before."""
+        self._is_settled = False
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         if failure is not None:
@@ -286,11 +335,13 @@ class Broker:
         self, number: int, response: Command | None, now: float, wall_ms: int
     ) -> None:
         """A client answered our question, or did not in time."""
+        self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.works.client_answered(number, response)
 
     def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
         """A connection ended."""
+        self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self._born_hosts.pop(channel, None)
         for machine in self._machines:

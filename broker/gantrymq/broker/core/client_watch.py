@@ -100,9 +100,6 @@ class ClientWatch:
                 self._tell(group)
             self._next_due = min(self._due.values(), default=_NEVER)
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """Messages are nothing to it."""
-
     def closed(self, channel: Channel) -> None:
         for group in self._state.clients.closed(channel):
             self._state.effects.info(

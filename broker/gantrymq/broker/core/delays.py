@@ -169,12 +169,14 @@ class DelayService:
                 self._look(level)
         self._arm()
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        if topic == TOPIC and queue_id < len(self._levels):
+    def arrived(self, topic: str, queue_id: int) -> bool:
+        is_ours = topic == TOPIC and queue_id < len(self._levels)
+        if is_ours:
             level = self._levels[queue_id]
             level.has_more = True
             if not level.is_busy and level.look_ms == NEVER:
                 level.look_ms = self._look_ms = 0.0
+        return is_ours
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""

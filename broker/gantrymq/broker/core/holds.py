@@ -172,9 +172,11 @@ class Holds:
             if self._answered_bytes >= ANSWERED_BYTES_A_TURN:
                 break
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        for hold in self._queues.get((topic, queue_id), ()):
+    def arrived(self, topic: str, queue_id: int) -> bool:
+        holds = self._queues.get((topic, queue_id), ())
+        for hold in holds:
             self._wake(hold)
+        return bool(holds)
 
     def closed(self, channel: Channel) -> None:
         for hold in list(self._channels.get(channel, ())):

@@ -16,8 +16,12 @@ class Machine(Protocol):
     def expire(self, now: float) -> None:
         """Do what is due."""
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """Consumers find more in this queue than before."""
-
     def closed(self, channel: Channel) -> None:
         """A connection ended."""
+
+
+class Reader(Protocol):
+    """A machine that does something with messages as they come."""
+
+    def arrived(self, topic: str, queue_id: int) -> bool:
+        """Consumers find more in this queue than before; whether that was waited for."""

@@ -65,7 +65,7 @@ class Silent:
     """The request was carried out and must not be answered."""
 
 
-Outcome: TypeAlias = Reply | Held | Silent
+Outcome: TypeAlias = "Reply | Held | Silent"
 
 HELD: Final = Held()
 SILENT: Final = Silent()
@@ -80,31 +80,37 @@ class Level(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a request that was held."""
+    """Answer a request that was held. Hot, hence slotted and not frozen, as the next two are."""
 
-    request: Request
-    command: Command
+    __slots__ = ("command", "request")
+
+    def __init__(self, request: Request, command: Command) -> None:
+        self.request: Request = request
+        self.command: Command = command
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Release:
     """A request that was held gets no answer."""
 
-    request: Request
+    __slots__ = ("request",)
+
+    def __init__(self, request: Request) -> None:
+        self.request: Request = request
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Replies:
     """Frames that answer `count` requests of `taken_bytes`, which the kernel took."""
 
-    channel: Channel
-    count: int
-    taken_bytes: int
-    frames: bytes
+    __slots__ = ("channel", "count", "frames", "taken_bytes")
+
+    def __init__(self, channel: Channel, count: int, taken_bytes: int, frames: bytes) -> None:
+        self.channel: Channel = channel
+        self.count: int = count
+        self.taken_bytes: int = taken_bytes
+        self.frames: bytes = frames
 
 
 @final
@@ -201,17 +207,8 @@ class LogLine:
 
 
 Effect: TypeAlias = (
-    Answer
-    | Release
-    | Replies
-    | Tell
-    | AskClient
-    | AskNameServers
-    | CloseChannel
-    | SaveFile
-    | Register
-    | Spread
-    | LogLine
+    "Answer | Release | Replies | Tell | AskClient | AskNameServers | CloseChannel | SaveFile"
+    " | Register | Spread | LogLine"
 )
 
 

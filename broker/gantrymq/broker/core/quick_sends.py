@@ -111,9 +111,6 @@ class QuickSends:
         if now >= self.deadline():
             self.refresh()
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """Not for us."""
-
     def closed(self, channel: Channel) -> None:
         """Not for us."""
 

@@ -21,7 +21,7 @@ from gantrymq.broker.core.filter_data import Filters
 from gantrymq.broker.core.groups import Groups
 from gantrymq.broker.core.holds import Holds
 from gantrymq.broker.core.locks import Locks
-from gantrymq.broker.core.machine import Machine
+from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import Effects, File
 from gantrymq.broker.core.offsets import Offsets
 from gantrymq.broker.core.open_halves import OpenHalves
@@ -177,3 +177,8 @@ class State:
             self.transaction_check,
             self.timers,
         )
+
+    @property
+    def readers(self) -> Sequence[Reader]:
+        """Those that something arrives for."""
+        return self.holds, self.pops, self.delays, self.timers

@@ -243,9 +243,6 @@ class Stats:
             )
         self._hour = hour
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """Nothing is counted here: a message may arrive more than once."""
-
     def closed(self, channel: Channel) -> None:
         """Nothing belongs to a connection."""
 

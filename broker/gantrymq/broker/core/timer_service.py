@@ -172,9 +172,11 @@ class TimerService:
         elif self._has_more:
             self._take()
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        if topic == TOPIC:
+    def arrived(self, topic: str, queue_id: int) -> bool:
+        is_ours = topic == TOPIC
+        if is_ours:
             self._has_more = True
+        return is_ours
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""

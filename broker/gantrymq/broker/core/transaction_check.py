@@ -114,9 +114,6 @@ class TransactionCheck:
         work = self._round() if state.halves.is_ready else self._load()
         state.works.start(work, self._ended, self._failed)
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """Rounds come by the clock."""
-
     def closed(self, channel: Channel) -> None:
         """A round looks for the producers that are there."""
 

@@ -58,9 +58,9 @@ class Works:
     )
 
     def __init__(self, store: Store, files: Files, effects: Effects) -> None:
-        self._store = store
-        self._files = files
-        self._effects = effects
+        self._store: Store = store
+        self._files: Files = files
+        self._effects: Effects = effects
         self._last_number = 0
         self._putting: dict[int, _Work] = {}
         self._reading: dict[int, _Work] = {}
@@ -85,19 +85,13 @@ class Works:
 
     # ------------------------------------------------------------------ answers
 
-    def put_answered(self, answer: PutAnswer) -> bool:
-        """Whether the put was a work's, which has gone on."""
-        work = self._putting.pop(answer.number, None)
-        if work is not None:
-            self._go_on(work, answer)
-        return work is not None
+    def put_answered(self, answer: PutAnswer) -> None:
+        """The work that put this goes on."""
+        self._go_on(self._putting.pop(answer.number), answer)
 
-    def reading_finished(self, finished: Finished) -> bool:
-        """Whether the reading was a work's, which has gone on."""
-        work = self._reading.pop(finished.key, None)
-        if work is not None:
-            self._go_on(work, finished.result, finished.error)
-        return work is not None
+    def reading_finished(self, finished: Finished) -> None:
+        """The work that wanted to read this goes on."""
+        self._go_on(self._reading.pop(finished.key), finished.result, finished.error)
 
     def client_answered(self, number: int, response: Command | None) -> None:
         work = self._asking.pop(number, None)

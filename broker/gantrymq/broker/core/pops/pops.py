@@ -99,9 +99,11 @@ class Pops:
                 self._wakes[place] = None
         self.waiting.expire(now)
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        for group in self.waiting.groups_of(topic):
+    def arrived(self, topic: str, queue_id: int) -> bool:
+        groups = self.waiting.groups_of(topic)
+        for group in groups:
             self._wakes[group, topic, queue_id] = None
+        return bool(groups)
 
     def closed(self, channel: Channel) -> None:
         self.waiting.closed(channel)
