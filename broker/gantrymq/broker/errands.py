@@ -1,4 +1,4 @@
-"""Carries out the core's effects: answers, questions, files, registrations, log lines."""
+"""Carries out the core's effects, but for answers: questions, files, registrations, log lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final, final
 from gantrymq.base.errors import LocalError
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
-    Answer,
     AskClient,
     AskNameServers,
     CloseChannel,
@@ -19,9 +18,6 @@ from gantrymq.broker.core.messages import (
     Level,
     LogLine,
     Register,
-    Release,
-    Replies,
-    Request,
     SaveFile,
     Spread,
     Tell,
@@ -88,14 +84,7 @@ class Errands:
             self._quiet_log.error("effect", now, "an effect was not carried out", cause=error)
 
     def _carry_out(self, effect: Effect, now: float) -> None:
-        if isinstance(effect, Answer):
-            _channel(effect.request).respond(effect.request.command, effect.command)
-        elif isinstance(effect, Replies):
-            assert isinstance(effect.channel, Channel)
-            effect.channel.respond_taken(effect.count, effect.taken_bytes, effect.frames)
-        elif isinstance(effect, Release):
-            _channel(effect.request).release(effect.request.command)
-        elif isinstance(effect, Tell):
+        if isinstance(effect, Tell):
             assert isinstance(effect.channel, Channel)
             effect.channel.notify(effect.command)
         elif isinstance(effect, AskClient):
@@ -111,8 +100,10 @@ class Errands:
             self._registrar.changed()
         elif isinstance(effect, Spread):
             self._own(self._spreader.spread(effect.config, self._registrar.addresses))
-        else:
+        elif isinstance(effect, LogLine):
             self._write(effect, now)
+        else:
+            raise LocalError(f"{effect!r} is an answer, which the round gives")
 
     def say_broken(self, code: int, error: Exception, now: float) -> None:
         """A defect of ours."""
@@ -168,8 +159,3 @@ class Errands:
         cause = None if failure is None else failure.cause
         self._core.written(save.file, cause, self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
-
-
-def _channel(request: Request) -> Channel:
-    assert isinstance(request.channel, Channel)
-    return request.channel

@@ -1,7 +1,7 @@
 """The broker at work: the core between sockets, the disk, files and the clock.
 
-A turn of the loop: what sockets brought goes into the core, then the core's own turn, then its
-effects. One timer wakes it at its deadline; the disk wakes it by a descriptor.
+Here is its life, and what the server calls; `rounds.py` has its turns. The disk wakes it by a
+descriptor.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
 from gantrymq.broker.name_servers import NameServers
 from gantrymq.broker.registrar import Registrar
+from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
@@ -48,6 +49,7 @@ from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
 from gantrymq.runtime.net import Listener, Server, ServerLimits
+from gantrymq.runtime.outbox import Outbox
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
@@ -79,11 +81,7 @@ class BrokerHost:
         self._backlog: Backlog[Channel] = Backlog(
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
-        self._timer: asyncio.TimerHandle | None = None
-        self._wakes_at = float("inf")
-        self._is_turn_due = False
         self._is_serving = False
-        self._is_closed = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -94,16 +92,9 @@ class BrokerHost:
             credentials=setup.credentials,
         )
         self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
-        self._server = Server(
-            self,
-            limits=_connection_limits(setup),
-            tls=ServerContexts(setup.tls, self._log.warning),
-            clock=clock,
-            feed=self._feed,
-        )
         self.state = _state_of(setup, self._store, clock)
-        self._registrar = Registrar(self.state, self._dialer, self._log)
         self.core = Broker(self.state)
+        self._registrar = Registrar(self.state, self._dialer, self._log)
         self._errands = Errands(
             self.core,
             clock,
@@ -113,6 +104,16 @@ class BrokerHost:
             Spreader(self.state, self._dialer, self._log),
             NameServers(self._dialer),
             partial(_path, setup),
+        )
+        outbox = Outbox()
+        self._rounds = Rounds(self.core, clock, outbox, self._errands.carry_out, self._fail)
+        self._server = Server(
+            self,
+            limits=_connection_limits(setup),
+            tls=ServerContexts(setup.tls, self._log.warning),
+            clock=clock,
+            feed=self._rounds.feed,
+            outbox=outbox,
         )
         for warning in setup.warnings:
             self._log.warning(warning)
@@ -142,7 +143,7 @@ class BrokerHost:
             self._disk.close()
             raise
         self._lag.start()
-        self._turn()
+        self._rounds.turn()
         await self._registrar.start()
         self._is_serving = True
 
@@ -156,9 +157,7 @@ class BrokerHost:
         await self._server.stop(GRACE_SECONDS)
         await self._errands.finish()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
-        if self._timer is not None:
-            self._timer.cancel()
-        self._is_closed = True
+        self._rounds.end()
         if not self.failed.done():
             now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
             self.core.stored(self._store.close(now, wall_ms), now, wall_ms)
@@ -232,14 +231,6 @@ class BrokerHost:
     def opened(self, channel: Channel, now: float) -> None:
         """Nothing to do before it asks something."""
 
-    def _feed(self, channel: Channel, data: bytes, start: int) -> int:
-        now = self._clock.monotonic()
-        position, count = self.core.feed(channel, data, start, now, self._clock.wall_ms())
-        if count:
-            channel.taken(count, position - start)
-            self._turn_soon()
-        return position
-
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
         """All requests of one read, in their order: now as far as time allows, else in turn."""
         backlog = self._backlog
@@ -277,44 +268,12 @@ class BrokerHost:
         self.core.closed(channel, now, self._clock.wall_ms())
         self._turn_soon()
 
-    # ------------------------------------------------------------------ turns
-
     def _turn_soon(self) -> None:
-        """Once for all that happens in one round of the loop."""
-        if not self._is_turn_due:
-            self._is_turn_due = True
-            asyncio.get_running_loop().call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._is_turn_due = False
-        if self._is_closed or self.failed.done():
-            return
-        now = self._clock.monotonic()
-        try:
-            self.core.turn(now, self._clock.wall_ms())
-        except Exception as error:
-            self._fail(error)
-            return
-        for effect in self.core.take_effects():
-            self._errands.carry_out(effect, now)
-        self._wake_by(self.core.deadline(), now)
-
-    def _wake_by(self, deadline: float, now: float) -> None:
-        if deadline <= now:
-            self._turn_soon()
-        elif deadline < self._wakes_at or self._timer is None:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._wakes_at = deadline
-            self._timer = asyncio.get_running_loop().call_later(deadline - now, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        self._wakes_at = float("inf")
-        self._turn()
+        self._rounds.turn_soon()
 
     def _fail(self, error: Exception) -> None:
         """A store that is broken answers nobody any more: the process must end."""
+        self._rounds.end()
         if not self.failed.done():
             self._log.error("the broker cannot go on", cause=error)
             self.failed.set_exception(error)

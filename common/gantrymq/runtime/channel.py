@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol, TypeAlias, cast, final
+from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.remoting.events import Ended, Event, Reason, Requests
 from gantrymq.remoting.failures import ConnectionLostError
 from gantrymq.remoting.session import Feed, Session
 from gantrymq.runtime.address import format_address
 from gantrymq.runtime.calls import Calls
+from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import HANDSHAKE_SECONDS, Door, DoorError
 from gantrymq.wire.command import Command
@@ -29,6 +30,10 @@ WRITE_BUFFER_BYTES: Final = 256 * 1024
 # peer that does not read is noticed in the middle of a large turn.
 EARLY_WRITE_BYTES: Final = 1024 * 1024
 
+# Less unsent output than this counts as none: what was just written leaves with this round of the
+# loop, and an idle connection costs as much.
+UNSENT_BYTES_MIN: Final = 4096
+
 # How long the last bytes may take to leave after we decided to close.
 FAREWELL_SECONDS: Final = 5.0
 
@@ -38,11 +43,34 @@ ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int], int]"
 where the first begins that it did not take, and tells the channel what it `taken`."""
 
 
+class Transport(Protocol):
+    """What we need of asyncio's; uvloop's are no subclasses of those."""
+
+    def get_extra_info(self, name: str) -> object: ...
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def get_write_buffer_size(self) -> int: ...
+
+    def write(self, data: bytes) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
 class Owner(Protocol):
     """Whom a channel belongs to. Called on the loop; must neither block nor raise."""
 
     @property
     def feed(self) -> ChannelFeed | None: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
 
     @property
     def sweep(self) -> Sweep: ...
@@ -59,8 +87,11 @@ class Owner(Protocol):
 
 
 @final
-class Channel(asyncio.Protocol):
-    """A connection as handlers see it: who it is, answers, requests, the end."""
+class Channel:
+    """A connection as handlers see it: who it is, answers, requests, the end.
+
+    For the loop it is an asyncio.Protocol, of which a compiled class cannot be a subclass.
+    """
 
     __slots__ = (
         "_calls",
@@ -75,6 +106,7 @@ class Channel(asyncio.Protocol):
         "_is_held_up",
         "_is_reading",
         "_is_write_paused",
+        "_outbox",
         "_owner",
         "_ready",
         "_session",
@@ -98,28 +130,29 @@ class Channel(asyncio.Protocol):
     ) -> None:
         """`ready` is resolved when requests can be sent (at once, or after the TLS handshake),
         or when they never will: see `is_closing`."""
-        self.id = channel_id
-        self.listener = listener
-        self.peer = "unknown"
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.requests_seen = 0
-        self._owner = owner
+        self.id: int = channel_id
+        self.listener: str = listener
+        self.peer: str = "unknown"
+        self.bytes_in: int = 0
+        self.bytes_out: int = 0
+        self.requests_seen: int = 0
+        self._owner: Owner = owner
+        self._outbox: Outbox = owner.outbox
         self._feed: Feed | None = None if owner.feed is None else partial(owner.feed, self)
-        self._session = session
-        self._door = door
+        self._session: Session = session
+        self._door: Door | None = door
         self._ready = ready
-        self._transport: asyncio.Transport | None = None
-        self._calls = Calls()
+        self._transport: Transport | None = None
+        self._calls: Calls = Calls()
         self._ending: Ended | None = None
-        self._handshake_began_at = owner.monotonic()
-        self._close_by = 0.0
-        self._held_bytes = 0
-        self._in_turn = False
-        self._is_flush_due = False
-        self._is_held_up = False
-        self._is_reading = True
-        self._is_write_paused = False
+        self._handshake_began_at: float = owner.monotonic()
+        self._close_by: float = 0.0
+        self._held_bytes: int = 0
+        self._in_turn: bool = False
+        self._is_flush_due: bool = False
+        self._is_held_up: bool = False
+        self._is_reading: bool = True
+        self._is_write_paused: bool = False
 
     # ------------------------------------------------------------------ for handlers and owners
 
@@ -202,7 +235,7 @@ class Channel(asyncio.Protocol):
     def drain(self) -> None:
         """Finish what is in flight, then close."""
         self._session.drain()
-        self._flush()
+        self.flush()
 
     @property
     def is_closing(self) -> bool:
@@ -217,7 +250,8 @@ class Channel(asyncio.Protocol):
         """What it holds by now: the loop sends output without telling us. For the owner, who adds
         it up himself."""
         if self._held_bytes:
-            self._held_bytes = self._count_held()
+            transport = self._transport
+            self._held_bytes = 0 if transport is None else self._count_held(transport)
         return self._held_bytes
 
     @property
@@ -247,17 +281,16 @@ class Channel(asyncio.Protocol):
             self.close(Reason.HANDSHAKE_SLOW, f"no TLS after {HANDSHAKE_SECONDS:g} s")
         else:
             self._deliver(self._session.expire(now), now)
-            self._flush()
+            self.flush()
 
     # ------------------------------------------------------------------ called by the event loop
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclasses of asyncio's, whose interface they have.
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+    def connection_made(self, transport: Transport) -> None:
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self.peer = format_address(transport.get_extra_info("peername"))
         self._owner.opened(self, self._owner.monotonic())
-        self._flush()
+        self.flush()
         self._settle_ready()
 
     def data_received(self, data: bytes) -> None:
@@ -273,7 +306,7 @@ class Channel(asyncio.Protocol):
                 self.close(Reason.PEER_CLOSED)
         finally:
             self._in_turn = False
-        self._flush()
+        self.flush()
 
     def eof_received(self) -> None:
         """The peer said goodbye; returning nothing closes our side as well."""
@@ -283,7 +316,7 @@ class Channel(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_write_paused = False
-        self._flush()
+        self.flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         now = self._owner.monotonic()
@@ -334,26 +367,26 @@ class Channel(asyncio.Protocol):
     def _output_added(self) -> None:
         if self._in_turn:
             if self._session.output_bytes >= EARLY_WRITE_BYTES:
-                self._flush()
+                self.flush()
         elif not self._is_flush_due:
             self._is_flush_due = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._outbox.add(self)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Write what can be written, then decide whether to read on."""
         self._is_flush_due = False
         transport = self._transport
         if transport is None or self._ending is not None:
             return
-        self._write_output()
         session = self._session
-        unsent = transport.get_write_buffer_size()
-        self._hold(session.buffered_bytes + session.output_bytes + unsent)
+        if session.output_bytes or self._door is not None:
+            self._write_output()
+        self._hold(self._count_held(transport))
         if self.is_closing:
             return  # we were the one that held the most
-        if self._session.is_overflowing:
-            self.close(Reason.SLOW_READER, f"{self._session.output_bytes} bytes wait for it")
-        elif self._session.is_drained and not self._is_write_paused:
+        if session.is_overflowing:
+            self.close(Reason.SLOW_READER, f"{session.output_bytes} bytes wait for it")
+        elif session.is_drained and not self._is_write_paused:
             self.close(Reason.DRAINED)
         else:
             self._regulate_reading(transport)
@@ -375,7 +408,7 @@ class Channel(asyncio.Protocol):
                 self.bytes_out += len(piece)
                 self._transport.write(piece)
 
-    def _regulate_reading(self, transport: asyncio.Transport) -> None:
+    def _regulate_reading(self, transport: Transport) -> None:
         session = self._session
         if self._is_reading:
             if self._is_write_paused or self._is_held_up or session.is_saturated:
@@ -387,11 +420,12 @@ class Channel(asyncio.Protocol):
             session.resume(self._owner.monotonic())
             transport.resume_reading()
 
-    def _count_held(self) -> int:
-        transport, session = self._transport, self._session
-        if transport is None:
-            return 0
-        return session.buffered_bytes + session.output_bytes + transport.get_write_buffer_size()
+    def _count_held(self, transport: Transport) -> int:
+        session = self._session
+        unsent = transport.get_write_buffer_size()
+        if unsent < UNSENT_BYTES_MIN:
+            unsent = 0
+        return session.buffered_bytes + session.output_bytes + unsent
 
     def _hold(self, held_bytes: int) -> None:
         if held_bytes != self._held_bytes:

@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, final
+from typing import Final, Protocol, cast, final
 
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.remoting.backoff import Backoff, BackoffPolicy
@@ -24,6 +24,7 @@ from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import PLAIN_HINT, ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.codes import LanguageCode
@@ -86,6 +87,7 @@ class Dialer:
         self.backoff = Backoff(self.settings.backoff)
         self.chance = chance
         self.monotonic = clock.monotonic
+        self.outbox = Outbox()
         self.sweep = Sweep(self._channels, clock.monotonic, self._forget_idle)
         self._handler = handler if handler is not None else RefuseAll()
         self._connections: dict[str, Connection] = {}
@@ -278,7 +280,9 @@ class Connection:
         host, port = self._target
         try:
             async with asyncio.timeout(dialer.settings.connect_seconds):
-                await loop.create_connection(lambda: channel, host, port)
+                # A Channel is one in all but name.
+                protocol = cast("asyncio.Protocol", channel)
+                await loop.create_connection(lambda: protocol, host, port)
                 await ready
         except TimeoutError:
             channel.abort()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol, final
+from typing import Final, Protocol, cast, final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.remoting.events import Ended, Reason
@@ -23,6 +23,7 @@ from gantrymq.runtime.channel import Channel, ChannelFeed
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.command import Command
@@ -103,12 +104,15 @@ class Server:
         clock: Clock = SYSTEM_CLOCK,
         log: Log | None = None,
         feed: ChannelFeed | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
-        """`feed` sees whole frames before they become commands, and may take them."""
+        """`feed` sees whole frames before they become commands, and may take them. `outbox` is
+        given by whoever flushes it at times of its own."""
         self.feed = feed
         self.counters = ServerCounters()
         self.addresses: dict[str, tuple[str, int]] = {}  # where each listener really listens
         self.monotonic = clock.monotonic
+        self.outbox = outbox if outbox is not None else Outbox()
         self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
         self._handler = handler
         self._limits = limits if limits is not None else ServerLimits()
@@ -126,7 +130,8 @@ class Server:
     async def start(self, listeners: Sequence[Listener]) -> None:
         """Listen on all of them, or on none and raise ConfigurationError."""
         for listener in listeners:
-            make = partial(self._make_channel, listener)
+            # A Channel is one in all but name.
+            make = cast("Callable[[], asyncio.Protocol]", partial(self._make_channel, listener))
             try:
                 listening = await listen(
                     make, listener.host, listener.port, backlog=self._limits.backlog

@@ -21,6 +21,7 @@ from gantrymq.fakes.connections import (
 )
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
+from gantrymq.runtime.channel import Transport
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.net import Server, ServerLimits
 from gantrymq.wire.command import Command
@@ -243,7 +244,7 @@ async def test_many_incomplete_frames_cost_the_greediest_its_connection(
 class Stuck:
     """A transport whose peer takes nothing, though too little for it to say so."""
 
-    def __init__(self, transport: asyncio.Transport, unsent_bytes: int) -> None:
+    def __init__(self, transport: Transport, unsent_bytes: int) -> None:
         self._transport = transport
         self.unsent_bytes = unsent_bytes
 
@@ -260,7 +261,7 @@ async def stuck(recorder: Recorder, server: Server, unsent_bytes: int) -> tuple[
     channel = await recorder.opened_channels.get()
     assert channel._transport is not None
     transport = Stuck(channel._transport, unsent_bytes)
-    channel._transport = cast("asyncio.Transport", transport)
+    channel._transport = cast("Transport", transport)
     client.send(*many(1))
     await client.answer()
     return client, transport
@@ -285,6 +286,20 @@ async def test_output_that_was_sent_meanwhile_is_not_held_against_anybody(
     assert server.counters.held_bytes == 0
     await first.close()
     await second.close()
+
+
+async def test_the_little_that_was_just_written_is_not_held_against_anybody(
+    start_server: StartServer,
+) -> None:
+    recorder = Recorder()
+    server = await start_server(recorder)
+    clients = []
+    for unsent_bytes, held_bytes in ((4095, 0), (4096, 4096)):
+        client, _ = await stuck(recorder, server, unsent_bytes)
+        clients.append(client)
+        assert server.counters.held_bytes == held_bytes
+    for client in clients:
+        await client.close()
 
 
 async def test_little_that_many_do_not_take_costs_the_greediest_its_connection(

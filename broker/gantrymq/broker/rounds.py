@@ -1,0 +1,136 @@
+"""One round of the loop after the other: what sockets brought goes into the core, then the core has
+its turn, then what it wants done is done, and each connection that has answers is written to once.
+
+One timer wakes the core at its deadline. Invariant: answers leave in the round of the turn that
+gave them, in its order, and nothing leaves that no turn gave: what the store did not take, or has
+not on disk where that is promised, is not answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.messages import Answer, Effect, Release, Replies, Request
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.outbox import Outbox
+
+NEVER: Final = float("inf")
+
+
+@final
+class Rounds:
+    """Of one broker. `begin`, then `end`."""
+
+    __slots__ = (
+        "_carry_out",
+        "_clock",
+        "_core",
+        "_fail",
+        "_is_over",
+        "_is_turn_due",
+        "_outbox",
+        "_timer",
+        "_wakes_at",
+    )
+
+    def __init__(
+        self,
+        core: Broker,
+        clock: Clock,
+        outbox: Outbox,
+        carry_out: Callable[[Effect, float], None],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        """`carry_out` does everything but answering; `fail` hears of a core that cannot go on, and
+        ends these."""
+        self._core: Broker = core
+        self._clock: Clock = clock
+        self._outbox: Outbox = outbox
+        self._carry_out: Callable[[Effect, float], None] = carry_out
+        self._fail: Callable[[Exception], None] = fail
+        self._is_over: bool = False
+        self._is_turn_due: bool = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at: float = NEVER
+
+    def end(self) -> None:
+        """No more turns."""
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def feed(self, channel: Channel, data: bytes, start: int) -> int:
+        """Sends as they came, for the next turn; where the first begins that was not taken."""
+        clock = self._clock
+        position, count = self._core.feed(channel, data, start, clock.monotonic(), clock.wall_ms())
+        if count:
+            channel.taken(count, position - start)
+            self.turn_soon()
+        return position
+
+    def turn_soon(self) -> None:
+        """Once for all that happens in one round of the loop."""
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self.turn)
+
+    def turn(self) -> None:
+        """Now."""
+        self._is_turn_due = False
+        if self._is_over:
+            return
+        core = self._core
+        now = self._clock.monotonic()
+        try:
+            core.turn(now, self._clock.wall_ms())
+        except Exception as error:
+            self._fail(error)
+            return
+        effects = core.take_effects()
+        if effects:
+            self._carry_out_all(effects, now)
+        self._wake_by(core.deadline(), now)
+
+    def _carry_out_all(self, effects: list[Effect], now: float) -> None:
+        self._outbox.gather()
+        try:
+            for effect in effects:
+                self._do(effect, now)
+        finally:
+            self._outbox.flush()
+
+    def _do(self, effect: Effect, now: float) -> None:
+        if isinstance(effect, Replies):
+            channel = effect.channel
+            assert isinstance(channel, Channel)
+            channel.respond_taken(effect.count, effect.taken_bytes, effect.frames)
+        elif isinstance(effect, Answer):
+            _channel(effect.request).respond(effect.request.command, effect.command)
+        elif isinstance(effect, Release):
+            _channel(effect.request).release(effect.request.command)
+        else:
+            self._carry_out(effect, now)
+
+    def _wake_by(self, deadline: float, now: float) -> None:
+        if deadline <= now:
+            self.turn_soon()
+        elif deadline < self._wakes_at or self._timer is None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wakes_at = deadline
+            self._timer = asyncio.get_running_loop().call_later(deadline - now, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._wakes_at = NEVER
+        self.turn()
+
+
+def _channel(request: Request) -> Channel:
+    channel = request.channel
+    assert isinstance(channel, Channel)
+    return channel

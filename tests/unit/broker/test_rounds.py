@@ -1,0 +1,166 @@
+"""Rounds between real channels and a real core, on a disk and transports of the tests."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.broker.core.messages import CloseChannel, Effect
+from gantrymq.broker.rounds import Rounds
+from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
+from gantrymq.fakes.sends import add_topic, message
+from gantrymq.remoting.events import Ended
+from gantrymq.remoting.limits import SessionLimits
+from gantrymq.remoting.session import Session
+from gantrymq.runtime.channel import Channel, ChannelFeed
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.runtime.outbox import Outbox
+from gantrymq.runtime.sweep import Sweep
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.settings import FlushDiskType
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import FrameReader, encode
+from gantrymq.wire.version import OWN_VERSION
+
+SEND = RequestCode.SEND_MESSAGE_V2
+
+
+class Transport:
+    """What a channel wrote, write by write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def get_extra_info(self, name: str) -> object:
+        assert name == "peername"
+        return "127.0.0.1", 5000
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Loop:
+    """The owner of channels, whose sends go into rounds; nothing is left to the event loop."""
+
+    def __init__(self, flush: FlushDiskType = FlushDiskType.ASYNC_FLUSH) -> None:
+        self.clock = VirtualClock(wall_ms=START_MS)
+        self.monotonic = self.clock.monotonic
+        self.disk = FaultyDisk()
+        self.opened_broker = OpenedBroker(
+            store_settings=replace(STORE_SETTINGS, flush_disk_type=flush), disk=self.disk
+        )
+        add_topic(self.opened_broker)
+        self.opened_broker.ask(SEND, message(), b"first")  # which the kernel leaves to handlers
+        self.outbox = Outbox()
+        self.sweep = Sweep(tuple, self.monotonic)
+        self.effects: list[Effect] = []
+        self.failures: list[Exception] = []
+        self.rounds = Rounds(
+            self.opened_broker.broker, self.clock, self.outbox, self.carry_out, self.fail
+        )
+        self.feed: ChannelFeed = self.rounds.feed
+        self.breaks_effects = False
+
+    def carry_out(self, effect: Effect, now: float) -> None:
+        assert not self.breaks_effects, "an effect that is broken"
+        self.effects.append(effect)
+
+    def fail(self, error: Exception) -> None:
+        self.failures.append(error)
+        self.rounds.end()
+
+    def opened(self, channel: Channel, now: float) -> None: ...
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        raise AssertionError("the kernel takes them all")
+
+    def held(self, channel: Channel, more_bytes: int) -> None: ...
+
+    def closed(self, channel: Channel, ending: Ended, now: float) -> None: ...
+
+    def channel(self) -> tuple[Channel, Transport]:
+        channel = Channel(self, 1, "internal", Session(SessionLimits(), 0.0), None)
+        transport = Transport()
+        channel.connection_made(transport)
+        return channel, transport
+
+
+def frame(opaque: int) -> bytes:
+    header = message().encode()
+    made = Command(SEND, ext=header, body=b"hello", opaque=opaque, version=OWN_VERSION)
+    return encode(made)
+
+
+def answered(transport: Transport) -> list[int]:
+    """The opaques of the answers, which all say that it is stored."""
+    answers = FrameReader().feed(b"".join(transport.writes))
+    assert {answer.code for answer in answers} <= {ResponseCode.SUCCESS}
+    return [answer.opaque for answer in answers]
+
+
+async def test_sends_are_answered_in_the_round_of_their_turn_with_one_write_each() -> None:
+    loop = Loop()
+    (first, to_first), (second, to_second) = loop.channel(), loop.channel()
+    first.data_received(frame(1) + frame(2))
+    second.data_received(frame(3))
+    first.data_received(frame(4))
+    assert to_first.writes == to_second.writes == []
+    loop.rounds.turn()
+    assert (answered(to_first), answered(to_second)) == ([1, 2, 4], [3])
+    assert (len(to_first.writes), len(to_second.writes)) == (1, 1)
+    assert not loop.outbox._is_scheduled, "nothing is left for another round"
+
+
+async def test_with_sync_flush_nothing_leaves_before_the_disk_has_it() -> None:
+    loop = Loop(FlushDiskType.SYNC_FLUSH)
+    channel, transport = loop.channel()
+    channel.data_received(frame(1))
+    loop.rounds.turn()
+    loop.rounds.turn()
+    assert transport.writes == []
+    loop.opened_broker.opened.background.complete_all()
+    loop.rounds.turn()
+    assert answered(transport) == [1]
+
+
+async def test_a_core_that_cannot_go_on_answers_nobody_any_more() -> None:
+    loop = Loop(FlushDiskType.SYNC_FLUSH)
+    channel, transport = loop.channel()
+    channel.data_received(frame(1))
+    loop.rounds.turn()
+    loop.disk.fail("sync", times=100)
+    loop.opened_broker.opened.background.complete_all()
+    loop.rounds.turn()
+    loop.rounds.turn()
+    assert [type(failure) for failure in loop.failures] == [SyncFailedError]
+    assert transport.writes == []
+
+
+async def test_an_effect_that_breaks_keeps_nobody_from_being_written_to() -> None:
+    loop = Loop()
+    channel, transport = loop.channel()
+    channel.data_received(frame(1))
+    loop.opened_broker.state.effects.add(CloseChannel(FakeChannel(), "tested"))
+    loop.breaks_effects = True
+    with pytest.raises(AssertionError, match="an effect that is broken"):
+        loop.rounds.turn()
+    channel.notify(Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED))
+    await asyncio.sleep(0)
+    assert len(transport.writes) == 1, "the event loop writes what comes between turns"
