@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.configuration import Setup, load
-from gantrymq.broker.core.messages import Effects
 from gantrymq.broker.errands import Errands
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hostile import HostileClients
@@ -113,7 +112,11 @@ def test_a_broker_outlives_what_sockets_bring(
     monkeypatch.setattr(
         Errands, "say_broken", lambda _self, _code, error, _now: broken.append(error)
     )
-    monkeypatch.setattr(Effects, "broken", lambda _self, _text, error: broken.append(error))
+    monkeypatch.setattr(
+        Errands,
+        "_write",
+        lambda _self, line, _now: broken.extend(filter(None, [line.cause])),
+    )
     for number, rng in enumerate(rounds):
         asyncio.run(besieged(rng, tmp_path / str(number)))
         assert not broken, broken
