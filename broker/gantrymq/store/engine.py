@@ -98,6 +98,7 @@ class Store:
         "_is_sync",
         "_levels",
         "_local_hour",
+        "_log_refused",
         "_persistence",
         "_reader",
         "_reserve",
@@ -141,6 +142,7 @@ class Store:
         self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self._broken: SyncFailedError | None = None
         self._dispatch_error: DiskError | None = None
+        self._log_refused: Refused | None = None
         self.disk = disk
         self.settings = settings
         self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
@@ -274,6 +276,10 @@ class Store:
         outlive the process."""
         self.ages.keep(topic, age_ms)
 
+    def refusal(self) -> Refused | None:
+        """Why messages are refused now, the last ones by the log among them."""
+        return self._refusal() or self._log_refused
+
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
         if self._persistence is None:
@@ -379,7 +385,7 @@ class Store:
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         """What was fed, and behind it what was put: all of it with one write, or nothing."""
         group, pending = self._intake.take(wall_ms)
-        refused = self.log.write(group.arena, now)
+        refused = self._log_refused = self.log.write(group.arena, now)
         group.end()
         if refused is not None:
             self.watch.look_soon()

@@ -29,6 +29,22 @@ def test_first_heartbeat_changes_a_group_the_same_again_does_not() -> None:
     assert not clients.add_consumer(consumer("G", "T"), client(ONE))
 
 
+def test_producers_are_found_by_their_id() -> None:
+    clients = Clients()
+    for group, channel, client_id in (("P", ONE, "c"), ("Q", ONE, "c"), ("P", TWO, "d")):
+        clients.add_producer(group, client(channel, client_id))
+    assert [each.channel for each in clients.producers_of("c")] == [ONE, ONE]
+    clients.add_producer("Q", client(ONE, "d"))  # it calls itself otherwise now
+    assert [each.channel for each in clients.producers_of("c")] == [ONE]
+    assert {each.channel for each in clients.producers_of("d")} == {ONE, TWO}
+    clients.add_producer("P", client(TWO, "d", heard_at=5.0))
+    assert max(each.heard_at for each in clients.producers_of("d")) == 5.0
+    clients.closed(ONE)
+    clients.remove_producer("P", TWO)
+    assert not clients.producers_of("c")
+    assert not clients._producers_by_id  # or each client ever heard of leaves something behind
+
+
 def test_newer_subscription_replaces_an_older_one_without_being_a_change() -> None:
     clients = Clients()
     clients.add_consumer(consumer("G", "T", expression="a", sub_version=5), client(ONE))

@@ -97,6 +97,24 @@ def test_figures_are_those_that_were_counted() -> None:
     assert ours["msgGetTotalTodayNow"] == "3"
 
 
+def test_sends_that_wait_are_told_with_how_long() -> None:
+    broker = OpenedBroker()
+    admission, settings = broker.state.admission, broker.state.settings
+    admission.begin(0.0)
+    admission.begin(0.0)
+    admission.begin(0.5)
+    broker.pass_time(2.0)
+    assert asked(broker)["sendThreadPoolQueueHeadWaitTimeMills"] == "2000"
+    for began in (0.0, 0.0):
+        admission.end(began, broker.now, settings, synced=False)
+    ours = asked(broker)
+    assert ours["sendThreadPoolQueueHeadWaitTimeMills"] == "1500"
+    assert 2000 <= float(ours["putLatency99"]) <= 2500
+    assert 2000 <= int(ours["putMessageEntireTimeMax"]) <= 2500
+    admission.end(0.5, broker.now, settings, synced=False)
+    assert asked(broker)["sendThreadPoolQueueHeadWaitTimeMills"] == "0"
+
+
 def test_delay_levels_say_how_far_they_have_come() -> None:
     broker = OpenedBroker()
     put(broker, "SCHEDULE_TOPIC_XXXX", queue_id=17)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import final
 
+from gantrymq.broker.core.latency import Latency
 from gantrymq.broker.core.settings import BrokerSettings
 
 # Longer than any pause of a healthy broker.
@@ -22,21 +23,36 @@ SLOW_SECONDS = 1.0
 class Admission:
     """Of one broker. `begin` and `end` come in pairs."""
 
-    __slots__ = ("_last_seconds", "_slow_since", "waiting")
+    __slots__ = ("_begun", "_last_seconds", "_slow_since", "latency", "waiting")
 
     def __init__(self) -> None:
+        self._begun: dict[float, int] = {}
+        """How many that wait were handed in at each moment, oldest first."""
+        self.latency = Latency()
         self._last_seconds = 0.0
         self._slow_since: float | None = None
         self.waiting = 0
         """Sends that were handed to the store and have no answer."""
 
-    def begin(self) -> None:
-        """A send is handed to the store."""
+    def begin(self, now: float) -> None:
+        """A send, or several of one read, is handed to the store."""
         self.waiting += 1
+        self._begun[now] = self._begun.get(now, 0) + 1
 
-    def end(self, seconds: float, now: float, settings: BrokerSettings, *, synced: bool) -> None:
-        """The store answered it after so long; `synced` if the disk had to confirm it."""
+    def head_wait(self, now: float) -> float:
+        """Seconds that the oldest has waited."""
+        return now - next(iter(self._begun), now)
+
+    def end(
+        self, began: float, now: float, settings: BrokerSettings, *, synced: bool, count: int = 1
+    ) -> None:
+        """The store answered these messages; `synced` if the disk had to confirm them."""
         self.waiting -= 1
+        self._begun[began] -= 1
+        if not self._begun[began]:
+            del self._begun[began]
+        seconds = now - began
+        self.latency.note(seconds, count, now)
         if synced:
             return
         self._last_seconds = seconds

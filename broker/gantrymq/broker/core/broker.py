@@ -178,7 +178,7 @@ class Broker:
         if fed.count:
             self._sends_took = True
             self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
-            state.admission.begin()
+            state.admission.begin(now)
             self._taken(fed.at - start, now, wall_ms)
         return fed.at, fed.count
 
@@ -310,7 +310,7 @@ class Broker:
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
         is_synced = self._store.settings.flush_disk_type is _SYNC_FLUSH
-        state.admission.end(now - sends.fed_at, now, state.settings, synced=is_synced)
+        state.admission.end(sends.fed_at, now, state.settings, synced=is_synced, count=sends.count)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:

@@ -11,7 +11,7 @@ channel is found without looking at other channels' groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
@@ -195,19 +195,30 @@ class Memberships:
 class Clients:
     """The tables of both kinds. Others read them; all changes go by these methods."""
 
-    __slots__ = ("_memberships", "consumers", "producers")
+    __slots__ = ("_memberships", "_producers_by_id", "consumers", "producers")
 
     def __init__(self) -> None:
         self.consumers: dict[str, ConsumerGroup] = {}
         self.producers: dict[str, dict[Channel, Client]] = {}
+        self._producers_by_id: dict[str, dict[tuple[str, Channel], Client]] = {}
         self._memberships: dict[Channel, Memberships] = {}
 
     def __len__(self) -> int:
         """Connections with clients."""
         return len(self._memberships)
 
+    def producers_of(self, client_id: str) -> Collection[Client]:
+        """What this client is in its groups, on whichever connections."""
+        return self._producers_by_id.get(client_id, {}).values()
+
     def add_producer(self, group: str, client: Client) -> None:
-        self.producers.setdefault(group, {})[client.channel] = client
+        members = self.producers.setdefault(group, {})
+        known = members.get(client.channel)
+        if known is not None and known.client_id != client.client_id:
+            self._forget_producer(group, known)
+        members[client.channel] = client
+        own = self._producers_by_id.setdefault(client.client_id, {})
+        own[group, client.channel] = client
         self._memberships.setdefault(client.channel, Memberships()).producers[group] = None
 
     def add_consumer(self, data: ConsumerData, client: Client, *, keeps_subs: bool = False) -> bool:
@@ -231,13 +242,21 @@ class Clients:
     def remove_producer(self, group: str, channel: Channel) -> bool:
         """Whether the group had a member there."""
         clients = self.producers.get(group)
-        if clients is None or clients.pop(channel, None) is None:
+        client = None if clients is None else clients.pop(channel, None)
+        if clients is None or client is None:
             return False
+        self._forget_producer(group, client)
         if not clients:
             del self.producers[group]
         del self._memberships[channel].producers[group]
         self._forget_if_alone(channel)
         return True
+
+    def _forget_producer(self, group: str, client: Client) -> None:
+        own = self._producers_by_id[client.client_id]
+        del own[group, client.channel]
+        if not own:
+            del self._producers_by_id[client.client_id]
 
     def remove_consumer(self, group: str, channel: Channel) -> bool:
         """Whether the group had a member there."""

@@ -115,10 +115,7 @@ def _push(state: State, request: Request, header: SendHeader, record: Record) ->
 def _channel_of(state: State, client_id: str) -> Channel | None:
     """Where the producer of this client id was heard of last."""
     clients = [
-        client
-        for group in state.clients.producers.values()
-        for client in group.values()
-        if client.client_id == client_id and not client.channel.is_closing
+        client for client in state.clients.producers_of(client_id) if not client.channel.is_closing
     ]
     return max(clients, key=lambda client: client.heard_at).channel if clients else None
 

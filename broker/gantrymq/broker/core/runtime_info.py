@@ -1,8 +1,9 @@
 """GET_BROKER_RUNTIME_INFO: Java's table of figures, every value a text in Java's form.
 
 Threads and buffers that only Java has are there with the figure of a broker that is at ease, for
-tools look for their keys. Sends that wait for the store stand under sends, everything else that
-waits for the store, a client or a file under queries.
+tools look for their keys: what is no send waits in no queue here. Latencies are those of the last
+minute, from the store's taking a send to its answer. Sends that wait for the store stand under
+sends, everything else that waits for the store, a client or a file under queries.
 """
 
 from __future__ import annotations
@@ -41,15 +42,11 @@ _ABSENT_HERE: Final[Mapping[str, str]] = {
     "pullThreadPoolQueueCapacity": "100000",
     "pullThreadPoolQueueHeadWaitTimeMills": "0",
     "pullThreadPoolQueueSize": "0",
-    "putLatency99": "0.00",
-    "putLatency999": "0.00",
     "putMessageDistributeTime": "null",
-    "putMessageEntireTimeMax": "0",
     "queryThreadPoolQueueCapacity": "20000",
     "queryThreadPoolQueueHeadWaitTimeMills": "0",
     "remainTransientStoreBufferNumbs": "2147483647",
     "sendThreadPoolQueueCapacity": "10000",
-    "sendThreadPoolQueueHeadWaitTimeMills": "0",
 }
 
 
@@ -69,14 +66,16 @@ def runtime_info(state: State, request: Request) -> Steps[Outcome]:
 
 
 def _broker(state: State) -> dict[str, str]:
+    admission = state.admission
     return {
         "bootTimestamp": str(state.started_ms),
         "brokerActive": "true" if state.identity.is_master else "false",
         "brokerVersion": str(OWN_VERSION),
         "brokerVersionDesc": version_name(OWN_VERSION),
-        "queryThreadPoolQueueSize": str(max(0, len(state.works) - state.admission.waiting)),
+        "queryThreadPoolQueueSize": str(max(0, len(state.works) - admission.waiting)),
         "runtime": uptime(state.wall_ms - state.started_ms),
-        "sendThreadPoolQueueSize": str(state.admission.waiting),
+        "sendThreadPoolQueueHeadWaitTimeMills": str(int(admission.head_wait(state.now) * 1000)),
+        "sendThreadPoolQueueSize": str(admission.waiting),
         "startAcceptSendRequestTimeStamp": str(state.settings.start_accept_send_request_time_stamp),
         "totalMemKBytes": str(state.memory_bytes >> 10),
     }
@@ -86,6 +85,7 @@ def _puts_and_gets(state: State) -> dict[str, str]:
     stats = state.stats
     totals, mornings = stats.totals, stats.mornings
     puts, found, missed, transferred = stats.averages()
+    latency = state.admission.latency
     return {
         "getFoundTps": found,
         "getMissTps": missed,
@@ -99,7 +99,10 @@ def _puts_and_gets(state: State) -> dict[str, str]:
         "msgPutTotalTodayMorning": str(mornings.puts_today),
         "msgPutTotalTodayNow": str(totals.plain_puts),
         "msgPutTotalYesterdayMorning": str(mornings.puts_yesterday),
+        "putLatency99": f"{latency.share(0.99, state.now):.2f}",
+        "putLatency999": f"{latency.share(0.999, state.now):.2f}",
         "putMessageAverageSize": java_double(totals.put_bytes / max(1, totals.puts)),
+        "putMessageEntireTimeMax": str(int(latency.longest(state.now))),
         "putMessageFailedTimes": str(totals.put_failures),
         "putMessageSizeTotal": str(totals.put_bytes),
         "putMessageTimesTotal": str(totals.puts),

@@ -121,13 +121,15 @@ def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[Put
     """Store them together, counted; they wait for the disk if the last one's sender wants that."""
     began = state.now
     waits = sends.waits(records[-1].properties)
-    state.admission.begin()
+    state.admission.begin(began)
     if is_batch:
         answer = yield from steps.put_batch(records, waits=waits)
     else:
         answer = yield from steps.put(records[0], waits=waits)
     is_sync = state.store.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
-    state.admission.end(state.now - began, state.now, state.settings, synced=is_sync and waits)
+    state.admission.end(
+        began, state.now, state.settings, synced=is_sync and waits, count=len(records)
+    )
     if answer.status.is_stored:
         size = sum(record.size for record in records)
         state.stats.sent(utf8_text(records[0].topic), len(records), size)

@@ -27,6 +27,7 @@ from gantrymq.broker.core.offsets import Offsets
 from gantrymq.broker.core.open_halves import OpenHalves
 from gantrymq.broker.core.pops.pops import Pops
 from gantrymq.broker.core.quick_sends import QuickSends
+from gantrymq.broker.core.refusals import Refusals
 from gantrymq.broker.core.request_modes import RequestModes
 from gantrymq.broker.core.resets import Resets
 from gantrymq.broker.core.routes import Routes
@@ -89,6 +90,7 @@ class State:
         "offsets",
         "pops",
         "quick_sends",
+        "refusals",
         "request_modes",
         "resets",
         "routes",
@@ -156,6 +158,7 @@ class State:
         self.client_watch = ClientWatch(self)
         self.stats = Stats(self)
         self.stats.kernel_counts = self.quick_sends.take_counts
+        self.refusals = Refusals(self)
         self.holds = Holds(self)
         self.pops = Pops(self)
         self.request_modes = RequestModes(self.files)
@@ -171,6 +174,7 @@ class State:
             self.quick_sends,
             self.client_watch,
             self.stats,
+            self.refusals,
             self.holds,
             self.pops,
             self.delays,
