@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
 from gantrymq.broker.core import client_requests, group_creation
+from gantrymq.broker.core.messages import Held, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
+from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, ConsumerData, HeartbeatData
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
 from gantrymq.wire.headers.client import ConsumerGroupRequest, UnregisterClientRequest
 
 TRAFFIC = Path(__file__).parents[2] / "vectors" / "traffic-5.3.3.json"
@@ -73,6 +77,55 @@ def test_a_heartbeat_that_says_something_else_is_read() -> None:
     unregister(broker, channel, "G")
     beat(broker, channel, consumer("G", "U"))
     assert members(broker, "G") == ["10.0.0.1@1"]
+
+
+def begin_to_beat(broker: OpenedBroker, channel: FakeChannel, *groups: str) -> Request:
+    """A heartbeat of so many groups, and not one turn."""
+    data = HeartbeatData(client_id="c", consumers=tuple(consumer(each, "T") for each in groups))
+    body = javajson.dumps_fastjson(data.to_json())
+    request = Request(Command(RequestCode.HEART_BEAT, ext={}, body=body), channel)
+    assert isinstance(broker.broker.handle(request, broker.now, broker.wall_ms), Held)
+    return request
+
+
+def known_by_turn(broker: OpenedBroker) -> list[int]:
+    """How many groups have members, after each turn in which they become more."""
+    counts = [0]
+    for _ in range(20):
+        counts.append(len(broker.state.clients.consumers))
+        broker.now += client_requests.PAUSE_SECONDS
+        broker.broker.turn(broker.now, broker.wall_ms)
+    return [count for before, count in itertools.pairwise(counts) if count > before]
+
+
+def test_many_groups_are_registered_so_many_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_requests, "GROUPS_A_TURN", 2)
+    broker = OpenedBroker()
+    request = begin_to_beat(broker, FakeChannel(), "A", "B", "C", "D", "E")
+    assert known_by_turn(broker) == [2, 4, 5]
+    broker.settle()
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SUCCESS
+    assert not broker.state.clients.is_registering
+
+
+def test_one_such_client_is_registered_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_requests, "GROUPS_A_TURN", 2)
+    broker = OpenedBroker()
+    for first in "AN":
+        begin_to_beat(broker, FakeChannel(), *(f"{first}{number}" for number in range(6)))
+    assert known_by_turn(broker) == [4, 6, 8, 10, 12]
+
+
+def test_a_client_that_leaves_meanwhile_is_no_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_requests, "GROUPS_A_TURN", 2)
+    broker, channel = OpenedBroker(), FakeChannel()
+    request = begin_to_beat(broker, channel, "A", "B", "C", "D", "E")
+    broker.close(channel)
+    assert broker.answer(request) is None
+    assert not broker.state.clients.consumers
+    assert not broker.state.clients.is_registering
 
 
 def test_consumer_makes_its_group_and_its_retry_topic() -> None:

@@ -124,9 +124,20 @@ def test_what_means_nothing_is_refused_with_its_place(text: str, why: str) -> No
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize("part", ["a = 1 OR ", "a IS NULL OR ", "- - a < 1 OR ", "(a = 1) OR "])
+def test_an_expression_has_so_many_parts(part: str) -> None:
+    with pytest.raises(SelectorError, match="more than 1500 properties and values; write name IN"):
+        compiled(part * 1_500 + "a = 1")
+
+
+def test_a_list_of_any_length_is_no_part() -> None:
+    listed = ", ".join(f"'{number}'" for number in range(3_000))
+    assert compiled(f"a IN ({listed})").chooses({"a": "2999"})
+
+
 def test_long_rows_of_conditions_do_not_nest() -> None:
-    assert compiled(" or ".join(["a = 1"] * 3000) + " or b = 10").chooses(MESSAGE)
-    assert not compiled(" and ".join(["a = 3"] * 3000) + " and b = 1").chooses(MESSAGE)
+    assert compiled(" or ".join(["a = 1"] * 700) + " or b = 10").chooses(MESSAGE)
+    assert not compiled(" and ".join(["a = 3"] * 700) + " and b = 1").chooses(MESSAGE)
 
 
 def test_what_follows_is_told() -> None:

@@ -6,20 +6,25 @@ and those say why.
 
 With a fingerprint (5.x clients that opted in) a heartbeat may leave its subscriptions out; it is
 told when the broker has not what the fingerprint stands for, and then says all again.
+
+Groups that are new cost the most: so many are registered in a turn, and the rest in the next ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core import steps
 from gantrymq.broker.core.clients import Client, Memberships, weight_of
 from gantrymq.broker.core.group_creation import ensure_group
 from gantrymq.broker.core.handler import Handlers
-from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.messages import SILENT, Outcome, Reply, Request
 from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.topic_creation import UNIT_SUBSCRIBED, create_retry_topic
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.connections import ConsumerIds
@@ -39,11 +44,17 @@ SUBSCRIPTIONS_MAX: Final = 5_000
 WEIGHT_MAX: Final = 8 << 20
 VALUES_MAX: Final = 50_000
 
+# A new group, with its retry topic, takes 100 us: 20 ms.
+GROUPS_A_TURN: Final = 200
+
+# One client's at a time; the others ask again after this.
+PAUSE_SECONDS: Final = 0.01
+
 # IP, @ and instance name, which people choose.
 CLIENT_ID_CHARACTERS_MAX: Final = 1_000
 
 
-def heart_beat(state: State, request: Request) -> Reply:
+def heart_beat(state: State, request: Request) -> Outcome | Steps[Outcome]:
     body = request.command.body
     known = state.clients.memberships_of(request.channel)
     data = known.understood(body)
@@ -58,15 +69,49 @@ def heart_beat(state: State, request: Request) -> Reply:
         heard_at=state.now,
         heard_ms=state.wall_ms,
     )
-    # Without a fingerprint it says all each time anyhow; Java answers so.
-    is_changed = data.fingerprint == 0
-    for consumer in data.consumers:
+    for group in data.producer_groups:
+        state.clients.add_producer(group, client)
+    if len(data.consumers) > GROUPS_A_TURN:
+        return _registered_in_turns(state, client, data)
+    is_changed = _register_all(state, data.consumers, client, data)
+    state.clients.memberships_of(request.channel).remember(body, data)
+    return _answer(data, is_changed=is_changed)
+
+
+def _registered_in_turns(state: State, client: Client, data: HeartbeatData) -> Steps[Outcome]:
+    is_changed = _register_all(state, data.consumers[:GROUPS_A_TURN], client, data)
+    while state.clients.is_registering:
+        yield from steps.wait(state.now + PAUSE_SECONDS)
+    state.clients.is_registering = True
+    try:
+        for first in range(GROUPS_A_TURN, len(data.consumers), GROUPS_A_TURN):
+            yield from steps.wait()
+            if client.channel.is_closing:
+                return SILENT
+            # Another heartbeat of the same client may have come meanwhile.
+            _check(data, state.clients.memberships_of(client.channel))
+            consumers = data.consumers[first : first + GROUPS_A_TURN]
+            is_changed = _register_all(state, consumers, client, data) or is_changed
+    finally:
+        state.clients.is_registering = False
+    return _answer(data, is_changed=is_changed)
+
+
+def _register_all(
+    state: State, consumers: Sequence[ConsumerData], client: Client, data: HeartbeatData
+) -> bool:
+    """Whether the client has to say some of its subscriptions again."""
+    is_changed = False
+    for consumer in consumers:
         if ensure_group(state, consumer.group_name) is not None:
             is_changed = _differs(state, consumer.group_name, data) or is_changed
             _register(state, consumer, client, data)
-    for group in data.producer_groups:
-        state.clients.add_producer(group, client)
-    state.clients.memberships_of(request.channel).remember(body, data)
+    return is_changed
+
+
+def _answer(data: HeartbeatData, *, is_changed: bool) -> Reply:
+    # Without a fingerprint it says all each time anyhow; Java answers so.
+    is_changed = is_changed or data.fingerprint == 0
     return done(HeartbeatResponse(is_support_heart_beat_v2=True, is_sub_change=is_changed))
 
 

@@ -195,13 +195,21 @@ class Memberships:
 class Clients:
     """The tables of both kinds. Others read them; all changes go by these methods."""
 
-    __slots__ = ("_memberships", "_producers_by_id", "consumers", "producers")
+    __slots__ = (
+        "_memberships",
+        "_producers_by_id",
+        "consumers",
+        "is_registering",
+        "producers",
+    )
 
     def __init__(self) -> None:
         self.consumers: dict[str, ConsumerGroup] = {}
         self.producers: dict[str, dict[Channel, Client]] = {}
         self._producers_by_id: dict[str, dict[tuple[str, Channel], Client]] = {}
         self._memberships: dict[Channel, Memberships] = {}
+        self.is_registering = False
+        """Whether a client of many groups is being registered, over several turns."""
 
     def __len__(self) -> int:
         """Connections with clients."""

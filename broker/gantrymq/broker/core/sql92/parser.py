@@ -29,6 +29,10 @@ CHARACTERS_MAX: Final = 32_767
 # Six frames of Python's stack each, of a thousand.
 NESTING_MAX: Final = 64
 
+# Properties, values, and the signs, NOTs and brackets before them: a part takes up to 20 us to
+# compile, and each message that is looked at costs again. A list of any length is none.
+PARTS_MAX: Final = 1_500
+
 _LITERALS: Final = {"TRUE": True, "FALSE": False, "NULL": None}
 
 
@@ -59,11 +63,12 @@ def parse(text: str) -> Parsed:
 class _Parser:
     """Recursive descent over the words of one text."""
 
-    __slots__ = ("_nesting", "tokens")
+    __slots__ = ("_nesting", "_parts", "tokens")
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self._nesting = 0
+        self._parts = 0
 
     def either(self) -> Term:
         parts = [self._all()]
@@ -129,6 +134,12 @@ class _Parser:
 
     def _unary(self) -> Term:
         self._nesting += 1
+        self._parts += 1
+        if self._parts > PARTS_MAX:
+            raise SelectorError(
+                f"the expression has more than {PARTS_MAX} properties and values; write"
+                " name IN ('a', 'b') for name = 'a' OR name = 'b', or set a property to choose by"
+            )
         if self._nesting > NESTING_MAX:
             raise SelectorError("the expression nests too deep")
         takes = self.tokens.takes
