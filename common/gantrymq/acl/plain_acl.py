@@ -19,9 +19,8 @@ ever lets anybody in. What is written has no comments; Java's has none either.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl import yaml_tree
 from gantrymq.acl.accounts import Account, Rules
 from gantrymq.acl.rights import RIGHTS, Right
 from gantrymq.acl.signature import Credentials
@@ -29,6 +28,9 @@ from gantrymq.acl.white_list import AddressPattern
 from gantrymq.acl.yaml_part import Part
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.wire.bodies.shared import DataVersion
+
+if TYPE_CHECKING:
+    from gantrymq.acl.yaml_tree import Tree
 
 _FILE_KEYS: Final = ("globalWhiteRemoteAddresses", "accounts", "dataVersion")
 _ACCOUNT_KEYS: Final = (
@@ -41,7 +43,7 @@ _CREDENTIALS_KEYS: Final = ("accessKey", "secretKey", "securityToken")
 
 def read(content: bytes) -> Rules:
     """ConfigurationError says what cannot be used, and where it stands."""
-    tree = yaml_tree.read(content)
+    tree = _tree(content)
     warnings: list[str] = []
     whole = Part("the file", {} if tree is None else tree, _FILE_KEYS, warnings)
     white = [pattern(each) for each in whole.texts("globalWhiteRemoteAddresses")]
@@ -78,9 +80,15 @@ def write(rules: Rules) -> bytes:
 
 def read_credentials(content: bytes) -> Credentials:
     """Of a file with accessKey and secretKey, as RocketMQ's conf/tools.yml."""
-    part = Part("the file", yaml_tree.read(content), _CREDENTIALS_KEYS, [])
+    part = Part("the file", _tree(content), _CREDENTIALS_KEYS, [])
     account = Account(access_key=part.text("accessKey"), secret_key=part.text("secretKey"))
     return Credentials(account.access_key, account.secret_key)
+
+
+def _tree(content: bytes) -> Tree:
+    from gantrymq.acl import yaml_tree  # noqa: PLC0415 - most servers have no accounts, nor YAML
+
+    return yaml_tree.read(content)
 
 
 def pattern(text: str) -> AddressPattern:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.acl.yaml_tree import Tree
 from gantrymq.base.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from gantrymq.acl.yaml_tree import Tree
 
 _FLAGS: Final = {
     **dict.fromkeys(("true", "yes", "on", "y", "t", "1"), True),
