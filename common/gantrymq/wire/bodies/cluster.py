@@ -8,8 +8,9 @@ BrokerMemberGroup  {"brokerMemberGroup":{"brokerAddrs":{0:"ip:port"},"brokerName
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.route import (
     BrokerData,
     addresses_from_json,

@@ -14,8 +14,9 @@ GetConsumerStatusBody  {"consumerTable":{"c":{MQ:offset}},"messageQueueTable":{M
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import MessageQueue

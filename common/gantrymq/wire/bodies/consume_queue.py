@@ -6,8 +6,7 @@ UNIT: {"eval":b,"physicOffset":l,"physicSize":i,"tagsCode":l,"msg":s?}
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
 from gantrymq.wire.jsonvalue import (
     Json,

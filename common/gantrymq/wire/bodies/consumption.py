@@ -13,10 +13,10 @@ The texts of times are for people; Java peers make their own from the numbers. H
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -6,8 +6,9 @@ What a retry policy or an attribute says is kept as it came: Java 5.x wrote it, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.jsonvalue import (
     Json,
     JsonObject,

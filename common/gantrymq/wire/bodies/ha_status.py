@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.jsonvalue import (
     Json,
     JsonObject,

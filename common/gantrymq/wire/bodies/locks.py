@@ -7,8 +7,7 @@ LockBatchResponseBody  {"lockOKMQSet":[MQ]}, those of the queues that are the cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import (
     Json,

@@ -8,9 +8,10 @@ QueryCorrectionOffsetBody  {"correctionOffsets":{0:5}}
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import (
     Json,

@@ -19,11 +19,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import (
     Json,

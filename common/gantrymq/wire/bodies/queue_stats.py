@@ -14,9 +14,10 @@ whoever collects them can let others go first in between; the rest is put around
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import (

@@ -29,11 +29,12 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType

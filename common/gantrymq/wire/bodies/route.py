@@ -13,8 +13,9 @@ is ignored when read and never written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.jsonvalue import (
     Json,
     JsonObject,

@@ -7,8 +7,9 @@ Java writes parts that are the same object as `$ref`s: read it with `references=
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.jsonvalue import Json, JsonObject, float_field, long_field, object_of
 
 

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, text_field
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.header import Header, Int64
 
 

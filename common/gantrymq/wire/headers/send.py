@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.header import Header, Int32, Int64, Wire
 
 

@@ -1,0 +1,82 @@
+"""`dataclass` for frozen slotted classes of which a process may need few: it costs them late.
+
+The standard library writes the methods of a dataclass as text and compiles them, some 0.7 ms a
+class. A broker knows two hundred headers, bodies and messages; to make them all ready would take
+half of its start, for many that nobody ever asks for. So a class made here gets its slots at once,
+and its methods with its first instance, or when something asks for its fields. From then on it is
+what the library would have made of it: the library does make it.
+
+Invariant: `__init__` is exchanged last and by one assignment. Whichever thread comes first finds
+the class as it was, or complete; should two complete it at once, they do the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final, final
+
+__all__ = ["dataclass"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(*, frozen, slots, kw_only=False):
+        """The library's decorator, as far as it goes."""
+        assert frozen
+        assert slots
+        return lambda cls: _slotted(cls, kw_only)
+
+
+_FIELDS: Final = "__dataclass_fields__"
+_OF_EVERY_CLASS: Final = ("__dict__", "__weakref__")
+
+
+# Any: namespaces and arguments of classes hold whatever their authors wrote.
+def _slotted(cls: type, kw_only: bool) -> Any:
+    """The class with slots for its fields, and what completes it in the places of its methods."""
+    names = _annotated(cls)
+    whole = {name: value for name, value in vars(cls).items() if name not in _OF_EVERY_CLASS}
+    bare = {name: value for name, value in whole.items() if name not in names}
+    bare["__slots__"] = tuple(name for name in names if not _has_slot(cls, name))
+    kind: Any = type(cls)
+    made = kind(cls.__name__, cls.__bases__, bare)
+    made.__qualname__ = cls.__qualname__
+
+    def complete() -> None:
+        model = kind(cls.__name__, cls.__bases__, dict(whole))
+        dataclasses.dataclass(frozen=True, kw_only=kw_only)(model)
+        for name, value in vars(model).items():
+            if name not in whole and name != "__init__" and name not in _OF_EVERY_CLASS:
+                setattr(made, name, value)
+        made.__init__ = model.__init__
+
+    def complete_and_begin(self: Any, *values: Any, **named: Any) -> None:
+        complete()
+        made.__init__(self, *values, **named)
+
+    made.__init__ = complete_and_begin
+    setattr(made, _FIELDS, _Incomplete(complete))
+    return made
+
+
+@final
+class _Incomplete:
+    """In the place of a class's fields: who asks for them gets them."""
+
+    __slots__ = ("_complete",)
+
+    def __init__(self, complete: Any) -> None:
+        self._complete = complete
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        self._complete()
+        return getattr(owner, _FIELDS)
+
+
+def _annotated(cls: type) -> tuple[str, ...]:
+    return tuple(vars(cls).get("__annotations__", ()))
+
+
+def _has_slot(cls: type, name: str) -> bool:
+    return any(name in vars(base).get("__slots__", ()) for base in cls.__mro__[1:])
