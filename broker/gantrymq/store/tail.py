@@ -1,33 +1,40 @@
 """The most recent bytes of the log in memory, for disks that cannot read without waiting.
 
-    a ring     the byte at position p of the log lies at p modulo the ring's size
+    a ring of pages     the byte at position p of the log lies at p modulo the ring's size
 
 Invariant: it answers only what was added, at that position; it holds the last `limit` bytes at
 most, and with a limit of 0 nothing. What a file of the log leaves unwritten at its end reads as
-zeros, as it does from the disk.
+zeros, as it does from the disk. A page takes memory from its first byte on, so that a broker with
+little to do stays small.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64
+
 # Consumers that keep up read what was written within the last second or two.
 TAIL_BYTES: Final = 16 << 20
+
+# What a group writes, and what a pull reads, mostly lies in one.
+PAGE_BYTES: Final = 1 << 20
 
 
 @final
 class Tail:
     """The bytes from `start` to `end` of the log."""
 
-    __slots__ = ("_limit", "_ring", "end", "start")
+    __slots__ = ("_limit", "_page_bytes", "_pages", "end", "start")
 
-    def __init__(self, limit: int = TAIL_BYTES) -> None:
-        self._limit = limit
-        self._ring = memoryview(bytearray(limit))
-        self.start = 0
-        self.end = 0
+    def __init__(self, limit: int = TAIL_BYTES, page_bytes: int = PAGE_BYTES) -> None:
+        self._limit: i64 = limit
+        self._page_bytes: i64 = page_bytes
+        self._pages: list[memoryview | None] = [None] * -(-limit // page_bytes)
+        self.start: i64 = 0
+        self.end: i64 = 0
 
-    def add(self, position: int, data: bytes) -> None:
+    def add(self, position: i64, data: bytes) -> None:
         """The next bytes; what was skipped since the last ones is zeros."""
         limit = self._limit
         if self.start == self.end:
@@ -40,26 +47,53 @@ class Tail:
     def clear(self) -> None:
         self.start = self.end = 0
 
-    def read(self, position: int, size: int) -> bytes | None:
+    def read(self, position: i64, size: i64) -> bytes | None:
         """These bytes, None when any of them is not here."""
         if position < self.start or position + size > self.end:
             return None
-        at = position % self._limit
-        room = self._limit - at
+        room = self._room(position)
         if size <= room:
-            return bytes(self._ring[at : at + size])
-        return bytes(self._ring[at:]) + bytes(self._ring[: size - room])
+            return self._piece(position, size)
+        pieces: list[bytes] = []
+        while size > room:
+            pieces.append(self._piece(position, room))
+            position += room
+            size -= room
+            room = self._room(position)
+        pieces.append(self._piece(position, size))
+        return b"".join(pieces)
 
-    def _put(self, data: bytes, end: int) -> None:
+    def _put(self, data: bytes, end: i64) -> None:
         """The bytes that end at `end`, not more of them than the ring holds."""
-        limit = self._limit
-        if limit:
-            at = (end - len(data)) % limit
-            room = limit - at
-            if len(data) <= room:
-                self._ring[at : at + len(data)] = data
-            else:
-                self._ring[at:] = data[:room]
-                self._ring[: len(data) - room] = data[room:]
+        if self._limit:
+            position: i64 = end - len(data)
+            room = self._room(position)
+            while len(data) > room:
+                self._put_piece(data[:room], position)
+                position += room
+                data = data[room:]
+                room = self._room(position)
+            self._put_piece(data, position)
         self.end = end
-        self.start = max(self.start, end - limit)
+        self.start = max(self.start, end - self._limit)
+
+    def _room(self, position: i64) -> i64:
+        """How many bytes from this one on lie in one page."""
+        at = position % self._limit
+        return min(self._page_bytes - at % self._page_bytes, self._limit - at)
+
+    def _piece(self, position: i64, size: i64) -> bytes:
+        at = position % self._limit
+        page = self._pages[at // self._page_bytes]
+        assert page is not None, "what was added has its page"
+        at %= self._page_bytes
+        return bytes(page[at : at + size])
+
+    def _put_piece(self, data: bytes, position: i64) -> None:
+        at = position % self._limit
+        number = at // self._page_bytes
+        page = self._pages[number]
+        if page is None:
+            page = self._pages[number] = memoryview(bytearray(self._page_bytes))
+        at %= self._page_bytes
+        page[at : at + len(data)] = data
