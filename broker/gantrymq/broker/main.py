@@ -55,7 +55,7 @@ def _print(setup: Setup, *, only_important: bool) -> None:
 
 
 async def _serve(setup: Setup, process: Process) -> None:
-    from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - imports aiohttp
+    from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - so that --help is quick
 
     host = BrokerHost(setup)
     try:

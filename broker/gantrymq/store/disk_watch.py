@@ -46,6 +46,11 @@ class DiskWatch:
         self._usages: dict[str, Usage] = {}
         self._refused: Refused | None = None
 
+    def change(self, settings: StoreSettings) -> None:
+        """The next turn looks, and judges by these."""
+        self._limit = settings.disk_space_warning_level_ratio
+        self.look_soon()
+
     def turn(self, now: float) -> None:
         """Look, if it is time."""
         if now < self._next:

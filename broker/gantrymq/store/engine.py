@@ -271,6 +271,13 @@ class Store:
         self._deletions.ask(topic)
         self.ages.keep(topic, None)
 
+    def change(self, settings: StoreSettings) -> None:
+        """Other settings count from now on, as far as they are not read at the start alone."""
+        self.settings = settings
+        self.watch.change(settings)
+        if self.retention is not None:
+            self.retention.change(settings)
+
     def keep_topic(self, topic: str, age_ms: int | None) -> None:
         """Show its messages for so long only; None: as long as the log has them. It does not
         outlive the process."""

@@ -40,10 +40,10 @@ class Leftovers:
         "_left",
         "_minimum",
         "_next",
-        "_pause",
         "_queues",
         "_ticket",
         "failure",
+        "pause_seconds",
         "removing",
     )
 
@@ -53,7 +53,8 @@ class Leftovers:
         self._background = background
         self._queues = queues
         self._index = index
-        self._pause = pause_seconds
+        self.pause_seconds = pause_seconds
+        """Between two files."""
         self._minimum = 0
         self._left: list[ConsumeQueue] = []
         self._is_index_left = False
@@ -92,7 +93,7 @@ class Leftovers:
             self.removing = self._find()
         if self.removing:
             self._ticket = self._background.remove(self.removing)
-            self._next = now + self._pause
+            self._next = now + self.pause_seconds
 
     def take(self, completion: Completion) -> bool:
         """Whether this ticket was ours; SyncFailedError when the folder's sync failed."""

@@ -76,20 +76,25 @@ class Retention:
     ) -> None:
         """`local_hour` answers the hour of a wall-clock time in ms, where this broker stands."""
         self._disk = disk
-        self._settings = settings
         self._log = log
         self._queues = queues
         self._watch = watch
         self._local_hour = local_hour
         self._keep_from = keep_from
+        self._settings = settings
         self._hours = parse_hours(settings.delete_when)
-        pause_seconds = settings.delete_consume_queue_files_interval / 1000
-        self._leftovers = Leftovers(background, queues, index, pause_seconds)
+        self._leftovers = Leftovers(background, queues, index, _pause_seconds(settings))
         self._due = 0
         self._manual_rounds = 0
         self._next_file = float("-inf")
         self._next_look = now + FIRST_LOOK_SECONDS
         self._failure: Failure | None = None
+
+    def change(self, settings: StoreSettings) -> None:
+        """From the next look on, and a round that is under way goes on by them."""
+        self._hours = parse_hours(settings.delete_when)
+        self._settings = settings
+        self._leftovers.pause_seconds = _pause_seconds(settings)
 
     def delete_now(self) -> None:
         """The next rounds do not wait for the hour; which files are old enough stays as it is."""
@@ -173,3 +178,7 @@ class Retention:
             self._queues.raise_minimum(log.start)
         else:
             self._next_file = now + BUSY_SECONDS
+
+
+def _pause_seconds(settings: StoreSettings) -> float:
+    return settings.delete_consume_queue_files_interval / 1000

@@ -43,7 +43,7 @@ def run(argv: list[str]) -> int:
 
 
 async def _serve(setup: Setup, process: Process) -> None:
-    from gantrymq.namesrv.server import NameServerHost  # noqa: PLC0415 - imports aiohttp
+    from gantrymq.namesrv.server import NameServerHost  # noqa: PLC0415 - so that --help is quick
 
     host = NameServerHost(setup)
     await host.start()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.base.properties import parse_properties
 from gantrymq.base.settings import Source
+from gantrymq.broker.core import steps
 from gantrymq.broker.core.config_requests import BODY_BYTES_MAX
 from gantrymq.broker.core.messages import Answer, Effect, File, Held, Request, SaveFile
-from gantrymq.fakes.broker import START_MS, OpenedBroker
+from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.store import message
 from gantrymq.store.put import Refused
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -36,6 +39,15 @@ EXPORTED = [
 
 def update(broker: OpenedBroker, text: str) -> Command:
     return broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=text.encode())
+
+
+def put(broker: OpenedBroker, number: int) -> None:
+    broker.state.works.start(steps.put(message(number)), lambda _: None, failed)
+    broker.settle()
+
+
+def failed(error: Exception) -> None:
+    raise error
 
 
 def read(broker: OpenedBroker) -> dict[str, str]:
@@ -86,6 +98,35 @@ def test_a_longer_message_is_taken_at_once() -> None:
     assert isinstance(broker.state.store.put(long), Refused)
     update(broker, "maxMessageSize=200")
     assert not isinstance(broker.state.store.put(long), Refused)
+
+
+def test_retention_goes_by_what_was_changed() -> None:
+    broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, mapped_file_size_commit_log=4096))
+    for number in range(40):
+        put(broker, number)
+    broker.pass_time(120)
+    assert broker.state.store.log.start == 0
+    update(broker, "deleteWhen=12\nfileReservedTime=0\n")  # the harness has it noon
+    broker.pass_time(120)
+    assert broker.state.store.log.start > 0
+
+
+def test_sends_are_refused_by_the_ratio_that_was_changed() -> None:
+    broker = OpenedBroker()
+    put(broker, 1)
+    update(broker, "diskSpaceWarningLevelRatio=1")
+    broker.pass_time(1)
+    refused = broker.state.store.put(message(1))
+    assert isinstance(refused, Refused)
+    assert "diskSpaceWarningLevelRatio=1 %" in refused.text
+
+
+def test_hours_that_are_none_are_refused() -> None:
+    broker = OpenedBroker()
+    answer = update(broker, "deleteWhen=25")
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "deleteWhen=25: must be hours from 00 to 23" in (answer.remark or "")
+    assert File.SETTINGS not in broker.saved
 
 
 def test_nothing_at_all_is_no_change() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure, Usage
@@ -52,6 +54,15 @@ def test_above_the_warning_level_messages_are_refused_with_the_figures() -> None
 
 def test_at_the_level_they_are_taken() -> None:
     assert not Watched(log=900, queues=900).text(0.0)
+
+
+def test_another_level_counts_with_the_next_turn() -> None:
+    watched = Watched(log=800)
+    assert not watched.text(0.0)
+    watched.watch.change(replace(SETTINGS, disk_space_warning_level_ratio=79))
+    assert "diskSpaceWarningLevelRatio=79 %" in watched.text(0.1)
+    watched.watch.change(SETTINGS)
+    assert not watched.text(0.2)
 
 
 def test_a_full_partition_of_the_queues_counts_and_one_of_the_index_does_not() -> None:

@@ -193,6 +193,42 @@ def test_nothing_goes_at_another_hour() -> None:
     assert kept.files() == [5]
 
 
+def test_other_settings_count_from_the_next_look_on() -> None:
+    kept = filled(hour=HOUR + 1, hours_old=10)
+    kept.run(ROUND_SECONDS)
+    kept.retention.change(replace(SETTINGS, delete_when="05"))
+    kept.run(ROUND_SECONDS)
+    assert len(kept.files()) == 6, "the hour is right, they are too young"
+    kept.retention.change(replace(SETTINGS, delete_when="05", file_reserved_time=10))
+    kept.run(ROUND_SECONDS)
+    assert kept.files() == [5]
+
+
+def test_a_lower_ratio_deletes_at_any_hour() -> None:
+    kept = filled()
+    fill_disk(kept, 60)
+    kept.run(2 * ROUND_SECONDS)
+    assert len(kept.files()) == 6
+    kept.retention.change(replace(SETTINGS, disk_max_used_space_ratio=59))
+    kept.run(ROUND_SECONDS)
+    assert kept.files() == [5]
+
+
+def test_a_shorter_pause_counts_for_files_of_queues_too() -> None:
+    slow = replace(
+        SETTINGS,
+        delete_commit_log_files_interval=3_600_000,
+        delete_consume_queue_files_interval=3_600_000,
+    )
+    kept = filled(chosen=slow, hour=HOUR)
+    kept.run(3 * ROUND_SECONDS)
+    assert len(kept.files()) == 5
+    kept.retention.change(SETTINGS)
+    kept.run(3_600 + 3 * ROUND_SECONDS)
+    assert kept.files() == [5]
+    assert len(kept.disk.list("consumequeue/T/0")) == 1
+
+
 def test_nothing_goes_before_the_work_of_a_start_is_done() -> None:
     kept = filled(hour=HOUR)
     kept.run(0.9)

@@ -15,6 +15,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.wire.header_fields import parse_int64
 
 MESSAGE_TYPE: Final = "message.type"
+RESERVE_TIME: Final = "reserve.time"
 MIXED: Final = "MIXED"
 
 # Many more than there are: a bound for what a request can have us take apart.
@@ -55,7 +56,7 @@ TOPIC_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     MESSAGE_TYPE: Attribute(
         _one_of("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", MIXED)
     ),
-    "reserve.time": Attribute(_reserve_time_fault),
+    RESERVE_TIME: Attribute(_reserve_time_fault),
 }
 GROUP_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 

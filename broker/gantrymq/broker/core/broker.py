@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
-from gantrymq.broker.core import access, commits, system_topics
+from gantrymq.broker.core import access, commits, reserve_times, system_topics
 from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
@@ -147,6 +147,7 @@ class Broker:
             commits.forget_lost(state)
         system_topics.make_missing(state)
         state.pops.begin()
+        reserve_times.begin(state)
         state.quick_sends.open()
 
     def wind_down(self, now: float, wall_ms: int) -> None:

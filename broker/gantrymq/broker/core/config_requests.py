@@ -61,7 +61,8 @@ def _change(state: State, change: Change) -> Steps[Outcome]:
         )
     permission = state.settings.broker_permission
     configuration.commit(change, state.wall_ms)
-    state.settings, state.store.settings = configuration.broker, configuration.store
+    state.settings = configuration.broker
+    state.store.change(configuration.store)
     make_missing(state)  # what was switched on may need a topic
     for key in configuration.outranked(change):
         state.effects.warning(

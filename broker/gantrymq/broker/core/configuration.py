@@ -9,13 +9,14 @@ Invariant: settings count from the moment the file has them, in the order in whi
 
 An allow-list, for requests come from anybody who reaches the port: a key changes at run time only
 if it is in BROKER_AT_ONCE or STORE_AT_ONCE. Those are read where they are used, from
-`State.settings` and `Store.settings`, so that a change counts from the next request or round. All
-others are read once, when the broker starts, and are refused with a word on where to change them.
+`State.settings` and `Store.settings`, or handed on by `Store.change`, so that a change counts from
+the next request or round. All others are read once, when the broker starts, and are refused with a
+word on where to change them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeVar, final
@@ -32,6 +33,7 @@ from gantrymq.base.settings import (
     settings_to_text,
 )
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.store.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import ResponseCode
@@ -74,7 +76,16 @@ BROKER_AT_ONCE: Final = frozenset(
 STORE_AT_ONCE: Final = frozenset(
     {
         "access_message_in_memory_max_ratio",
+        "clean_file_forcibly_enable",
         "default_query_max_num",
+        "delete_commit_log_files_interval",
+        "delete_consume_queue_files_interval",
+        "delete_file_batch_max",
+        "delete_when",
+        "disk_max_used_space_ratio",
+        "disk_space_clean_forcibly_ratio",
+        "disk_space_warning_level_ratio",
+        "file_reserved_time",
         "max_message_size",
         "max_msgs_num_batch",
         "max_transfer_bytes_on_message_in_disk",
@@ -89,6 +100,9 @@ ALWAYS_REFUSED: Final = frozenset({"configBlackList", "brokerConfigPath", "rocke
 
 # Changes wait for one write each; more of them at a time is nobody's administration.
 WAITING_MAX: Final = 100
+
+# What a text must be beyond what its field's type says: ConfigurationError tells.
+_FORMS: Final[Mapping[str, Callable[[str], object]]] = {"delete_when": parse_hours}
 
 S = TypeVar("S")
 
@@ -207,8 +221,12 @@ class Configuration:
             )
         try:
             parse_setting(known, value)
+            if known.name in _FORMS:
+                _FORMS[known.name](value)
         except ValueError:
             return f"{key}={value}: must be {known.allowed}"
+        except ConfigurationError as error:
+            return str(error)
         return None
 
     def _hint(self, key: str) -> str:

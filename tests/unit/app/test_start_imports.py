@@ -1,0 +1,83 @@
+"""What a program loads is a part of how fast it starts and how much memory it holds for ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop.ports import free_port
+
+# Prints the packages of others that are loaded when the server has started, and stops it then.
+STARTED = """
+import os, signal, sys
+from {module} import {host}
+start = {host}.start
+
+async def start_and_stop(self):
+    await start(self)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+{host}.start = start_and_stop
+from gantrymq.app.entry import dispatch
+status = dispatch(sys.argv[1:])
+for name, module in sys.modules.items():
+    if "site-packages" in (getattr(module, "__file__", None) or ""):
+        print("loaded", name.partition(".")[0])
+sys.exit(status)
+"""
+
+# The event loop, and what compiled modules need; `_distutils_hack` comes with every environment.
+NEEDED = {"_distutils_hack", "librt", "mypy_extensions", "uvloop"}
+
+
+def loaded(code: str, *arguments: str) -> set[str]:
+    """The names that a process printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("loaded ")}
+
+
+def test_help_loads_nothing_but_itself() -> None:
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from gantrymq.app.entry import dispatch\n"
+        "dispatch(['--help'])\n"
+        "for name in set(sys.modules) - before: print('loaded', name)\n"
+    )
+    names = loaded(code)
+
+    assert {name for name in names if name.startswith("gantrymq.")} == {
+        "gantrymq.app",
+        "gantrymq.app.entry",
+    }
+    assert not names & {"argparse", "asyncio", "dataclasses", "importlib.metadata", "inspect"}
+
+
+@pytest.mark.parametrize(
+    ("module", "host", "arguments"),
+    [
+        ("gantrymq.broker.server", "BrokerHost", ["broker", "--set", "brokerIP1=127.0.0.1"]),
+        ("gantrymq.namesrv.server", "NameServerHost", ["namesrv"]),
+    ],
+)
+def test_a_server_that_nobody_asks_anything_loads_no_library_for_it(
+    module: str, host: str, arguments: Sequence[str], tmp_path: Path
+) -> None:
+    settings = tmp_path / "server.conf"
+    lines = [
+        "bindAddress=127.0.0.1",
+        "listenPort=0",
+        f"metricsPort={free_port()}",
+        f"storePathRootDir={tmp_path / 'store'}",
+        f"kvConfigPath={tmp_path / 'kv.json'}",
+    ]
+    settings.write_text("\n".join(lines) + "\n")
+    names = loaded(STARTED.format(module=module, host=host), *arguments, "-c", str(settings))
+
+    assert "uvloop" in names
+    assert {name for name in names if not name.endswith("__mypyc")} <= NEEDED
