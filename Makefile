@@ -70,7 +70,8 @@ clean: ## remove what the verbs made in the checkout
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name '*.so' -not -path './.venv/*' -delete
 
-# The environment: locked packages, then this checkout in place, then the compiled hot modules.
+# The environment: locked packages, then this checkout in place, then the compiled hot modules, and
+# bytecode as an installed wheel has it: else each start compiles 300 sources where none is written.
 .venv/installed: requirements/dev.txt pyproject.toml hatch_build.py
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Gantry needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Say which with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -80,4 +81,5 @@ clean: ## remove what the verbs made in the checkout
 
 .venv/ready: .venv/installed tools/speedups.py $(HOT)
 	$(BIN)/python -m tools.speedups
+	$(BIN)/python -m compileall -q common namesrv broker
 	touch $@
