@@ -5,73 +5,49 @@ are over, so that figures lag by a slot at most; a series that is younger is div
 
 Nothing runs while nothing is counted: the first count in a slot notes what the totals were before
 it, and what they were at the beginning of a slot without a note is what the next note says.
+
+A window's notes, oldest first, are bytes: tens of thousands of series are one object each to the
+garbage collector, which stops everybody while it looks at them.
+
+    int64 slot | int64 calls | int64 messages | int64 bytes, before the slot
 """
 
 from __future__ import annotations
 
-from array import array
-from typing import Final, final
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple, final
 
 from gantrymq.wire.bodies.stats import StatsItem
 
-# A note: the slot's number, then calls, messages and bytes before it.
-_NOTE: Final = 4
+_NOTE: Final = struct.Struct("<4q")
+_SLOT: Final = struct.Struct("<q")
 
 
-@final
-class Window:
-    """The notes of one width, oldest first."""
+class _Window(NamedTuple):
+    slots: int
+    slot_seconds: int
 
-    __slots__ = ("_born", "_notes", "_slot_seconds", "_slots")
 
-    def __init__(self, slots: int, slot_seconds: int, now: float) -> None:
-        self._slots = slots
-        self._slot_seconds = slot_seconds
-        # Java lets a series begin one slot before its first count.
-        self._born = int(now) // slot_seconds - 1
-        self._notes = array("q")
-
-    def note(self, now: float, calls: int, count: int, size: int) -> None:
-        """Something is about to be counted; these are the totals so far."""
-        slot = int(now) // self._slot_seconds
-        notes = self._notes
-        if notes and notes[-_NOTE] == slot:
-            return
-        notes.extend((slot, calls, count, size))
-        while notes[0] < slot - self._slots:
-            del notes[:_NOTE]
-
-    def item(self, now: float, totals: tuple[int, int, int], which: int) -> StatsItem:
-        """Of counts (1) or bytes (2)."""
-        end = int(now) // self._slot_seconds
-        begin = max(self._born, end - self._slots)
-        first, last = self._before(begin, totals), self._before(end, totals)
-        total, calls = last[which] - first[which], last[0] - first[0]
-        seconds = max(1, end - begin) * self._slot_seconds
-        return StatsItem(total, total / seconds, total / calls if calls else 0.0)
-
-    def _before(self, slot: int, totals: tuple[int, int, int]) -> tuple[int, int, int]:
-        """The totals when this slot began."""
-        notes = self._notes
-        for at in range(0, len(notes), _NOTE):
-            if notes[at] >= slot:
-                return notes[at + 1], notes[at + 2], notes[at + 3]
-        return totals
+_MINUTE: Final = _Window(6, 10)
+_HOUR: Final = _Window(6, 600)
+_DAY: Final = _Window(24, 3600)
 
 
 @final
 class Series:
     """Of one topic, or of one group in a topic. Counted for each request, hence plain."""
 
-    __slots__ = ("_day", "_hour", "_minute", "_noted_until", "calls", "count", "size")
+    __slots__ = ("_began", "_day", "_hour", "_minute", "_noted_until", "calls", "count", "size")
 
     def __init__(self, now: float) -> None:
         self.calls = 0
         self.count = 0
         self.size = 0
-        self._minute = Window(6, 10, now)
-        self._hour = Window(6, 600, now)
-        self._day = Window(24, 3600, now)
+        self._began = int(now)
+        self._minute = bytearray()
+        self._hour = bytearray()
+        self._day = bytearray()
         self._noted_until = 0.0
 
     def add(self, now: float, count: int, size: int, calls: int = 1) -> None:
@@ -80,12 +56,6 @@ class Series:
         self.calls += calls
         self.count += count
         self.size += size
-
-    def _note(self, now: float) -> None:
-        for window in (self._minute, self._hour, self._day):
-            window.note(now, self.calls, self.count, self.size)
-        # Slots of all windows begin where a slot of the shortest does.
-        self._noted_until = float(int(now) // 10 * 10 + 10)
 
     def idle_seconds(self, now: float) -> float:
         """Since the end of the slot in which it counted last."""
@@ -101,11 +71,49 @@ class Series:
 
     def per_second(self, now: float) -> float:
         """Messages a second in the last minute."""
-        return self._minute.item(now, (self.calls, self.count, self.size), 1).tps
+        return self._item(_MINUTE, self._minute, now, 1).tps
 
     def _items(self, now: float, which: int) -> tuple[StatsItem, StatsItem, StatsItem]:
-        totals = (self.calls, self.count, self.size)
         minute, hour, day = (
-            window.item(now, totals, which) for window in (self._minute, self._hour, self._day)
+            self._item(window, notes, now, which) for window, notes in self._windows()
         )
         return minute, hour, day
+
+    def _windows(self) -> Iterator[tuple[_Window, bytearray]]:
+        yield _MINUTE, self._minute
+        yield _HOUR, self._hour
+        yield _DAY, self._day
+
+    def _note(self, now: float) -> None:
+        """Something is about to be counted: remember the totals so far."""
+        for window, notes in self._windows():
+            slot = int(now) // window.slot_seconds
+            if notes and _slot(notes, len(notes) - _NOTE.size) == slot:
+                continue
+            notes.extend(_NOTE.pack(slot, self.calls, self.count, self.size))
+            while _slot(notes, 0) < slot - window.slots:
+                del notes[: _NOTE.size]
+        # Slots of all windows begin where a slot of the shortest does.
+        self._noted_until = float(int(now) // 10 * 10 + 10)
+
+    def _item(self, window: _Window, notes: bytearray, now: float, which: int) -> StatsItem:
+        """Of counts (1) or bytes (2)."""
+        end = int(now) // window.slot_seconds
+        # Java lets a series begin one slot before its first count.
+        begin = max(self._began // window.slot_seconds - 1, end - window.slots)
+        first, last = self._before(notes, begin), self._before(notes, end)
+        total, calls = last[which] - first[which], last[0] - first[0]
+        seconds = max(1, end - begin) * window.slot_seconds
+        return StatsItem(total, total / seconds, total / calls if calls else 0.0)
+
+    def _before(self, notes: bytearray, slot: int) -> tuple[int, int, int]:
+        """The totals when this slot began."""
+        for noted, calls, count, size in _NOTE.iter_unpack(notes):
+            if noted >= slot:
+                return calls, count, size
+        return self.calls, self.count, self.size
+
+
+def _slot(notes: bytearray, at: int) -> int:
+    slot: int = _SLOT.unpack_from(notes, at)[0]
+    return slot
