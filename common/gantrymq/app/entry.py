@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from gantrymq.app.version import describe
-
 _USAGE: Final = """\
 usage: gantry PROGRAM [OPTIONS]
 
@@ -60,6 +58,8 @@ def dispatch(arguments: list[str]) -> int:
         sys.stdout.write(_USAGE)
         return 0 if arguments else 2
     if arguments[0] in {"--version", "version"}:
+        from gantrymq.app.version import describe  # noqa: PLC0415 - as the programs
+
         sys.stdout.write(describe() + "\n")
         return 0
     program = _PROGRAMS.get(arguments[0])

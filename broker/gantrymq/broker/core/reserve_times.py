@@ -16,7 +16,7 @@ from gantrymq.broker.core.attributes import RESERVE_TIME
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.system_topics import is_system_topic
 from gantrymq.wire.bodies.shared import TopicConfig
-from gantrymq.wire.header import parse_int64
+from gantrymq.wire.header_fields import parse_int64
 
 _HOUR_MS: Final = 3_600_000
 
