@@ -7,6 +7,7 @@ import pytest
 from gantrymq.broker.core.messages import File
 from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.pops import RETRY, PoppedBroker, bodies, messages
+from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.pop import (
     NotificationRequest,
@@ -393,3 +394,24 @@ def test_who_waits_is_counted() -> None:
     header = PollingInfoRequest(consumer_group="G", topic="T", queue_id=-1)
     answer = broker.broker.ask(RequestCode.POLLING_INFO, header)
     assert (answer.ext or {})["pollingNum"] == "2"
+
+
+@pytest.mark.parametrize("queue_id", [0, -1])
+def test_what_arrives_while_a_pop_reads_from_the_disk_is_not_missed(queue_id: int) -> None:
+    disk = MemoryDisk()
+    before = PoppedBroker(disk=disk)
+    before.store("a", "b", TAGS="others")
+    before.popped(exp="others", exp_type="TAG", max_msg_nums=1)
+    before.broker.opened.close()
+    disk.end_process()
+    broker = PoppedBroker(disk=disk, files=before.broker.saved)
+    disk.cool()
+    broker.broker.disk_is_stuck = True
+    request = broker.pop(queue_id=queue_id, exp="wanted", exp_type="TAG")
+    assert len(broker.state.pops.waiting) == 0
+    broker.begin_to_store("c", TAGS="wanted")
+    broker.broker.now += 0.01
+    broker.broker.settle()
+    broker.broker.disk_is_stuck = False
+    broker.broker.settle()
+    assert bodies(messages(broker.answer(request))) == ["c"]

@@ -45,6 +45,7 @@ def pop_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _pop(state: State, pop: Pop) -> Steps[Outcome]:
+    began = state.now
     reply = yield from popping.attempt(state, pop)
     if reply is not None:
         return reply
@@ -52,7 +53,10 @@ def _pop(state: State, pop: Pop) -> Steps[Outcome]:
     code = _cannot_wait(state, pop.request, pop.header.poll_time)
     if code is not None:
         return popping.nothing(state, pop, code)
-    _hold(state, pop.request, pop.header, partial(_look, state, pop))
+    header = pop.header
+    _hold(state, pop.request, header, partial(_look, state, pop))
+    if state.now > began:  # it read from the disk: what happened meanwhile woke nobody
+        state.pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
     return HELD
 
 
