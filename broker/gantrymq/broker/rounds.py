@@ -23,7 +23,7 @@ NEVER: Final = float("inf")
 
 @final
 class Rounds:
-    """Of one broker. `begin`, then `end`."""
+    """Of one broker."""
 
     __slots__ = (
         "_carry_out",

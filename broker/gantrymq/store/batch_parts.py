@@ -37,12 +37,19 @@ class Part:
 
 
 def read_parts(
-    data: bytes, start: i64, end: i64, shared: PropertyScan, shared_properties: bytes
+    data: bytes,
+    start: i64,
+    end: i64,
+    shared: PropertyScan,
+    shared_properties: bytes,
+    bytes_max: i64,
 ) -> list[Part]:
-    """The messages in data[start:end]; none when anything about one of them is odd."""
+    """The messages in data[start:end]; none when anything about one of them is odd, or when they
+    become more than so many bytes."""
     parts: list[Part] = []
     nothing: list[Part] = []
     at: i64 = start
+    size: i64 = 0
     while at < end:
         if end - at < _FIXED_BYTES:
             return nothing
@@ -57,7 +64,9 @@ def read_parts(
         scan.read(data, own_at, own_end)
         own = data[own_at:own_end]
         properties = codec.join(own, shared_properties)
-        if len(properties) > PROPERTIES_BYTES_MAX or not are_plain(own, scan):
+        size += body_bytes + len(properties)
+        is_small = size <= bytes_max and len(properties) <= PROPERTIES_BYTES_MAX
+        if not is_small or not are_plain(own, scan):
             return nothing
         scan.overlay(shared)
         body = data[at + _HEAD_BYTES : own_at - 2]

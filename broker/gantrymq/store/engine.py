@@ -266,6 +266,11 @@ class Store:
             return Fed(start, 0, b"")
         return self._intake.feed(kernel, data, start, born_host, wall_ms)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What the next turn writes to the log."""
+        return self._intake.waiting_bytes
+
     def delete_topic(self, topic: str) -> None:
         """Its queues go with the next turn, behind what this turn's group has for them."""
         self._deletions.ask(topic)

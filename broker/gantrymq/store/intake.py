@@ -39,6 +39,7 @@ class Intake:
         "_last_number",
         "_levels",
         "_log",
+        "_put_bytes",
         "_puts",
         "_queues",
         "_sends",
@@ -52,6 +53,7 @@ class Intake:
         self._last_number: int = 0
         self._levels: DelayLevels = levels
         self._log: CommitLog = log
+        self._put_bytes: int = 0
         self._puts: list[Put] = []
         self._queues: Queues = queues
         self._sends: list[Sends] = []
@@ -59,6 +61,12 @@ class Intake:
     @property
     def is_empty(self) -> bool:
         return not self._puts and not self._sends
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What lies in memory until it is taken, as records of the log."""
+        group = self._group
+        return self._put_bytes + (0 if group is None else int(group.arena.end - group.arena.start))
 
     def put(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> int | Refused:
         """One message, or a batch: its number."""
@@ -71,6 +79,8 @@ class Intake:
             if fault is not None:
                 return illegal(f"{fault}.")
         self._last_number += 1
+        for message in messages:
+            self._put_bytes += message.size
         self._puts.append(Put(self._last_number, messages, is_batch=is_batch, waits=waits))
         return self._last_number
 
@@ -89,7 +99,7 @@ class Intake:
     def take(self, wall_ms: int) -> tuple[Group, Sequence[Pending]]:
         """Everything, laid out, and who waits for it to be written, in its order."""
         group, sends, puts = self._group, self._sends, self._puts
-        self._group, self._sends, self._puts = None, [], []
+        self._group, self._sends, self._puts, self._put_bytes = None, [], [], 0
         if group is None:
             group = Group(self._log.start_group(wall_ms), self._levels)
         self._lay_out(puts, group)

@@ -32,6 +32,7 @@ from gantrymq.store.entry import SCHEDULE_TOPIC, Entry, tag_hash
 from gantrymq.store.group import Group
 from gantrymq.store.plain_properties import are_plain
 from gantrymq.store.property_scan import PropertyScan
+from gantrymq.store.put import BATCH_SPARE_BYTES
 from gantrymq.store.queues import Queues
 from gantrymq.store.record_writer import RecordWriter
 from gantrymq.store.send_fields import SendFields
@@ -235,13 +236,16 @@ class Kernel:
         """All messages of the batch data[at:end], into one file of the log; or none."""
         fields = self._fields
         shared = codec.join(fields.properties, self._added)
-        parts = read_parts(data, at, end, self._scan, shared)
+        bytes_max = self._body_bytes_max + BATCH_SPARE_BYTES
+        parts = read_parts(data, at, end, self._scan, shared, bytes_max)
         bodies: i64 = 0
         total: i64 = 0
         for part in parts:
             bodies += len(part.body)
             total += self._records.size(len(part.body), len(fields.topic), len(part.properties))
-        if total == 0 or bodies > self._body_bytes_max or total + _BLANK_BYTES > self._file_bytes:
+        if total == 0 or total > bytes_max or bodies > self._body_bytes_max:
+            return False
+        if total + _BLANK_BYTES > self._file_bytes:
             return False
         group.arena.room(total)
         for part in parts:

@@ -21,6 +21,9 @@ from gantrymq.wire.message.record import BLANK_BYTES, Record, Unfit
 # Groups of any name may retry and give up; their topics have the group's name in them.
 LONG_TOPICS: Final = (b"%RETRY%", b"%DLQ%")
 
+# What records of a batch may take beside maxMessageSize for all that is no body: Java's.
+BATCH_SPARE_BYTES: Final = 64 * 1024
+
 UNAVAILABLE: Final = "service not available now. "
 DISK_FULL: Final = (
     "service not available now. It may be caused by one of the following reasons: "
@@ -124,7 +127,19 @@ def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused 
             f"The batch's bodies have {bodies} bytes, maxMessageSize is "
             f"{settings.max_message_size}; send fewer messages at once."
         )
-    return _check_room(sum(message.size for message in messages), settings)
+    size = sum(message.size for message in messages)
+    return check_batch_size(size, settings) or _check_room(size, settings)
+
+
+def check_batch_size(size: int, settings: StoreSettings) -> Refused | None:
+    """A small batch may become a large one: each message takes on the properties of all."""
+    limit = settings.max_message_size + BATCH_SPARE_BYTES
+    if size <= limit:
+        return None
+    return illegal(
+        f"message size exceeded: the batch's messages would take {size} bytes in the log, or more, "
+        f"with the properties that all of them have, and may take {limit}; send fewer at once."
+    )
 
 
 def _check_room(size: int, settings: StoreSettings) -> Refused | None:

@@ -118,13 +118,15 @@ def _group(field: str) -> _Needs:
     return find
 
 
-def _both(group_field: str) -> _Needs:
-    """A topic and a group."""
+def _both(group_field: str, *, by_place: bool = True) -> _Needs:
+    """A topic and a group. `by_place`: of a message that was handed out, whose topic may be where
+    the group pops again; who only reads names the topic itself."""
 
     def find(command: Command) -> Sequence[Need]:
         ext = command.ext or {}
         topic, group = ext.get("topic"), ext.get(group_field)
-        needs = [] if topic is None else list(consuming_needs(topic, group or ""))
+        meant = group if by_place and group else ""
+        needs = [] if topic is None else list(consuming_needs(topic, meant))
         return [*needs, group_need(group)] if group else needs
 
     return find
@@ -164,7 +166,8 @@ def _heartbeat(command: Command) -> Sequence[Need]:
     return needs
 
 
-_CONSUMING: Final = _both("consumerGroup")
+_READING: Final = _both("consumerGroup", by_place=False)
+_CONSUMED: Final = _both("consumerGroup")
 
 _BY_CODE: Final[Mapping[int, _Needs]] = {
     Code.SEND_MESSAGE: _topic("topic", Right.PUB),
@@ -174,15 +177,15 @@ _BY_CODE: Final[Mapping[int, _Needs]] = {
     Code.SEND_REPLY_MESSAGE_V2: _reply("b"),
     Code.RECALL_MESSAGE: _topic("topic", Right.PUB),
     Code.QUERY_MESSAGE: _topic("topic", Right.SUB),
-    Code.PULL_MESSAGE: _CONSUMING,
-    Code.LITE_PULL_MESSAGE: _CONSUMING,
-    Code.POP_MESSAGE: _CONSUMING,
-    Code.PEEK_MESSAGE: _CONSUMING,
-    Code.NOTIFICATION: _CONSUMING,
-    Code.ACK_MESSAGE: _CONSUMING,
-    Code.CHANGE_MESSAGE_INVISIBLETIME: _CONSUMING,
+    Code.PULL_MESSAGE: _READING,
+    Code.LITE_PULL_MESSAGE: _READING,
+    Code.POP_MESSAGE: _READING,
+    Code.PEEK_MESSAGE: _READING,
+    Code.NOTIFICATION: _READING,
+    Code.ACK_MESSAGE: _CONSUMED,
+    Code.CHANGE_MESSAGE_INVISIBLETIME: _CONSUMED,
     Code.BATCH_ACK_MESSAGE: _acks,
-    Code.UPDATE_CONSUMER_OFFSET: _CONSUMING,
+    Code.UPDATE_CONSUMER_OFFSET: _CONSUMED,
     Code.INVOKE_BROKER_TO_RESET_OFFSET: _both("group"),
     Code.CLONE_GROUP_OFFSET: _clone,
     Code.LOCK_BATCH_MQ: _locks,

@@ -89,6 +89,8 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
         (Code.POP_MESSAGE, CONSUMING, BOTH),
         (Code.ACK_MESSAGE, CONSUMING, BOTH),
         (Code.PULL_MESSAGE, {"topic": "%RETRY%G", "consumerGroup": "G"}, G_SUB),
+        (Code.PULL_MESSAGE, {"topic": "%RETRY%G_T", "consumerGroup": "G"}, G_SUB & H_SUB),
+        (Code.POP_MESSAGE, {"topic": "%RETRY%G_T", "consumerGroup": "G"}, G_SUB & H_SUB),
         (Code.ACK_MESSAGE, {"topic": "%RETRY%G_T", "consumerGroup": "G"}, BOTH),
         (Code.ACK_MESSAGE, {"topic": "%RETRY%G+T", "consumerGroup": "G"}, BOTH),
         (Code.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "T", "group": "G"}, BOTH),

@@ -97,6 +97,16 @@ def test_what_a_batch_cannot_do_is_refused_with_its_reason(
     assert not broker.bodies("T", 1)
 
 
+def test_a_small_batch_that_becomes_a_large_one_is_refused() -> None:
+    broker = OpenedBroker()
+    add_topic(broker)
+    parts = [BatchPart(b"b", 0, b"")] * 1000
+    assert asked(broker, parts, said={"KEY": "x" * 100}).code == ResponseCode.SUCCESS
+    answer = asked(broker, parts, said={"KEY": "x" * 10_000})
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert "message size exceeded" in (answer.remark or "")
+
+
 def test_a_group_retries_messages_one_by_one() -> None:
     broker = OpenedBroker()
     add_topic(broker, "%RETRY%G")

@@ -237,3 +237,16 @@ def test_fed_or_put_leaves_the_same_bytes(settings: StoreSettings, seed: int) ->
     for folder in ("commitlog", "consumequeue", "index"):
         assert files(fed.disk, folder) == files(put.disk, folder)
         assert files(fed.disk, folder)
+
+
+def test_what_waits_is_counted_as_it_will_lie_in_the_log() -> None:
+    store = FedStore(FaultyDisk())
+    before = store.store.log.end
+    store.feed(encoded(0))
+    fed = store.store.waiting_bytes
+    store.store.put(message(1, "T", 0))
+    assert 0 < fed < store.store.waiting_bytes
+    waiting = store.store.waiting_bytes
+    store.turn()
+    assert store.store.log.end - before == waiting
+    assert store.store.waiting_bytes == 0

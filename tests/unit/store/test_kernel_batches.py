@@ -11,6 +11,8 @@ from gantrymq.fakes.kernel import (
     BORN_HOST,
     BORN_HOST_V6,
     FILE_BYTES,
+    LEVELS,
+    NOW_MS,
     QUEUES,
     SETTINGS,
     UNIQUE,
@@ -20,6 +22,8 @@ from gantrymq.fakes.kernel import (
     group,
     kernel,
 )
+from gantrymq.store.arena import Arena
+from gantrymq.store.group import Group
 from gantrymq.store.kernel import Fed
 from gantrymq.wire.frames import FrameReader
 from gantrymq.wire.message import batch
@@ -175,6 +179,14 @@ def test_a_batch_that_is_not_plain_itself_is_left_alone(own: bytes, encoding: in
 )
 def test_a_batch_beyond_a_limit_is_left_alone(parts: list[BatchPart]) -> None:
     left_alone(batch_frame(parts))
+
+
+def test_a_batch_that_becomes_more_than_a_message_may_be_is_left_alone() -> None:
+    plenty = "k\x01" + "y" * 30_000 + "\x02"
+    one = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+    large = kernel(file_bytes=1 << 20)
+    assert large.feed(one, batch_frame([part()] * 2, plenty), 0, BORN_HOST).count == 1
+    assert large.feed(one, batch_frame([part()] * 3, plenty), 0, BORN_HOST).count == 0
 
 
 def test_a_batch_at_a_limit_is_taken() -> None:

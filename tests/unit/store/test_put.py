@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -79,6 +80,15 @@ def test_a_batch_must_fit_into_one_file() -> None:
     refused = check_batch([small] * 45, SETTINGS)
     assert refused is not None
     assert "holds 4088" in refused.text
+
+
+def test_what_a_batch_becomes_is_bounded_as_its_bodies_are() -> None:
+    settings = replace(SETTINGS, mapped_file_size_commit_log=1 << 20)
+    one = message(body=b"b", properties=b"p" * 30_000)
+    assert check_batch([one] * 2, settings) is None
+    refused = check_batch([one] * 3, settings)
+    assert refused is not None
+    assert re.search(r"message size exceeded.* take 90\d{3} bytes.* may take 66536;", refused.text)
 
 
 def test_a_batch_with_one_bad_message_is_refused() -> None:

@@ -17,7 +17,7 @@ from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.store.property_scan import PropertyScan
-from gantrymq.store.put import ILLEGAL
+from gantrymq.store.put import ILLEGAL, check_batch_size
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.java_string import utf8_bytes
@@ -49,6 +49,10 @@ def records_of(
     fault = _fault(header, shared, parts)
     if fault is not None:
         return _illegal(f"{ILLEGAL}{fault}")
+    least_bytes = len(request.command.body) + len(parts) * len(shared)
+    refused = check_batch_size(least_bytes, state.store.settings)
+    if refused is not None:
+        return _illegal(refused.text)
     return _made(state, request, header, config, shared, parts)
 
 

@@ -94,7 +94,6 @@ class Broker:
     __slots__ = (
         "_born_hosts",
         "_fed",
-        "_group_bytes",
         "_is_settled",
         "_look_by",
         "_machines",
@@ -113,7 +112,6 @@ class Broker:
         self._readers: Sequence[Reader] = state.readers
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
-        self._group_bytes: int = 0
         self._born_hosts: dict[Channel, bytes] = {}
         self._is_settled: bool = False
         """Whether nothing can have changed when the machines are due since they were asked."""
@@ -180,7 +178,7 @@ class Broker:
             self._sends_took = True
             self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
             state.admission.begin(now)
-            self._taken(fed.at - start, now, wall_ms)
+            self._write_if_much(now, wall_ms)
         return fed.at, fed.count
 
     def _is_busy(self, now: float) -> bool:
@@ -188,10 +186,9 @@ class Broker:
         admission = self.state.admission
         return admission.waiting > 0 and admission.refusal(now, self.state.settings) is not None
 
-    def _taken(self, taken_bytes: int, now: float, wall_ms: int) -> None:
+    def _write_if_much(self, now: float, wall_ms: int) -> None:
         """A turn's group lies in memory: beyond the bound it is written at once."""
-        self._group_bytes += taken_bytes
-        if self._group_bytes >= GROUP_BYTES_MAX:
+        if self._store.waiting_bytes >= GROUP_BYTES_MAX:
             self.turn(now, wall_ms)
 
     def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
@@ -220,7 +217,7 @@ class Broker:
             lambda error: self._broke(request, error),
         )
         if request.command.body:
-            self._taken(len(request.command.body), now, wall_ms)
+            self._write_if_much(now, wall_ms)
         return HELD
 
     def _worked(self, request: Request, outcome: object) -> None:
@@ -258,7 +255,6 @@ class Broker:
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         state.works.has_new_puts = False
-        self._group_bytes = 0
         if not self._sends_took:
             self._is_settled = False
         self._sends_took = False

@@ -93,11 +93,11 @@ class Pops:
         if self._orders_due_ms <= self._state.wall_ms:
             self._free_orders()
         self.waiting.begin_turn()
+        self.waiting.expire(now)  # first: who is late is answered for good, wakes go on and on
         wakes, self._wakes = self._wakes, {}
         for place in wakes:
             if not self.waiting.wake(*place):
                 self._wakes[place] = None
-        self.waiting.expire(now)
 
     def arrived(self, topic: str, queue_id: int) -> bool:
         groups = self.waiting.groups_of(topic)
