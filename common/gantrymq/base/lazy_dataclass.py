@@ -1,4 +1,4 @@
-"""`dataclass` for frozen slotted classes of which a process may need few: it costs them late.
+"""`dataclass` for slotted classes of which a process may need few: it costs them late.
 
 The standard library writes the methods of a dataclass as text and compiles them, some 0.7 ms a
 class. A broker knows two hundred headers, bodies and messages; to make them all ready would take
@@ -13,6 +13,7 @@ the class as it was, or complete; should two complete it at once, they do the sa
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, final
 
 __all__ = ["dataclass"]
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(*, frozen, slots, kw_only=False):
-        """The library's decorator, as far as it goes."""
-        assert frozen
+    def dataclass(*, slots, **options):
+        """The library's decorator, for classes with slots."""
         assert slots
-        return lambda cls: _slotted(cls, kw_only)
+        return lambda cls: _slotted(cls, options)
 
 
 _FIELDS: Final = "__dataclass_fields__"
@@ -33,7 +33,7 @@ _OF_EVERY_CLASS: Final = ("__dict__", "__weakref__")
 
 
 # Any: namespaces and arguments of classes hold whatever their authors wrote.
-def _slotted(cls: type, kw_only: bool) -> Any:
+def _slotted(cls: type, options: Mapping[str, bool]) -> Any:
     """The class with slots for its fields, and what completes it in the places of its methods."""
     names = _annotated(cls)
     whole = {name: value for name, value in vars(cls).items() if name not in _OF_EVERY_CLASS}
@@ -45,7 +45,7 @@ def _slotted(cls: type, kw_only: bool) -> Any:
 
     def complete() -> None:
         model = kind(cls.__name__, cls.__bases__, dict(whole))
-        dataclasses.dataclass(frozen=True, kw_only=kw_only)(model)
+        dataclasses.dataclass(**options)(model)
         for name, value in vars(model).items():
             if name not in whole and name != "__init__" and name not in _OF_EVERY_CLASS:
                 setattr(made, name, value)

@@ -42,6 +42,11 @@ class Named:
     value: int | None = None
 
 
+@dataclass(slots=True, kw_only=True)
+class Open:
+    name: str
+
+
 def test_values_and_defaults() -> None:
     point = Point(1)
 
@@ -50,6 +55,15 @@ def test_values_and_defaults() -> None:
     assert Point(1) != Point(2)
     assert point.rest is not Point(1).rest
     assert repr(point) == "Point(first=1, second='x', rest=[])"
+
+
+def test_one_that_is_not_frozen_changes_and_has_no_hash() -> None:
+    open_one = Open(name="x")
+    open_one.name = "y"
+
+    assert open_one == Open(name="y")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(open_one)
 
 
 def test_what_cannot_be_built() -> None:
