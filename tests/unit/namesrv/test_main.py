@@ -94,7 +94,7 @@ def test_help_names_the_options_and_how_to_set(capsys: pytest.CaptureFixture[str
 
 
 def test_help_imports_no_server() -> None:
-    telling = "import sys; from gantrymq.namesrv import main; print('aiohttp' in sys.modules)"
+    telling = "import sys; from gantrymq.namesrv import main; print('asyncio' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", telling], capture_output=True, text=True, check=True
     )
