@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated
 
 from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.header import Header, Int32, Int64, Wire
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PullMessageRequest(Header):
     """PULL_MESSAGE, LITE_PULL_MESSAGE: messages of one queue from an offset on.
 
