@@ -19,6 +19,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.logs import configure
 from gantrymq.runtime.process import Process, run
 configure()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
 def kill(number):
     os.kill(os.getpid(), number)
 """

@@ -41,9 +41,6 @@ class Refusals:
         elif self._began_at is not None:
             self._taken(now, self._began_at)
 
-    def arrived(self, topic: str, queue_id: int) -> None:
-        """What was taken says nothing of what is not."""
-
     def closed(self, channel: Channel) -> None:
         """Nothing belongs to a connection."""
 
