@@ -81,7 +81,7 @@ class Header:
     def decode(cls, ext: Mapping[str, str] | None) -> Self:
         """The header in these ext fields; HeaderError names the first field that is wrong."""
         plan = _plan(cls)
-        fields = ext if isinstance(ext, dict) else dict(ext or {})
+        fields: Mapping[str, str] = {} if ext is None else ext
         try:
             values = header_fields.read(plan.fields, fields)
         except ValueError:

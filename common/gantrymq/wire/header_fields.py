@@ -10,6 +10,7 @@ Written for the compiler.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, final
 
 ExtValue: TypeAlias = "str | int | bool | None"
@@ -49,12 +50,13 @@ class Field:
         return text == "true" or text.lower() == "true"
 
 
-def read(fields: tuple[Field, ...], ext: dict[str, str]) -> dict[str, ExtValue]:
+def read(fields: tuple[Field, ...], ext: Mapping[str, str]) -> dict[str, ExtValue]:
     """The values by their names in the class, without those that are absent; ValueError when one
     is wrong: `Field.value` of each tells which."""
     values: dict[str, ExtValue] = {}
+    find: Callable[[str], str | None] = ext.get
     for field in fields:
-        value = field.value(ext.get(field.wire_name))
+        value = field.value(find(field.wire_name))
         if value is not None:
             values[field.attribute] = value
     return values
