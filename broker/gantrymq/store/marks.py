@@ -68,8 +68,8 @@ class LogMark:
 @dataclass(frozen=True, slots=True)
 class Marks:
     """What is on disk: the log below `log`; the queues' units, and the index's keys, of all
-    records below `queues` and `index`, which are not above; and how
-    many queues and index files there are."""
+    records below `queues` and `index`, which are not above; and how many queues and index files
+    there are."""
 
     log: LogMark
     queues: int = 0
