@@ -70,6 +70,8 @@ def test_a_wheel_from_the_sdist_runs_in_a_clean_environment(
     version = run(gantry, "--version", PWD=str(tmp_path))
     assert mode in version
     assert "listenPort=9876" in run(gantry, "namesrv", "-p", PWD=str(tmp_path))
+    servers = "import gantrymq.broker.server, gantrymq.namesrv.server"
+    run(gantry.with_name("python"), "-c", servers, PWD=str(tmp_path))
 
 
 def test_the_sdist_holds_no_compiled_library_and_the_licence(sdist: Path) -> None:
