@@ -12,6 +12,7 @@ from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     AskClient,
     AskNameServers,
+    AwaitRegistration,
     CloseChannel,
     Effect,
     File,
@@ -98,6 +99,8 @@ class Errands:
             self._own(self._save(effect))
         elif isinstance(effect, Register):
             self._registrar.changed()
+        elif isinstance(effect, AwaitRegistration):
+            self._own(self._await_registration(effect))
         elif isinstance(effect, Spread):
             self._own(self._spreader.spread(effect.config, self._registrar.addresses))
         elif isinstance(effect, LogLine):
@@ -140,9 +143,7 @@ class Errands:
                 )
             except (RequestError, LocalError):  # LocalError: what no frame holds, or one too many
                 response = None
-        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
-        self._core.client_answered(question.number, response, now, wall_ms)
-        self._turn_soon()
+        self._answered(question.number, response)
 
     async def _ask_name_servers(self, question: AskNameServers) -> None:
         response: Command | None = None
@@ -150,8 +151,16 @@ class Errands:
             response = await self._name_servers.ask(
                 question.command, question.timeout_seconds, self._registrar.addresses
             )
+        self._answered(question.number, response)
+
+    async def _await_registration(self, awaited: AwaitRegistration) -> None:
+        if len(self._tasks) <= TASKS_MAX:
+            await self._registrar.told()
+        self._answered(awaited.number, None)
+
+    def _answered(self, number: int, response: Command | None) -> None:
         now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
-        self._core.client_answered(question.number, response, now, wall_ms)
+        self._core.client_answered(number, response, now, wall_ms)
         self._turn_soon()
 
     async def _save(self, save: SaveFile) -> None:

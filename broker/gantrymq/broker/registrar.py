@@ -30,6 +30,9 @@ UNREGISTER_SECONDS: Final = 3.0
 # Topics that are created one after the other are told together.
 GATHER_SECONDS: Final = 0.005
 
+# For all of them to know a change: whoever made it waits no longer for one that hangs.
+TOLD_SECONDS: Final = 1.0
+
 # For the first name server to answer: the others may be unreachable.
 START_SECONDS: Final = 1.0
 
@@ -50,6 +53,9 @@ class Registrar:
         self._log = log
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed: dict[str, asyncio.Event] = {}
+        self._changes = 0
+        self._told: dict[str, int] = {}
+        self._tried = asyncio.Condition()
         self._encoded: tuple[object, bytes, bool] | None = None
         self._known: set[str] = set()
         self.failures: dict[str, str] = {}
@@ -84,8 +90,22 @@ class Registrar:
 
     def changed(self) -> None:
         """Topics have changed: tell it at once."""
+        self._changes += 1
         for event in self._changed.values():
             event.set()
+
+    async def told(self) -> None:
+        """Back when every name server in reach knows the changes so far, or soon."""
+        changes = self._changes
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TOLD_SECONDS), self._tried:
+                await self._tried.wait_for(lambda: self._have_told(changes))
+
+    def _have_told(self, changes: int) -> bool:
+        return all(
+            self._told.get(address, -1) >= changes or address in self.failures
+            for address in self._tasks
+        )
 
     async def _keep_registered(self, address: str, tried: asyncio.Event) -> None:
         await self._register(address)
@@ -104,6 +124,13 @@ class Registrar:
             pause = period
 
     async def _register(self, address: str) -> None:
+        changes = self._changes
+        await self._try_to_register(address)
+        self._told[address] = changes
+        async with self._tried:
+            self._tried.notify_all()
+
+    async def _try_to_register(self, address: str) -> None:
         identity, settings = self._state.identity, self._state.settings
         body, is_compressed = await self._body()
         header = RegisterBrokerRequest(

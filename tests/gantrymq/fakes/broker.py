@@ -16,6 +16,7 @@ from gantrymq.broker.core.messages import (
     Answer,
     AskClient,
     AskNameServers,
+    AwaitRegistration,
     CloseChannel,
     Effect,
     File,
@@ -95,10 +96,12 @@ class OpenedBroker:
         self.now = 0.0
         self.disk_is_stuck = False
         self.files_are_stuck = False
+        self.name_servers_hang = False
         self.unwritten: list[SaveFile] = []
         self.saved: dict[File, bytes] = {}
         self.lines: list[LogLine] = []
         self.registered: list[Register] = []
+        self.awaited_registrations: list[AwaitRegistration] = []
         self.spread: list[Spread] = []
         self.replies: list[Replies] = []
         self.asked_name_servers: list[AskNameServers] = []
@@ -200,6 +203,11 @@ class OpenedBroker:
             self.saved[save.file] = save.content
         self.broker.written(save.file, failure, self.now, self.wall_ms)
 
+    def name_servers_know(self, awaited: AwaitRegistration) -> None:
+        """What one of the `awaited_registrations` waits for; at once unless `name_servers_hang`."""
+        self.awaited_registrations.remove(awaited)
+        self.broker.client_answered(awaited.number, None, self.now, self.wall_ms)
+
     def client_answers(self, asked: AskClient | AskNameServers, response: Command | None) -> None:
         self.broker.client_answered(asked.number, response, self.now, self.wall_ms)
         self.settle()
@@ -221,12 +229,20 @@ class OpenedBroker:
             if effect.cause is not None:
                 raise effect.cause
             self.lines.append(effect)
-        elif isinstance(effect, Register):
-            self.registered.append(effect)
+        elif isinstance(effect, Register | AwaitRegistration):
+            self._register(effect)
         elif isinstance(effect, Spread):
             self.spread.append(effect)
         else:
             self.replies.append(effect)
+
+    def _register(self, effect: Register | AwaitRegistration) -> None:
+        if isinstance(effect, Register):
+            self.registered.append(effect)
+            return
+        self.awaited_registrations.append(effect)
+        if not self.name_servers_hang:
+            self.name_servers_know(effect)
 
     @staticmethod
     def _reach(effect: Tell | AskClient | CloseChannel) -> None:

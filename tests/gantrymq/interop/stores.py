@@ -71,15 +71,16 @@ class StoreBroker(JavaBroker):
 def stamp_queues(store: Path, contents: Contents) -> None:
     """Give the queues' files the times at which their last units would have been written.
 
-    4.9 searches by time in the first file that was changed at that time or later.
+    4.9 searches by time in the first file that was changed at that time or later: a nanosecond
+    early is a millisecond early to it.
     """
     units = SIZES["mappedFileSizeConsumeQueue"] // UNIT_BYTES
     for topic, queue_id in contents.queues:
         times = contents.times((topic, queue_id))
         for path in (store / CONSUME_QUEUE / topic / str(queue_id)).glob("*"):
             end = int(path.name) // UNIT_BYTES + units
-            last_seconds = times[:end][-1] / 1000
-            os.utime(path, (last_seconds, last_seconds))
+            last_ns = times[:end][-1] * 1_000_000
+            os.utime(path, ns=(last_ns, last_ns))
 
 
 def write_topics(store: Path) -> None:

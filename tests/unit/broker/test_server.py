@@ -20,6 +20,8 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.offset import GetMaxOffsetRequest
 from gantrymq.wire.headers.pull import PullMessageRequest
+from gantrymq.wire.headers.route import GetRouteInfoRequest
+from gantrymq.wire.headers.topic import CreateTopicRequest
 
 
 def setup(folder: Path, **flags: str) -> Setup:
@@ -87,6 +89,40 @@ async def test_a_name_server_that_hangs_delays_nobody(tmp_path: Path) -> None:
     async with asyncio.timeout(30), running(chosen) as host:
         assert host.addresses
     silent.close()
+
+
+async def test_a_topic_has_its_route_when_its_creation_is_answered(tmp_path: Path) -> None:
+    flags = {"listenPort": "0", "metricsPort": "0", "bindAddress": "127.0.0.1"}
+    names = NameServerHost(load_namesrv(None, {}, flags, tmp_path))
+    await names.start()
+    address, port = next(iter(names.addresses.values()))
+    silent = socket.create_server(("127.0.0.1", 0))  # connects, and says nothing
+    dialer = Dialer()
+    addresses = f"{address}:{port};127.0.0.1:{silent.getsockname()[1]}"
+    async with running(setup(tmp_path, namesrvAddr=addresses)) as host:
+        for n in range(5):
+            created = await dialer.connection(port_of(host)).request(creating(f"T{n}"), 10.0)
+            assert created.code == ResponseCode.SUCCESS
+            header = GetRouteInfoRequest(topic=f"T{n}")
+            asked = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext=header.encode())
+            route = await dialer.connection(f"{address}:{port}").request(asked, 3.0)
+            assert route.code == ResponseCode.SUCCESS
+    silent.close()
+    await dialer.close()
+    await names.stop()
+
+
+def creating(topic: str) -> Command:
+    header = CreateTopicRequest(
+        topic=topic,
+        default_topic="TBW102",
+        read_queue_nums=1,
+        write_queue_nums=1,
+        perm=6,
+        topic_filter_type="SINGLE_TAG",
+        order=False,
+    )
+    return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode())
 
 
 async def test_what_a_client_is_asked_and_cannot_be_sent_is_answered(tmp_path: Path) -> None:

@@ -103,6 +103,19 @@ def test_a_groups_topic_that_is_there_stays_as_it_is() -> None:
     assert topic_creation.create_retry_topic(broker.state, "G", 1) == made
 
 
+def test_a_message_is_acknowledged_when_the_name_servers_know_its_topic() -> None:
+    broker = creating()
+    broker.name_servers_hang = True
+    request = broker.send(SEND, message("new"), b"x")
+    assert broker.is_held(request)
+    assert broker.registered == [Register(("new",))]
+    broker.name_servers_know(*broker.awaited_registrations)
+    broker.settle()
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SUCCESS
+
+
 # ---------------------------------------------------------------------- crashes
 
 

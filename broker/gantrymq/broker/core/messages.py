@@ -189,6 +189,15 @@ class Register:
 
 @final
 @dataclass(frozen=True, slots=True)
+class AwaitRegistration:
+    """Call `Broker.client_answered` with this number when the name servers know what every
+    `Register` so far told of: those that can be reached, and soon."""
+
+    number: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Spread:
     """Have the other masters of the cluster create this topic, which a message created here."""
 
@@ -208,7 +217,7 @@ class LogLine:
 
 Effect: TypeAlias = (
     "Answer | Release | Replies | Tell | AskClient | AskNameServers | CloseChannel | SaveFile"
-    " | Register | Spread | LogLine"
+    " | Register | AwaitRegistration | Spread | LogLine"
 )
 
 

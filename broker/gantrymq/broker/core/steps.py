@@ -5,9 +5,9 @@
         stored = yield from put(copy_of(found.record))
         return Reply(done())
 
-A step is a message to store, a reading of the store, a question to a client or the name servers, a
-file to be saved or a moment to come. Invariant: each step is answered once, by `works.Works`,
-which runs them.
+A step is a message to store, a reading of the store, a question to a client or the name servers,
+what these have to know, a file to be saved or a moment to come. Invariant: each step is answered
+once, by `works.Works`, which runs them.
 """
 
 from __future__ import annotations
@@ -70,6 +70,13 @@ class AskNameServers:
 
 
 @final
+class Told:
+    """Have the name servers know the topics of now; answered soon where one cannot be reached."""
+
+    __slots__ = ()
+
+
+@final
 class Save:
     """Have the file as it is now on disk; answered by why it is not, or None."""
 
@@ -89,7 +96,7 @@ class Wait:
         self.until: float = until
 
 
-Step: TypeAlias = Put | Read | Ask | AskNameServers | Save | Wait
+Step: TypeAlias = Put | Read | Ask | AskNameServers | Told | Save | Wait
 Steps: TypeAlias = Generator[Step, object, T]
 
 
@@ -120,6 +127,11 @@ def ask_name_servers(command: Command, timeout_seconds: float) -> Steps[Command 
     answer = yield AskNameServers(command, timeout_seconds)
     assert answer is None or isinstance(answer, Command)
     return answer
+
+
+def told() -> Steps[None]:
+    """Whoever asks the name servers after this finds the topics of now."""
+    yield Told()
 
 
 def saved(file: File) -> Steps[str | None]:

@@ -3,7 +3,8 @@
     the send names a default topic, mostly TBW102, whose settings may be inherited
     queues = the smaller of what the producer wants and what the default topic has
 
-Invariants. No message is acknowledged while its topic could be forgotten by a crash: see `safe`.
+Invariants. No message is acknowledged while its topic could be forgotten by a crash, nor before
+the name servers know it: a consumer that is started then finds it. See `safe`.
 Sends create TOPICS_MAX topics at most. Groups, which are bounded too, have two more each, and an
 administrator may create more.
 """
@@ -99,10 +100,14 @@ def has_room(state: State) -> bool:
 
 
 def safe(state: State, topic: str) -> Steps[str | None]:
-    """Why a crash could forget this topic, and its messages with it; None when it could not."""
+    """Why a crash could forget this topic, and its messages with it; None when it could not.
+
+    By then it is known where clients ask for it.
+    """
     if topic not in state.unsaved_topics:
         return None
     failure = yield from steps.saved(File.TOPICS)
+    yield from steps.told()
     if failure is None and topic in state.unsaved_topics:
         state.unsaved_topics.remove(topic)
         state.quick_sends.look(topic)

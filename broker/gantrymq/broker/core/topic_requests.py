@@ -99,9 +99,13 @@ def _change(
 
 
 def _announced(state: State, topics: tuple[str, ...]) -> Steps[Outcome]:
-    """Name servers are told whether the file could be written or not, as clients are served."""
+    """Name servers are told whether the file could be written or not, as clients are served.
+
+    They know when this is answered: whoever asks them next finds what was changed.
+    """
     failure = yield from steps.saved(File.TOPICS)
     state.effects.add(Register(topics))
+    yield from steps.told()
     if failure is not None:
         return not_saved(failure)
     for topic in topics:

@@ -14,8 +14,18 @@ from typing import Final, TypeAlias, final
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.broker.core import messages
 from gantrymq.broker.core.files import Files
-from gantrymq.broker.core.messages import AskClient, Effects, File
-from gantrymq.broker.core.steps import Ask, AskNameServers, Put, Read, Save, Step, Steps, Wait
+from gantrymq.broker.core.messages import AskClient, AwaitRegistration, Effects, File
+from gantrymq.broker.core.steps import (
+    Ask,
+    AskNameServers,
+    Put,
+    Read,
+    Save,
+    Step,
+    Steps,
+    Told,
+    Wait,
+)
 from gantrymq.store.engine import Store
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import Refused
@@ -147,6 +157,9 @@ class Works:
         elif isinstance(step, AskNameServers):
             self._asking[number] = work
             self._effects.add(messages.AskNameServers(number, step.command, step.timeout_seconds))
+        elif isinstance(step, Told):
+            self._asking[number] = work
+            self._effects.add(AwaitRegistration(number))
         elif isinstance(step, Save):
             self._saving[number] = work
             self._files.wait(step.file, number)
