@@ -81,5 +81,5 @@ clean: ## remove what the verbs made in the checkout
 
 .venv/ready: .venv/installed tools/speedups.py $(HOT)
 	$(BIN)/python -m tools.speedups
-	$(BIN)/python -m compileall -q common namesrv broker
+	$(BIN)/python -m compileall -q common namesrv broker client
 	touch $@

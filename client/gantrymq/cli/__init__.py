@@ -1,0 +1,1 @@
+"""The `gantry` command line: administration, produce, consume, doctor, over the client library."""

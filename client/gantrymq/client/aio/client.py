@@ -1,0 +1,120 @@
+"""One client id on asyncio: its connections, the driver of its flows, the instance they share.
+
+Producers and consumers of the same settings on the same loop share one client, as Java's do; it
+begins with the first of them and ends with the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from gantrymq.client.aio.driver import Driver
+from gantrymq.client.aio.process import UniqueIds, own_address, process_name
+from gantrymq.client.aio.world import REAL, Identity, Respond, World
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.name_servers import NameServers
+from gantrymq.client.core.ports import Ports
+from gantrymq.client.core.settings import DEFAULT_INSTANCE, ClientSettings
+from gantrymq.remoting.refusal import failed
+from gantrymq.wire.command import Command
+
+log: Final = logging.getLogger("gantrymq.client")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """What members must have in common to share a client."""
+
+    settings: ClientSettings
+    identity: Identity = Identity()  # noqa: RUF009 - frozen
+
+
+@final
+class Client:
+    """Made by `join`, or for itself alone. `start`, then `close`."""
+
+    def __init__(self, key: ClientKey, world: World = REAL) -> None:
+        self._key = key
+        self._pid = os.getpid()
+        self._members = 0
+        self._is_started = False
+        clock = world.clock
+        settings = key.settings
+        if not settings.client_ip:
+            settings = replace(settings, client_ip=own_address())
+        self.world = world
+        self._links = world.links(key.identity, self._serve)
+        self._driver = Driver(self._links, world, _flow_failed)
+        self.run = self._driver.run
+        """Runs a flow of the core: what it returns, or raises."""
+        chance = random.Random().randrange  # noqa: S311 - spreads load, guards nothing
+        ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, log.warning)
+        timeout_s = settings.api_timeout_s
+        names = NameServers(settings.name_servers, chance(1 << 16), timeout_s)
+        client_id = settings.client_id(process_name())
+        self.instance = Instance(settings, client_id, ports, names)
+
+    async def start(self) -> None:
+        """Once per member; the first one begins the work."""
+        self.must_be_of_this_process()
+        self._members += 1
+        if not self._is_started:
+            self._is_started = True
+            self.instance.start()
+
+    async def close(self) -> None:
+        """Once per member; the last one ends it all."""
+        self._members -= 1
+        if self._members > 0:
+            return
+        _shared.pop((id(asyncio.get_running_loop()), self._key), None)
+        self.instance.stop()
+        await self._driver.close()
+        await self._links.close()
+
+    def must_be_of_this_process(self) -> None:
+        if self._pid != os.getpid():
+            raise StateError(
+                "this client was made before the process forked: its connections belong to the"
+                " parent; make a new one in each child"
+            )
+
+    def _serve(self, address: str, request: Command, respond: Respond) -> None:
+        self._driver.start(self._answer(address, request, respond), f"request {request.code}")
+
+    async def _answer(self, address: str, request: Command, respond: Respond) -> None:
+        answer: Command | None = None
+        try:
+            answer = await self.instance.serve(address, request)
+        except Exception as failure:
+            answer = failed(f"the client could not do it: {failure}")
+            raise
+        finally:
+            respond(None if request.is_oneway else answer)
+
+
+# Of this process, by the loop they live on. A child of a fork starts with none of them.
+_shared: dict[tuple[int, ClientKey], Client] = {}
+os.register_at_fork(after_in_child=_shared.clear)
+
+
+def join(settings: ClientSettings, identity: Identity, world: World = REAL) -> Client:
+    """The client for these settings, on the running loop."""
+    key = ClientKey(settings, identity)
+    if world is not REAL or settings.instance_name == DEFAULT_INSTANCE:
+        return Client(key, world)
+    place = id(asyncio.get_running_loop()), key
+    client = _shared.get(place)
+    if client is None:
+        client = _shared[place] = Client(key, world)
+    return client
+
+
+def _flow_failed(name: str, failure: Exception) -> None:
+    log.error("%s ended by an error", name, exc_info=failure)

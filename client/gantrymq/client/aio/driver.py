@@ -1,0 +1,147 @@
+"""Runs the flows of the core on asyncio: each step becomes I/O, a timer or a call.
+
+A flow that is started has a task of its own; `close` ends them all. Cancelling the caller of `run`
+closes the flow where it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+from gantrymq.client.aio.world import Links, World
+from gantrymq.client.core.steps import (
+    FOREVER,
+    All,
+    Ask,
+    Call,
+    Flow,
+    LoadFile,
+    SaveFile,
+    Step,
+    Tell,
+    Wait,
+)
+from gantrymq.runtime.files import save_now
+
+T = TypeVar("T")
+
+
+@final
+class Driver:
+    """Of one client, on the loop that made it."""
+
+    def __init__(
+        self, links: Links, world: World, failed: Callable[[str, Exception], None]
+    ) -> None:
+        """`failed` is told the name of a started flow and what it raised."""
+        self._links = links
+        self._world = world
+        self._failed = failed
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, flow: Flow[None], name: str) -> asyncio.Task[None]:
+        """Run beside the caller."""
+        task = asyncio.get_running_loop().create_task(self._run_alone(flow, name), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End what was started."""
+        while tasks := [task for task in self._tasks if task is not asyncio.current_task()]:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def run(self, flow: Flow[T]) -> T:
+        """What the flow returns or raises. Hot: every message that is sent passes here."""
+        result: Any = None  # of whichever step came last
+        error: Exception | None = None
+        try:
+            while True:
+                try:
+                    step = flow.send(result) if error is None else flow.throw(error)
+                except StopIteration as stop:
+                    return stop.value  # type: ignore[no-any-return]  # T, by the flow's own type
+                result = error = None
+                try:
+                    if type(step) is Ask:
+                        connection = self._links.connection(step.address)
+                        result = await connection.request(step.command, step.timeout_s)
+                    else:
+                        result = await self._carry_out(step)
+                except Exception as failure:
+                    error = failure
+        finally:
+            flow.close()
+
+    async def _run_alone(self, flow: Flow[None], name: str) -> None:
+        try:
+            await self.run(flow)
+        except Exception as failure:
+            self._failed(name, failure)
+
+    async def _carry_out(self, step: Step) -> object:
+        if isinstance(step, Wait):
+            return await self._wait(step)
+        if isinstance(step, Call):
+            result = step.function(*step.arguments)
+            return await result if inspect.isawaitable(result) else result
+        if isinstance(step, Tell):
+            await self._links.connection(step.address).notify(step.command)
+            return None
+        if isinstance(step, All):
+            runs = [self.run(flow) for flow in step.flows]
+            return await asyncio.gather(*runs, return_exceptions=True)
+        if isinstance(step, LoadFile):
+            return await asyncio.to_thread(_content, step.path)
+        assert isinstance(step, SaveFile), f"{step!r} is no step"
+        return await asyncio.to_thread(_save, step.path, step.content)
+
+    async def _wait(self, step: Wait) -> bool:
+        woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        timer = None
+        if step.until != FOREVER:
+            timer = self._world.call_at(step.until, _Settle(woken, is_fired=False))
+        fired = _Settle(woken, is_fired=True)
+        if step.signal is not None:
+            step.signal.listen(fired)
+        try:
+            return await woken
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if step.signal is not None:
+                step.signal.ignore(fired)
+
+
+@final
+class _Settle:
+    """Wakes one waiting flow, should nothing else have done so."""
+
+    __slots__ = ("_is_fired", "_woken")
+
+    def __init__(self, woken: asyncio.Future[bool], *, is_fired: bool) -> None:
+        self._woken = woken
+        self._is_fired = is_fired
+
+    def __call__(self) -> None:
+        if not self._woken.done():
+            self._woken.set_result(self._is_fired)
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _save(path: str, content: bytes) -> None:
+    failure = save_now(Path(path), content)
+    if failure is not None:
+        raise OSError(failure.cause)

@@ -1,0 +1,114 @@
+"""What a client is connected to: time and servers, the real ones or a test's.
+
+A world makes the links of a client, and knows the clock that all of its waiting goes by.
+`REAL` is this machine's clock and TCP; `gantrymq.testing` has one with a clock of its own and
+brokers in the same process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias, final
+
+from gantrymq.acl.signature import Credentials
+from gantrymq.runtime.channel import Channel
+from gantrymq.runtime.client_contexts import ClientContexts
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.dialer import Dialer, DialerSettings
+from gantrymq.wire.codes import LanguageCode
+from gantrymq.wire.command import Command
+
+Respond: TypeAlias = Callable[[Command | None], None]
+"""Takes the answer to a request of a server; None: there is none."""
+
+Serve: TypeAlias = Callable[[str, Command, Respond], None]
+"""Takes a request of the server at an address, and soon or later answers it."""
+
+
+class Link(Protocol):
+    """The way to one address."""
+
+    async def request(self, command: Command, timeout_s: float) -> Command: ...
+
+    async def notify(self, command: Command) -> None: ...
+
+
+class Links(Protocol):
+    """The ways to all addresses."""
+
+    def connection(self, address: str) -> Link: ...
+
+    async def close(self) -> None: ...
+
+
+class Timer(Protocol):
+    """An action that will be called."""
+
+    def cancel(self) -> None: ...
+
+
+class World(Protocol):
+    """Time and servers."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
+        """Call it on the loop when the clock is there."""
+
+    def links(self, identity: Identity, serve: Serve) -> Links: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a client is to the servers."""
+
+    credentials: Credentials | None = None
+    tls: ClientContexts | None = None
+
+
+@final
+class RealWorld:
+    """The machine's clock, and TCP."""
+
+    clock: Clock = SYSTEM_CLOCK
+
+    def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
+        delay_s = max(0.0, moment - self.clock.monotonic())
+        return asyncio.get_running_loop().call_later(delay_s, action)
+
+    def links(self, identity: Identity, serve: Serve) -> Links:
+        return Dialer(
+            settings=DialerSettings(language=LanguageCode.PYTHON),
+            tls=identity.tls,
+            credentials=identity.credentials,
+            handler=_Handler(serve),
+        )
+
+
+@final
+class _Handler:
+    """Hands what servers send to the client."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+
+    def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
+        del now
+        for command in commands:
+            self._serve(channel.peer, command, _responder(channel, command))
+
+
+def _responder(channel: Channel, request: Command) -> Respond:
+    def respond(response: Command | None) -> None:
+        if response is None:
+            channel.release(request)
+        else:
+            channel.respond(request, response)
+
+    return respond
+
+
+REAL: Final[World] = RealWorld()

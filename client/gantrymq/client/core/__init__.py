@@ -1,0 +1,1 @@
+"""Cores of the client: protocol flows and decisions, without I/O."""

@@ -1,0 +1,294 @@
+"""What the producers and consumers of one client id share: routes, heartbeats, periodic work.
+
+    route poll     at the start, then every 30 s: the routes of all topics that members use
+    heartbeat      at the start and when a member comes, then every 30 s: consumers to every
+                   broker, producers alone to masters
+    offsets        every 5 s, each consumer persists its progress
+    rebalance      when a consumer starts, when a broker says that a group changed, and every 20 s
+
+Invariant: a member that was added is in every heartbeat until it is removed, and each broker that
+was told of it is told that it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeAlias, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.errors import BrokerError, RouteError, StateError
+from gantrymq.client.core.name_servers import NameServers
+from gantrymq.client.core.ports import Ports, Running
+from gantrymq.client.core.routes import Route, Routes, inherited
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.steps import All, Ask, Flow, Signal, Wait
+from gantrymq.remoting.failures import RequestError
+from gantrymq.remoting.refusal import not_supported
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.client import UnregisterClientRequest
+
+# Rebalances that were asked for follow each other no sooner: a group that is starting up asks once
+# for each of its members.
+REBALANCE_PAUSE_S: Final = 1.0
+
+# A round that could not be finished is tried again this soon.
+REBALANCE_RETRY_S: Final = 1.0
+
+VIP_PORT_DISTANCE: Final = 2
+
+Handler: TypeAlias = Callable[[str, Command], Flow[Command | None]]
+"""Answers a request that a broker (its address) sends to its clients; None: no answer."""
+
+
+class ProducerMember(Protocol):
+    """A producer as its client sees it."""
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """Whose routes are kept."""
+
+
+class ConsumerMember(Protocol):
+    """A consumer as its client sees it."""
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """Whose routes are kept."""
+
+    @property
+    def data(self) -> ConsumerData:
+        """What a heartbeat says of it."""
+
+    async def rebalance(self) -> bool:
+        """Take its share of the queues; whether that was done for all topics."""
+
+    async def persist_offsets(self) -> None:
+        """Let brokers, or a file, know how far it is."""
+
+
+@final
+class Instance:
+    """Of one client id. `start`, then `stop`; flows of the core, run by a driver."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        client_id: str,
+        ports: Ports,
+        name_servers: NameServers,
+    ) -> None:
+        self.settings = settings
+        self.client_id = client_id
+        self.ports = ports
+        self.name_servers = name_servers
+        self.routes = Routes()
+        self.producers: dict[str, ProducerMember] = {}
+        self.consumers: dict[str, ConsumerMember] = {}
+        self.handlers: dict[int, Handler] = {
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._group_changed
+        }
+        self.rebalance_wanted = Signal()
+        self._running: list[Running] = []
+        self._told: dict[str, set[str]] = {}
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        start = self.ports.start
+        settings = self.settings
+        self._running = [
+            start(self._repeat(self.refresh_routes, settings.poll_name_server_s), "routes"),
+            start(self._repeat(self._beat, settings.heartbeat_s), "heartbeats"),
+            start(self._repeat(self.persist_offsets, settings.persist_offsets_s), "offsets"),
+            start(self._keep_balanced(), "rebalance"),
+        ]
+
+    def stop(self) -> None:
+        """Members that are still there are to be removed before."""
+        for running in self._running:
+            running.cancel()
+        self._running = []
+
+    async def _repeat(self, work: Callable[[], Flow[None]], period_s: float) -> None:
+        while True:
+            await Wait(self.ports.clock.monotonic() + period_s)
+            await work()
+
+    # ------------------------------------------------------------------ members
+
+    def add_producer(self, group: str, member: ProducerMember) -> None:
+        if group in self.producers:
+            raise _taken("producer", group)
+        self.producers[group] = member
+
+    def add_consumer(self, group: str, member: ConsumerMember) -> None:
+        if group in self.consumers:
+            raise _taken("consumer", group)
+        self.consumers[group] = member
+
+    async def remove_producer(self, group: str) -> None:
+        if self.producers.pop(group, None) is not None:
+            await self._unregister(producer_group=group)
+
+    async def remove_consumer(self, group: str) -> None:
+        if self.consumers.pop(group, None) is not None:
+            await self._unregister(consumer_group=group)
+
+    async def _unregister(
+        self, *, producer_group: str | None = None, consumer_group: str | None = None
+    ) -> None:
+        header = UnregisterClientRequest(
+            client_id=self.client_id, producer_group=producer_group, consumer_group=consumer_group
+        )
+        group = producer_group or consumer_group or ""
+        addresses = self._told.pop(group, set())
+        timeout_s = self.settings.api_timeout_s
+        # A broker that is not reached forgets the client by itself.
+        await All(
+            [
+                _asked(
+                    Ask(
+                        address,
+                        Command(RequestCode.UNREGISTER_CLIENT, ext=header.encode()),
+                        timeout_s,
+                    )
+                )
+                for address in addresses
+            ]
+        )
+
+    # ------------------------------------------------------------------ routes
+
+    async def route(self, topic: str) -> Route:
+        """Of a topic that must be there; raises RouteError."""
+        known = self.routes.find(topic) or await self.refresh_route(topic)
+        if known is None:
+            raise RouteError(
+                f"No route info of this topic: {topic}. No broker has told the name servers"
+                f" ({', '.join(self.name_servers.addresses)}) of it; create it with"
+                f" gantry updateTopic -t {topic} -c <cluster>"
+            )
+        return known
+
+    async def refresh_route(self, topic: str) -> Route | None:
+        """As the name servers know it now; None when they do not."""
+        data = await self.name_servers.route(topic)
+        if data is not None and self.routes.update(topic, data):
+            self.rebalance_wanted.fire()
+        return self.routes.find(topic)
+
+    async def inherit_route(self, topic: str, default_topic: str, queues: int) -> Route | None:
+        """What a topic's route will be when a message creates it from the default topic."""
+        data = await self.name_servers.route(default_topic)
+        if data is not None:
+            self.routes.update(topic, inherited(data, queues))
+        return self.routes.find(topic)
+
+    async def refresh_routes(self) -> None:
+        """Of all topics in use; what cannot be had now stays as it is."""
+        members = (*self.producers.values(), *self.consumers.values())
+        topics = dict.fromkeys(topic for member in members for topic in member.topics)
+        for topic in topics:
+            try:
+                await self.refresh_route(topic)
+            except (RouteError, BrokerError, RequestError) as error:
+                self.ports.log(f"the route of {topic} was not refreshed: {error}")
+
+    def master(self, broker_name: str) -> str | None:
+        """Where to send for this broker name, by the VIP port where that is wanted."""
+        address = self.routes.master(broker_name)
+        return address if address is None else self.vip(address)
+
+    def vip(self, address: str) -> str:
+        if not self.settings.vip_channel:
+            return address
+        host, _, port = address.rpartition(":")
+        return f"{host}:{int(port) - VIP_PORT_DISTANCE}"
+
+    # ------------------------------------------------------------------ heartbeats
+
+    async def _beat(self) -> None:
+        self.routes.forget_offline()
+        await self.heartbeat()
+
+    async def heartbeat(self) -> None:
+        """To all brokers side by side; one that is not reached is told of the next time."""
+        if not (self.producers or self.consumers):
+            return
+        addresses = self.routes.members() if self.consumers else self.routes.masters()
+        data = HeartbeatData(
+            client_id=self.client_id,
+            producer_groups=tuple(self.producers),
+            consumers=tuple(member.data for member in self.consumers.values()),
+        )
+        body = javajson.dumps_fastjson(data.to_json())
+        groups = (*self.producers, *self.consumers)
+        timeout_s = self.settings.api_timeout_s
+        commands = [Command(RequestCode.HEART_BEAT, body=body) for _ in addresses]
+        asked = [
+            _asked(Ask(address, command, timeout_s))
+            for address, command in zip(addresses, commands, strict=True)
+        ]
+        for address, answer in zip(addresses, await All(asked), strict=True):
+            if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
+                for group in groups:
+                    self._told.setdefault(group, set()).add(address)
+            else:
+                cause = answer.remark if isinstance(answer, Command) else answer
+                self.ports.log(f"no heartbeat to {address}: {cause}")
+
+    # ------------------------------------------------------------------ offsets and queues
+
+    async def persist_offsets(self) -> None:
+        for member in tuple(self.consumers.values()):
+            try:
+                await member.persist_offsets()
+            except (GantryError, OSError) as error:
+                self.ports.log(f"offsets were not persisted, tried again soon: {error}")
+
+    async def _keep_balanced(self) -> None:
+        clock = self.ports.clock
+        pause_s = self.settings.rebalance_s
+        while True:
+            await Wait(clock.monotonic() + pause_s, self.rebalance_wanted)
+            is_balanced = await self.rebalance()
+            pause_s = self.settings.rebalance_s if is_balanced else REBALANCE_RETRY_S
+            await Wait(clock.monotonic() + REBALANCE_PAUSE_S)
+
+    async def rebalance(self) -> bool:
+        """Every consumer once; whether all of them have what is theirs."""
+        is_balanced = True
+        for member in tuple(self.consumers.values()):
+            try:
+                is_balanced = await member.rebalance() and is_balanced
+            except GantryError as error:
+                is_balanced = False
+                self.ports.log(f"a rebalance failed, tried again soon: {error}")
+        return is_balanced
+
+    # ------------------------------------------------------------------ requests of brokers
+
+    async def serve(self, address: str, request: Command) -> Command | None:
+        """What a broker gets that asks its client something."""
+        handler = self.handlers.get(request.code)
+        if handler is None:
+            return not_supported(request.code)
+        return await handler(address, request)
+
+    async def _group_changed(self, address: str, request: Command) -> None:
+        del address, request
+        self.rebalance_wanted.fire()
+
+
+async def _asked(ask: Ask) -> Command:
+    return await ask
+
+
+def _taken(kind: str, group: str) -> StateError:
+    return StateError(
+        f"The {kind} group[{group}] has been created before, specify another name please: one"
+        " client has each group once; for a second one give another instance_name"
+    )

@@ -1,0 +1,58 @@
+"""The life of a producer, a consumer and the client they share: Java's four states.
+
+    CREATE_JUST -> START_FAILED (while it starts) -> RUNNING -> SHUTDOWN_ALREADY
+
+Invariant: what is in START_FAILED was begun and never finished: it can only be closed.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import final
+
+from gantrymq.client.core.errors import StateError
+
+
+class State(Enum):
+    """Java's names: they are in the texts that people search for."""
+
+    CREATE_JUST = "CREATE_JUST"
+    START_FAILED = "START_FAILED"
+    RUNNING = "RUNNING"
+    SHUTDOWN_ALREADY = "SHUTDOWN_ALREADY"
+
+
+@final
+class Life:
+    """Of one thing that is started once and closed once."""
+
+    __slots__ = ("kind", "state")
+
+    def __init__(self, kind: str) -> None:
+        """`kind` is what texts call it: "producer", say."""
+        self.kind = kind
+        self.state = State.CREATE_JUST
+
+    def begin(self) -> None:
+        if self.state is not State.CREATE_JUST:
+            raise StateError(
+                f"The {self.kind} service state not OK, maybe started once, {self.state.value};"
+                " make a new one for each start"
+            )
+        self.state = State.START_FAILED
+
+    def began(self) -> None:
+        self.state = State.RUNNING
+
+    def end(self) -> bool:
+        """Whether there is anything to close."""
+        was = self.state
+        self.state = State.SHUTDOWN_ALREADY
+        return was in {State.RUNNING, State.START_FAILED}
+
+    def must_run(self) -> None:
+        if self.state is not State.RUNNING:
+            raise StateError(
+                f"The {self.kind} service state not OK, {self.state.value}; start it first (or use"
+                " it by `async with`), and not after it was closed"
+            )

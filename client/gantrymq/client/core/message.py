@@ -1,0 +1,121 @@
+"""A message as an application makes it. Its properties are RocketMQ's; the names are below.
+
+    Message("orders", b"...", tag="paid", keys=["4711"], properties={"region": "eu"})
+    Message("orders", b"...", delay_level=3)          one of the broker's 18 levels
+    Message("orders", b"...", delay_s=90.0)           any time, to the millisecond
+    Message("orders", b"...", deliver_at_ms=...)      a moment by the calendar
+
+Invariant: a message that exists breaks no rule that can be seen without its broker, but for sizes,
+which depend on settings; it is never changed by sending it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, final
+
+from gantrymq.client.core.errors import MessageError
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names
+
+TOPIC_CHARACTERS_MAX: Final = 127
+GROUP_CHARACTERS_MAX: Final = 255
+
+_NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+@final
+class Message:
+    """What is sent. Hot, hence slotted; treat it as a value."""
+
+    __slots__ = ("body", "flag", "properties", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        body: bytes | str,
+        *,
+        tag: str = "",
+        keys: str | Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        sharding_key: str = "",
+        delay_level: int = 0,
+        delay_s: float = 0.0,
+        deliver_at_ms: int = 0,
+        wait_until_stored: bool = True,
+    ) -> None:
+        """Raises MessageError. `wait_until_stored=False` is acknowledged before it is safe."""
+        fault = name_fault("topic", topic, TOPIC_CHARACTERS_MAX)
+        if fault is not None:
+            raise MessageError(fault)
+        self.topic = topic
+        self.body = body.encode() if isinstance(body, str) else body
+        self.flag = flag
+        self.properties: dict[str, str] = {}
+        if properties:
+            self._add_users(properties)
+        if tag:
+            self._add(property_names.TAGS, tag)
+        if keys:
+            joined = keys if isinstance(keys, str) else " ".join(keys)
+            self._add(property_names.KEYS, joined)
+        if sharding_key:
+            self._add(property_names.SHARDING_KEY, sharding_key)
+        if delay_level or delay_s or deliver_at_ms:
+            self._delay(delay_level, delay_s, deliver_at_ms)
+        if not wait_until_stored:
+            self.properties[property_names.WAIT] = "false"
+
+    def _add_users(self, properties: Mapping[str, str]) -> None:
+        for name, value in properties.items():
+            fault = codec.fault(name, value)
+            if fault is not None:
+                raise MessageError(fault)
+            self.properties[name] = value
+
+    def _add(self, name: str, value: str) -> None:
+        if codec.VALUE_END in value:
+            raise MessageError(f"{name} {value!r} holds \\x02, which ends properties; remove it")
+        self.properties[name] = value
+
+    def _delay(self, level: int, seconds: float, deliver_at_ms: int) -> None:
+        if sum(map(bool, (level, seconds, deliver_at_ms))) > 1:
+            raise MessageError("a message is delayed by delay_level, delay_s or deliver_at_ms: one")
+        if min(level, seconds, deliver_at_ms) < 0:
+            raise MessageError("a delay is not negative")
+        if level:
+            self.properties[property_names.DELAY] = str(level)
+        elif seconds:
+            self.properties[property_names.TIMER_DELAY_MS] = str(round(seconds * 1000))
+        else:
+            self.properties[property_names.TIMER_DELIVER_MS] = str(deliver_at_ms)
+
+    @property
+    def tag(self) -> str:
+        return self.properties.get(property_names.TAGS, "")
+
+    @property
+    def keys(self) -> list[str]:
+        return self.properties.get(property_names.KEYS, "").split()
+
+    def __repr__(self) -> str:
+        return f"Message({self.topic!r}, <{len(self.body)} bytes>, properties={self.properties})"
+
+
+def name_fault(kind: str, name: str, characters_max: int) -> str | None:
+    """Why a topic or group cannot be called so, None when it can."""
+    if not name.strip():
+        return f"The specified {kind} is blank"
+    if not _NAME.fullmatch(name):
+        return (
+            f"The specified {kind}[{name}] contains illegal characters, allowing only"
+            " ^[%|a-zA-Z0-9_-]+$"
+        )
+    if len(name) > characters_max:
+        return (
+            f"The specified {kind} is longer than {kind} max length {characters_max}: {name} has"
+            f" {len(name)} characters"
+        )
+    return None

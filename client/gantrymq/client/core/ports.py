@@ -1,0 +1,44 @@
+"""What the core needs of the world: time, chance, and somebody who runs flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gantrymq.client.core.steps import Flow
+
+
+class Clock(Protocol):
+    """Time: `monotonic` in seconds for what is due, `wall_ms` for what is stored or sent."""
+
+    def monotonic(self) -> float: ...
+
+    def wall_ms(self) -> int: ...
+
+
+class Running(Protocol):
+    """A flow that was started."""
+
+    def cancel(self) -> object:
+        """End it where it waits: its `finally` clauses run, nothing else does."""
+
+
+class Start(Protocol):
+    """Runs a flow beside the caller's. What it raises is told to the log, and ends it alone."""
+
+    def __call__(self, flow: Flow[None], name: str) -> Running: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The world of one client."""
+
+    clock: Clock
+    start: Start
+    chance: Callable[[int], int]
+    """A number from 0 to below this one."""
+    new_id: Callable[[], str]
+    """An id for a message, as no other has it: UNIQ_KEY."""
+    log: Callable[[str], None]
+    """A line for people: what went wrong and is tried again, what changed."""

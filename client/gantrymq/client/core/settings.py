@@ -1,0 +1,34 @@
+"""Settings of a client: Java's defaults, in seconds where Java has milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+DEFAULT_INSTANCE: Final = "DEFAULT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What the producers and consumers of one client id share."""
+
+    name_servers: tuple[str, ...] = ()
+    client_ip: str = ""
+    instance_name: str = DEFAULT_INSTANCE
+    unit_name: str = ""
+    namespace: str = ""
+    vip_channel: bool = False
+    """Send and administer by the port two below the broker's own."""
+    poll_name_server_s: float = 30.0
+    heartbeat_s: float = 30.0
+    persist_offsets_s: float = 5.0
+    rebalance_s: float = 20.0
+    api_timeout_s: float = 3.0
+    """For one request that is no message and no pull."""
+
+    def client_id(self, process: str) -> str:
+        """`ip@instance`; `process` stands in for the instance that was not named, so that two
+        processes of one machine are told apart."""
+        instance = process if self.instance_name == DEFAULT_INSTANCE else self.instance_name
+        unit = f"@{self.unit_name}" if self.unit_name else ""
+        return f"{self.client_ip}@{instance}{unit}"

@@ -1,0 +1,255 @@
+"""Runs flows in virtual time, one at a time, against servers of the test's own.
+
+`run` drives one flow to its end, letting those that were started go on beside it; `pass_time` lets
+time pass. What is due first runs first, in the order in which it was asked for: no run differs from
+the next.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any, Protocol, TypeVar, cast
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.ports import Ports
+from gantrymq.client.core.steps import (
+    FOREVER,
+    All,
+    Ask,
+    Call,
+    Flow,
+    LoadFile,
+    SaveFile,
+    Step,
+    Tell,
+    Wait,
+)
+from gantrymq.remoting.failures import RequestTimeoutError
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.wire.command import Command
+
+T = TypeVar("T")
+
+STEPS_MAX = 1_000_000
+
+
+class Late:
+    """A response that comes some time after the request."""
+
+    def __init__(self, response: Command | Exception, after_s: float) -> None:
+        self.response = response
+        self.after_s = after_s
+
+
+class Network(Protocol):
+    """The servers: what each makes of a request. None is silence."""
+
+    def __call__(
+        self, address: str, command: Command, *, is_oneway: bool
+    ) -> Command | Late | Exception | None: ...
+
+
+class VirtualFlow:
+    """One flow under way."""
+
+    def __init__(self, flow: Coroutine[Any, Any, Any], name: str, done: Callable[[], None]) -> None:
+        self.flow = flow
+        self.name = name
+        self.done = done
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.has_ended = False
+        self.turn = 0  # what was meant for an earlier step of it is ignored
+
+    def cancel(self) -> None:
+        if not self.has_ended:
+            self.has_ended = True
+            self.flow.close()
+
+
+@dataclass
+class VirtualDriver:
+    """The world of a client under test."""
+
+    network: Network
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.lines: list[str] = []
+        self.flows: list[VirtualFlow] = []
+        self._ready: deque[tuple[VirtualFlow, int, Any, Exception | None]] = deque()
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        chance = random.Random(self.seed).randrange
+        ids = (f"{n:032X}" for n in itertools.count())
+        self.ports = Ports(self.clock, self.start, chance, ids.__next__, self.lines.append)
+
+    # ------------------------------------------------------------------ for tests
+
+    def run(self, flow: Flow[T], *, seconds_max: float = 86_400.0) -> T:
+        """What the flow returns or raises; time passes as far as it needs."""
+        running = self._begin(flow, "test", _nothing)
+        end = self.clock.monotonic() + seconds_max
+        while not running.has_ended:
+            if not self._turn():
+                assert self._next_moment() <= end, f"it never ends: {flow!r}"
+                self._advance(self._due[0][0])
+        if running.error is not None:
+            raise running.error
+        return cast("T", running.result)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let whatever is due until then happen."""
+        end = self.clock.monotonic() + seconds
+        self.settle()
+        while self._due and self._due[0][0] <= end:
+            self._advance(self._due[0][0])
+            self.settle()
+        self.clock.advance(end - self.clock.monotonic())
+
+    def settle(self) -> None:
+        """Let everything happen that needs no time."""
+        for _ in range(STEPS_MAX):
+            if not self._turn():
+                return
+        raise AssertionError("it never settles")
+
+    def start(self, flow: Flow[None], name: str) -> VirtualFlow:
+        running = self._begin(flow, name, _nothing)
+        self.flows = [each for each in self.flows if not each.has_ended]
+        self.flows.append(running)
+        return running
+
+    # ------------------------------------------------------------------ inside
+
+    def _begin(self, flow: Flow[Any], name: str, done: Callable[[], None]) -> VirtualFlow:
+        running = VirtualFlow(flow, name, done)
+        self._ready.append((running, 0, None, None))
+        return running
+
+    def _turn(self) -> bool:
+        if not self._ready:
+            return False
+        running, turn, result, error = self._ready.popleft()
+        if running.has_ended or running.turn != turn:
+            return True
+        running.turn += 1
+        try:
+            step = running.flow.send(result) if error is None else running.flow.throw(error)
+        except StopIteration as stop:
+            running.result = stop.value
+            running.has_ended = True
+            running.done()
+        except Exception as failure:
+            running.error = failure
+            running.has_ended = True
+            if running.name != "test" and running.done is _nothing:
+                raise  # nobody expects it: the test shall see it
+            running.done()
+        else:
+            self._carry_out(running, step)
+        return True
+
+    def _carry_out(self, running: VirtualFlow, step: Step) -> None:
+        turn = running.turn
+
+        def go_on(result: object = None, error: Exception | None = None) -> None:
+            self._ready.append((running, turn, result, error))
+
+        if isinstance(step, Ask):
+            self._ask(step, go_on)
+        elif isinstance(step, Wait):
+            if step.signal is not None:
+                step.signal.listen(lambda: go_on(result=True))
+            if step.until != FOREVER:
+                self._at(step.until, lambda: go_on(result=False))
+        elif isinstance(step, Call):
+            self._call(step, go_on)
+        elif isinstance(step, All):
+            self._side_by_side(step, go_on)
+        elif isinstance(step, Tell):
+            answer = self.network(step.address, step.command, is_oneway=True)
+            go_on(error=answer if isinstance(answer, Exception) else None)
+        elif isinstance(step, LoadFile):
+            go_on(self.files.get(step.path))
+        else:
+            assert isinstance(step, SaveFile)
+            self.files[step.path] = step.content
+            go_on()
+
+    def _ask(self, step: Ask, go_on: Callable[..., None]) -> None:
+        now = self.clock.monotonic()
+        expiry = now + step.timeout_s
+        silence = RequestTimeoutError(f"{step.address} did not answer in {step.timeout_s:g} s")
+        told = self.network(step.address, step.command, is_oneway=False)
+        answer, after_s = (told.response, told.after_s) if isinstance(told, Late) else (told, 0.0)
+        if answer is None or now + after_s >= expiry:
+            self._at(expiry, lambda: go_on(error=silence))
+        elif isinstance(answer, Exception):
+            error = answer
+            self._at(now + after_s, lambda: go_on(error=error))
+        else:
+            response = answer
+            self._at(now + after_s, lambda: go_on(response))
+
+    def _call(self, step: Call[Any], go_on: Callable[..., None]) -> None:
+        """A coroutine function of the test's is a flow: it may wait for steps."""
+        try:
+            result = step.function(*step.arguments)
+        except Exception as error:
+            go_on(error=error)
+            return
+        if not inspect.iscoroutine(result):
+            go_on(result)
+            return
+        inner: VirtualFlow = self._begin(
+            result, f"call {step.function}", lambda: go_on(inner.result, inner.error)
+        )
+
+    def _side_by_side(self, step: All[Any], go_on: Callable[..., None]) -> None:
+        flows: list[VirtualFlow] = []
+
+        def one_ended() -> None:
+            if all(each.has_ended for each in flows):
+                results = [each.result if each.error is None else each.error for each in flows]
+                go_on(results)
+
+        for n, flow in enumerate(step.flows):
+            flows.append(self._begin(flow, f"part {n}", one_ended))
+
+    def _next_moment(self) -> float:
+        return self._due[0][0] if self._due else FOREVER
+
+    def _at(self, moment: float, action: Callable[[], None]) -> None:
+        if moment <= self.clock.monotonic():
+            action()
+        else:
+            self._count += 1
+            heappush(self._due, (moment, self._count, action))
+
+    def _advance(self, moment: float) -> None:
+        self.clock.advance(max(0.0, moment - self.clock.monotonic()))
+        while self._due and self._due[0][0] <= self.clock.monotonic():
+            heappop(self._due)[2]()
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
+
+
+def fails(error: GantryError) -> Network:
+    """A network in which every request fails."""
+
+    def network(address: str, command: Command, *, is_oneway: bool) -> Exception:
+        del address, command, is_oneway
+        return error
+
+    return network
