@@ -69,7 +69,8 @@ def main() -> None:
         if part in parts:
             amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
             run = partial(measure_broker, amount)
-            _measure(part, run, broker_targets.judge, facts, arguments.quick)
+            known = facts | dict(broker.FACTS.get(part, {}))
+            _measure(part, run, broker_targets.judge, known, arguments.quick)
     if not arguments.quick:
         ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS), (GANTRY, JAVA))
         document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)

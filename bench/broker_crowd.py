@@ -79,10 +79,11 @@ def _beat(samples: Samples, broker: Broker, clients: Clients, pace: Pace) -> Non
     for what, rounds in ((first, 1), ("", WARM_BEATS), ("heartbeats again", pace.rounds)):
         for _ in range(rounds):
             before = broker.cpu_seconds()
-            seconds = clients.beat()
+            beat = clients.beat()
             cpu_us = (broker.cpu_seconds() - before) / count * 1e6
             if what:
-                samples.add(what, "s", broker.name, seconds)
+                samples.add(what, "s", broker.name, beat.seconds)
+                samples.add(f"{what}, refused as busy", "heartbeats", broker.name, beat.refused)
                 samples.add(f"{what}, CPU each", "us", broker.name, cpu_us)
     _remember_memory(samples, broker, f"{count} clients")
 

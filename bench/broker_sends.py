@@ -17,6 +17,7 @@ from bench.broker_paces import Pace
 from bench.broker_servers import Broker, both
 from bench.load import CLIENTS, PIPELINES, Load, LoadProgram, Shape
 from bench.load_clients import LoadClient, LoadClients
+from bench.machine import shared
 from bench.message_requests import sends
 from bench.report import Figure, Row
 from bench.routes import Samples
@@ -74,6 +75,17 @@ def measure_sends(pace: Pace) -> list[Row]:
         _by_program(samples, brokers, program, folder, pace)
         requests = write_sends(folder / "latency")
         _latencies(samples, brokers, program, requests, pace)
+    return samples.rows()
+
+
+def measure_shared_sends(pace: Pace) -> list[Row]:
+    """The client's part again, with all cores for both: what a broker leaves, the client gets."""
+    samples = Samples()
+    with shared(), scratch() as folder, serving(folder) as brokers:
+        clients = LoadClients(folder)
+        for encoding in pace.encodings:
+            with clients.of(brokers, encoding, TOPIC) as running:
+                _by_clients(samples, brokers, running, encoding, pace)
     return samples.rows()
 
 

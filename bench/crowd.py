@@ -11,6 +11,7 @@ import selectors
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,6 +20,7 @@ from bench.request import json_request
 from gantrymq.interop.wire import decode
 
 HEART_BEAT: Final = 34
+SYSTEM_BUSY: Final = 2
 GROUPS_A_CLIENT: Final = 4
 TALK_SECONDS_MAX: Final = 300.0
 IS_RESPONSE: Final = 1
@@ -54,48 +56,63 @@ class Clients:
         for stream in self._streams:
             stream.close()
 
-    def beat(self) -> float:
-        """All at the same moment; the seconds until the last is answered."""
+    def beat(self) -> Beat:
+        """All at the same moment. Who is told that the broker is busy says it again, at once."""
         began = time.monotonic()
+        refused = 0
         with selectors.DefaultSelector() as selector:
             for stream, frame in zip(self._streams, self._heartbeats, strict=True):
                 stream.send(frame)  # much smaller than the socket's buffer, which is empty
-                selector.register(stream, selectors.EVENT_READ, _Talk(stream))
+                selector.register(stream, selectors.EVENT_READ, _Talk(stream, frame))
             while selector.get_map():
                 if time.monotonic() - began > TALK_SECONDS_MAX:
                     raise TimeoutError(f"{len(selector.get_map())} heartbeats were not answered")
                 for key, _ in selector.select(1.0):
-                    if _is_answered(key.data):
-                        selector.unregister(key.data.stream)
-        return time.monotonic() - began
+                    talk: _Talk = key.data
+                    code = _answer(talk)
+                    if code == SYSTEM_BUSY:
+                        refused += 1
+                        talk.stream.send(talk.frame)
+                    elif code is not None:
+                        selector.unregister(talk.stream)
+        return Beat(time.monotonic() - began, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One heartbeat of every client: until the last is answered, and how many were refused."""
+
+    seconds: float
+    refused: int
 
 
 class _Talk:
     """One heartbeat under way."""
 
-    __slots__ = ("stream", "unread")
+    __slots__ = ("frame", "stream", "unread")
 
-    def __init__(self, stream: socket.socket) -> None:
+    def __init__(self, stream: socket.socket, frame: bytes) -> None:
         self.stream = stream
+        self.frame = frame
         self.unread = bytearray()
 
 
-def _is_answered(talk: _Talk) -> bool:
-    """Brokers also send requests: that the members of a group have changed."""
+def _answer(talk: _Talk) -> int | None:
+    """Its code, when it is there. Brokers also send requests: that a group has changed."""
     data = talk.stream.recv(65536)
     if not data:
         raise ConnectionError("the broker closed a client's connection")
     unread = talk.unread
     unread += data
-    is_answered = False
+    code = None
     while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
         answer = decode(bytes(unread[4:end]))
         del unread[:end]
         if answer.flag & IS_RESPONSE:
-            if answer.code != 0:
+            if answer.code not in {0, SYSTEM_BUSY}:
                 raise ConnectionError(f"a heartbeat was refused: {answer.code} {answer.remark}")
-            is_answered = True
-    return is_answered
+            code = answer.code
+    return code
 
 
 def heartbeat(client: int, crowd: Crowd) -> bytes:

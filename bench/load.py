@@ -6,10 +6,11 @@ It is C because Python would be the limit; `ceiling` says what it can do when th
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from bench.machine import LOAD_CORE, SERVER_CORE, pinned
 from gantrymq.interop.ports import free_port
 
 SOURCE = Path(__file__).resolve().parent / "native" / "load.c"
+LISTEN_SECONDS = 10.0
 EXTRA_SECONDS = 30.0  # beyond its own run the program needs milliseconds
 
 
@@ -57,6 +59,44 @@ class Load:
         return self.answers / self.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Trivial:
+    """A server that answers without looking."""
+
+    port: int
+    process_id: int
+
+
+@contextmanager
+def trivial_server(program: Sequence[str], answer: bytes, *options: str) -> Iterator[Trivial]:
+    """Runs it with a port, a file that holds the answer, and these options."""
+    port = free_port()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(answer)
+        file.flush()
+        with pinned(SERVER_CORE):
+            server = subprocess.Popen([*program, str(port), file.name, *options])
+        with server:
+            try:
+                _wait_for(port)
+                yield Trivial(port, server.pid)
+            finally:
+                server.kill()
+
+
+def _wait_for(port: int) -> None:
+    gives_up_at = time.monotonic() + LISTEN_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > gives_up_at:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
 class LoadProgram:
     """The compiled program, in a folder that it shares with the request files."""
 
@@ -79,19 +119,11 @@ class LoadProgram:
         return result(self.start(port, frames, shape, seconds, rate), seconds)
 
     @contextmanager
-    def answering(self, answer: bytes) -> Iterator[int]:
-        """The trivial server, giving that frame to everything; its port."""
-        port = free_port()
-        with tempfile.NamedTemporaryFile() as file, pinned(SERVER_CORE):
-            file.write(answer)
-            file.flush()
-            command = [str(self._program), "answer", str(port), file.name]
-            with subprocess.Popen(command) as server:
-                try:
-                    time.sleep(0.2)  # it listens at once; nothing tells when
-                    yield port
-                finally:
-                    server.kill()
+    def answering(self, answer: bytes, *, sleeps: bool = False) -> Iterator[Trivial]:
+        """The trivial server in C, giving that frame to everything. It polls, unless it sleeps."""
+        options = ["sleep"] if sleeps else []
+        with trivial_server([str(self._program), "answer"], answer, *options) as server:
+            yield server
 
 
 def result(running: subprocess.Popen[str], seconds: float) -> Load:

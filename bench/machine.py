@@ -19,12 +19,32 @@ CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 TICKS = os.sysconf("SC_CLK_TCK")
 
+# The cores of `shared`, while it is in force.
+_shared: set[int] = set()
+
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
     """Whatever is started inside runs on that core alone, from its first instruction."""
+    with _on(_shared or {core}):
+        yield
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Whatever is started inside runs wherever the system likes, pinned or not."""
+    _shared.update(CORES)
+    try:
+        with _on(_shared):
+            yield
+    finally:
+        _shared.clear()
+
+
+@contextmanager
+def _on(cores: set[int]) -> Iterator[None]:
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:

@@ -120,10 +120,10 @@ def measure_ceiling(program: LoadProgram, folder: Path, pace: Pace) -> list[Row]
     samples = Samples()
     for size in (600, 10_000):
         answer = size.to_bytes(4, "big") + bytes(size)
-        with program.answering(answer) as port:
+        with program.answering(answer) as server:
             for shape in (CLIENTS, PIPELINES):
                 for _ in range(pace.rounds):
-                    load = program.run(port, requests, shape, pace.round_seconds)
+                    load = program.run(server.port, requests, shape, pace.round_seconds)
                     what = f"load program's ceiling, {size} B answers, {shape.text}"
                     samples.add(what, "answers/s", "trivial C server", load.rate)
     return samples.rows()

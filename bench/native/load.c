@@ -6,7 +6,7 @@
  *       way. RATE > 0: that many requests a second by the clock, each on a connection that is free;
  *       the latency of a request counts from the moment at which it was due, so that a server
  *       which pauses pays for those it kept waiting. A deaf or closing server ends the program.
- *   load answer PORT FRAMES
+ *   load answer PORT FRAMES [sleep]    sleep: between questions, as a server does
  *       Answers each frame with the first frame of the file FRAMES, until it is killed; never sleeps.
  *
  * A frame is an int32 length, big-endian, and that many bytes; nothing but the length is looked at.
@@ -299,13 +299,14 @@ static _Noreturn void answer(char **arguments) {
     struct sockaddr_in address = loopback(atoi(arguments[0]));
     struct frames frames = read_frames(arguments[1]);
     int poller = epoll_create1(0), listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, used = 0;
+    int wait_ms = arguments[2] ? -1 : 0; /* asleep, it would be dear to wake */
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(listener, (struct sockaddr *)&address, sizeof address)) give_up("bind");
     listen(listener, 128);
     struct epoll_event event = {.events = EPOLLIN}, events[256];
     epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
     for (;;) {
-        int count = epoll_wait(poller, events, 256, 0); /* asleep, it would be dear to wake */
+        int count = epoll_wait(poller, events, 256, wait_ms);
         for (int i = 0; i < count; i++) {
             struct connection *peer = events[i].data.ptr;
             if (!peer) {
@@ -328,8 +329,8 @@ static _Noreturn void answer(char **arguments) {
 
 int main(int count, char **arguments) {
     if (count == 8 && !strcmp(arguments[1], "ask")) return ask(arguments + 2);
-    if (count == 4 && !strcmp(arguments[1], "answer")) answer(arguments + 2);
+    if ((count == 4 || count == 5) && !strcmp(arguments[1], "answer")) answer(arguments + 2);
     fprintf(stderr, "usage: load ask PORT CONNECTIONS DEPTH SECONDS RATE FRAMES\n"
-                    "       load answer PORT FRAMES\n");
+                    "       load answer PORT FRAMES [sleep]\n");
     return 2;
 }
