@@ -8,7 +8,6 @@ from itertools import zip_longest
 from gantrymq.interop.admin_sides import AdminSide
 from gantrymq.interop.drivers import MqAdmin
 
-
 # The tool's connection was gone when it wanted to ask.
 NEVER_ASKED = "RemotingSendRequestException: send request to"
 
