@@ -1,7 +1,8 @@
 """A message as a consumer gets it: a view of the stored record.
 
-Invariant: what the record holds is read when it is asked for; only the body is made ready at once,
-for that may fail (a compressed body, a damaged record).
+Invariant: what the record holds is read when it is asked for. So a body that cannot be decompressed
+fails in the listener that wants it, as any message fails that nobody can process: it does not keep
+those behind it from being consumed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import compression, offset_id, property_names
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.sys_flag import COMPRESSED
 
 # A body that claims to be larger than this when it is decompressed is refused.
 BODY_BYTES_MAX = 256 << 20
@@ -22,26 +24,39 @@ BODY_BYTES_MAX = 256 << 20
 class ReceivedMessage:
     """What a listener is given. Hot, hence slotted; treat it as a value."""
 
-    __slots__ = ("_properties", "_topic", "body", "queue", "record")
+    __slots__ = ("_body", "_bounds", "_properties", "_topic", "queue", "record")
 
-    def __init__(self, record: Record, queue: MessageQueue) -> None:
-        """Raises RemoteError when the body cannot be decompressed."""
+    def __init__(
+        self, record: Record, queue: MessageQueue, bounds: tuple[int, int] | None = None
+    ) -> None:
+        """`bounds` are the queue's, first offset and end, when it was read."""
         self.record = record
         self.queue = queue
         """Where it was read; `topic` says what it was sent to."""
+        self._bounds = bounds
+        self._body: bytes | None = None if record.sys_flag & COMPRESSED else record.body
         self._properties: dict[str, str] | None = None
         self._topic = ""
-        kind = compression.of(record.sys_flag)
-        self.body = (
-            record.body
-            if kind is None
-            else compression.decompress(kind, record.body, BODY_BYTES_MAX)
-        )
+
+    @property
+    def body(self) -> bytes:
+        """As it was sent; raises RemoteError when it cannot be decompressed."""
+        if self._body is None:
+            record = self.record
+            kind = compression.of(record.sys_flag)
+            assert kind is not None, "a body that is not ready is compressed"
+            self._body = compression.decompress(kind, record.body, BODY_BYTES_MAX)
+        return self._body
 
     @property
     def properties(self) -> dict[str, str]:
+        """The user's and RocketMQ's own, with the queue's bounds as MIN_OFFSET and MAX_OFFSET."""
         if self._properties is None:
             self._properties = codec.parse(self.record.properties)
+            if self._bounds is not None:
+                low, high = self._bounds
+                self._properties[property_names.MIN_OFFSET] = str(low)
+                self._properties[property_names.MAX_OFFSET] = str(high)
         return self._properties
 
     @property
@@ -104,7 +119,7 @@ class ReceivedMessage:
 
     def __repr__(self) -> str:
         return (
-            f"ReceivedMessage({self.topic!r}, <{len(self.body)} bytes>, id={self.id!r},"
+            f"ReceivedMessage({self.topic!r}, <{len(self.record.body)} bytes>, id={self.id!r},"
             f" queue={self.queue.broker_name}/{self.queue.queue_id}, offset={self.offset},"
             f" reconsume_times={self.reconsume_times})"
         )

@@ -1,0 +1,119 @@
+"""What a group wants of a topic: tags, or an SQL92 expression that the broker evaluates.
+
+    "*"                 everything
+    "paid || shipped"   messages with one of these tags
+    Sql("price > 3")    messages whose properties make it true (brokers with enablePropertyFilter)
+
+Brokers compare the hashes of tags, which collide; so a consumer compares the tags themselves again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.client.core.errors import BrokerError, ClientError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.steps import Ask
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire import java_string, javajson
+from gantrymq.wire.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SubscriptionData
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.jsonvalue import JsonObject
+from gantrymq.wire.message import tags
+from gantrymq.wire.message.properties import get
+from gantrymq.wire.message.property_names import TAGS
+
+
+class SubscriptionError(ClientError):
+    """What is subscribed to cannot be: the expression is no expression, or no broker takes it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """An SQL92 expression over properties: `Sql("region = 'eu' and price between 1 and 9")`."""
+
+    text: str
+
+
+Expression: TypeAlias = str | Sql
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """To one topic. `data` is what brokers are told; a new version replaces an older one there."""
+
+    data: SubscriptionData
+    tags: frozenset[str]
+    """Those that are wanted; empty when the broker alone decides."""
+
+    @property
+    def topic(self) -> str:
+        return self.data.topic
+
+    def wants(self, properties: bytes) -> bool:
+        """Whether a message with these properties is for the group. Hot where there are tags."""
+        return not self.tags or get(properties, TAGS) in self.tags
+
+
+EVERYTHING: Final = tags.ALL
+
+
+def subscription(topic: str, expression: Expression, version_ms: int) -> Subscription:
+    """Raises SubscriptionError when the expression means nothing."""
+    if isinstance(expression, Sql):
+        if not expression.text.strip():
+            raise SubscriptionError(f"the SQL expression for {topic} is blank; write one, or '*'")
+        kind = EXPRESSION_SQL92
+        return Subscription(_data(topic, expression.text, kind, (), version_ms), frozenset())
+    try:
+        parsed = tags.parse(expression.strip(tags.TRIMMED))
+    except RemoteError as error:
+        raise SubscriptionError(f"parse subscription error: {error}") from error
+    wanted = parsed.tags
+    data = _data(topic, parsed.expression, EXPRESSION_TAG, wanted, version_ms)
+    return Subscription(data, frozenset(wanted))
+
+
+def _data(
+    topic: str, text: str, kind: str, wanted: tuple[str, ...], version_ms: int
+) -> SubscriptionData:
+    return SubscriptionData(
+        topic=topic,
+        sub_string=text,
+        expression_type=kind,
+        tags=wanted,
+        codes=tuple(dict.fromkeys(map(java_string.hash_code, wanted))),
+        sub_version=version_ms,
+    )
+
+
+async def check(instance: Instance, group: str, subscribed: Subscription) -> None:
+    """Ask a broker of the topic whether it takes the expression; raises SubscriptionError."""
+    data = subscribed.data
+    if data.expression_type == EXPRESSION_TAG:
+        return
+    route = await instance.route(data.topic)
+    brokers = route.data.brokers
+    member = instance.routes.member(brokers[instance.ports.chance(len(brokers))].broker_name, 0)
+    assert member is not None, "a route that names brokers names their addresses"
+    address = instance.vip(member[0])
+    bean: JsonObject = {
+        "clientId": instance.client_id,
+        "group": group,
+        "subscriptionData": data.to_json(),
+    }
+    command = Command(RequestCode.CHECK_CLIENT_CONFIG, body=javajson.dumps_fastjson(bean))
+    try:
+        answer = await Ask(address, command, instance.settings.api_timeout_s)
+    except RequestError as error:
+        raise SubscriptionError(
+            "Check client in broker error, maybe because you use SQL92 to filter message, but"
+            f" server has not been upgraded to support: {error}"
+        ) from error
+    if answer.code != ResponseCode.SUCCESS:
+        raise SubscriptionError(f"{data.topic}: {BrokerError(answer.code, answer.remark, address)}")
