@@ -37,7 +37,7 @@ class Batch:
     def __init__(self, owner: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         self.owner = owner
         self.messages = messages
-        self.bytes = sum([len(message.body) for message in messages])
+        self.bytes = sum([len(message.record.body) for message in messages])
         self.settled = 0
         """The index below which everything is settled."""
         self._ahead: dict[int, int] = {}
@@ -104,10 +104,13 @@ class ProcessQueue:
         "changed",
         "count",
         "is_dropped",
+        "is_moved",
         "locked_at",
         "pulled_at",
         "queue",
         "settled_at",
+        "trouble",
+        "wakes_at",
     )
 
     def __init__(self, queue: MessageQueue, now: float) -> None:
@@ -115,13 +118,18 @@ class ProcessQueue:
         self.count = 0
         self.bytes = 0
         self.is_dropped = False
+        self.is_moved = False
         self.pulled_at = now
         """When it was last about to be pulled, by the monotonic clock."""
         self.settled_at = now
         self.locked_at: float | None = None
         """When the broker last confirmed our lock; None without one."""
+        self.trouble: str | None = None
+        """Why it stands still, for people."""
         self.changed = Signal()
         """Room was made, or it was dropped: what its pulls wait for."""
+        self.wakes_at = -1
+        """How few messages are room enough to fire it."""
         self._batches: deque[Batch] = deque()
         self._next: int | None = None
 
@@ -141,15 +149,26 @@ class ProcessQueue:
         if not self._batches:
             self._next = offset
 
+    def move_to(self, offset: int) -> None:
+        """Its place is another one now; what was pulled is void, and it is to be taken anew."""
+        self._batches.clear()
+        self.count = self.bytes = 0
+        self._next = offset
+        self.is_moved = True
+        self.drop()
+
     def settle(self, batch: Batch, start: int, end: int, now: float) -> None:
         """These are not needed any more. Hot: once for many messages where that can be."""
+        if self.is_moved:
+            return
         batch.settle(start, end)
         self.count -= end - start
         self.settled_at = now
         batches = self._batches
         while batches and batches[0].is_settled:
             self.bytes -= batches.popleft().bytes
-        self.changed.fire()
+        if self.count <= self.wakes_at:
+            self.changed.fire()
 
     @property
     def commit_offset(self) -> int | None:

@@ -1,0 +1,70 @@
+"""The functions of the user's that messages go to: one for each topic.
+
+A retried message comes by the group's retry queue, and goes to the listener of the topic that it
+was sent to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeAlias, final
+
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.outcomes import Outcome
+from gantrymq.client.core.process_queue import Slice
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.start_offset import RETRY_PREFIX
+from gantrymq.wire.message import property_names
+
+Listener: TypeAlias = Callable[[list[ReceivedMessage]], Outcome | Awaitable[Outcome]]
+"""Is given messages of one queue, in order; never more than `consume_batch`, never none."""
+
+
+@final
+class Listeners:
+    """Of one consumer, by topic as brokers call it."""
+
+    __slots__ = ("_by_topic", "_rename")
+
+    def __init__(self, rename: Callable[[str], str] | None) -> None:
+        """`rename`: what users call a topic, where that is different."""
+        self._by_topic: dict[str, Listener] = {}
+        self._rename = rename
+
+    def add(self, topic: str, listener: Listener) -> None:
+        self._by_topic[topic] = listener
+
+    def remove(self, topic: str) -> None:
+        self._by_topic.pop(topic, None)
+
+    def find(self, topic: str) -> Listener:
+        """That of the topic, else one that fails."""
+        return self._by_topic.get(topic, _nobody)
+
+    def split(self, found: Slice) -> Iterator[tuple[Slice, Listener]]:
+        """What was pulled, by the listeners it is for."""
+        topic = found.batch.owner.queue.topic
+        if self._rename is not None:
+            for message in found.messages:
+                message.rename(self._rename(_sent_to(message)))
+        if not topic.startswith(RETRY_PREFIX):
+            yield found, self.find(topic)
+            return
+        batch, start = found.batch, found.start
+        listeners = [self.find(_sent_to(message)) for message in found.messages]
+        for place, listener in enumerate(listeners, found.start):
+            is_last = place + 1 == found.end
+            if is_last or listeners[place + 1 - found.start] is not listener:
+                yield Slice(batch, start, place + 1), listener
+                start = place + 1
+
+
+def _sent_to(message: ReceivedMessage) -> str:
+    return message.properties.get(property_names.RETRY_TOPIC) or message.queue.topic
+
+
+def _nobody(messages: list[ReceivedMessage]) -> Outcome:
+    raise StateError(
+        f"nobody listens to {messages[0].topic}, and messages of it are still to be tried again:"
+        " subscribe to it, or let them become dead letters"
+    )

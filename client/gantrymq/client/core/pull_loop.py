@@ -1,0 +1,130 @@
+"""Pulls one queue for as long as it is ours: one flow a queue.
+
+    full                 wait until there is room, 50 ms at most, then look again
+    consumer suspended   look again after a second
+    found, nothing new   the next pull at once: the broker holds it until there is news
+    broker busy          again after 20 ms
+    an error             again after a second
+    no such offset       the queue is dropped, and taken anew where the broker says
+
+Invariant: what was pulled is handed on in the order of its offsets, and `pass_to` is told only what
+lies before all that is still to come.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gantrymq.base.errors import CorruptionError
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
+from gantrymq.client.core.pulls import PullResult, PullSettings, PullStatus, QueuePulls
+from gantrymq.client.core.steps import Wait
+from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.remoting.failures import RequestError
+
+FULL_PAUSE_S: Final = 0.05
+BUSY_PAUSE_S: Final = 0.02
+ERROR_PAUSE_S: Final = 1.0
+SUSPENDED_PAUSE_S: Final = 1.0
+
+
+class Puller(Protocol):
+    """The consumer as its pulls see it."""
+
+    @property
+    def is_suspended(self) -> bool: ...
+
+    def subscription(self, topic: str) -> Subscription | None:
+        """As it is now."""
+
+    def deliver(self, found: Slice) -> None:
+        """To be consumed."""
+
+
+@final
+class PullLoop:
+    """Of one consumer; `run` is a flow for one queue."""
+
+    __slots__ = ("_clock", "_group", "_instance", "_interval_s", "_limits", "_puller", "_settings")
+
+    def __init__(
+        self,
+        instance: Instance,
+        group: str,
+        puller: Puller,
+        limits: Limits,
+        settings: PullSettings,
+        interval_s: float,
+    ) -> None:
+        self._instance = instance
+        self._clock = instance.ports.clock
+        self._group = group
+        self._puller = puller
+        self._limits = limits
+        self._settings = settings
+        self._interval_s = interval_s
+
+    async def run(self, process_queue: ProcessQueue, offset: int, *, commits: bool) -> None:
+        """`commits`: pulls tell the broker how far the group is."""
+        queue = process_queue.queue
+        subscription = self._puller.subscription(queue.topic)
+        if subscription is None:
+            return
+        pulls = QueuePulls(self._instance, self._group, queue, subscription, self._settings)
+        while not process_queue.is_dropped:
+            if not await self._may_pull(process_queue):
+                continue
+            current = self._puller.subscription(queue.topic)
+            if current is not subscription and current is not None:
+                subscription = current
+                pulls.subscribe(current)
+            committed = process_queue.commit_offset if commits else None
+            try:
+                result = await pulls.pull(offset, commit_offset=committed)
+            except (BrokerError, RequestError, RouteError, CorruptionError) as error:
+                await self._failed(process_queue, offset, error)
+                continue
+            process_queue.trouble = None
+            if not process_queue.is_dropped:
+                offset = result.next_offset
+                await self._take(process_queue, result)
+
+    async def _may_pull(self, process_queue: ProcessQueue) -> bool:
+        now = process_queue.pulled_at = self._clock.monotonic()
+        if self._puller.is_suspended:
+            await Wait(now + SUSPENDED_PAUSE_S, process_queue.changed)
+            return False
+        if process_queue.excess(self._limits) is None:
+            return True
+        process_queue.wakes_at = self._limits.count
+        await Wait(now + FULL_PAUSE_S, process_queue.changed)
+        process_queue.wakes_at = -1
+        return False
+
+    async def _take(self, process_queue: ProcessQueue, result: PullResult) -> None:
+        status = result.status
+        if result.messages:
+            self._puller.deliver(process_queue.put(result.messages))
+            if self._interval_s:
+                await Wait(self._clock.monotonic() + self._interval_s, process_queue.changed)
+        elif status is PullStatus.FLOW_CONTROL:
+            await Wait(self._clock.monotonic() + BUSY_PAUSE_S)
+        elif status is PullStatus.OFFSET_ILLEGAL:
+            self._instance.ports.log(
+                f"the pull request offset illegal, {process_queue.queue}: the queue has offsets"
+                f" {result.min_offset} to {result.max_offset}; going on at {result.next_offset}"
+            )
+            process_queue.move_to(result.next_offset)
+            self._instance.rebalance_wanted.fire()
+        else:
+            process_queue.pass_to(result.next_offset)
+
+    async def _failed(self, process_queue: ProcessQueue, offset: int, error: Exception) -> None:
+        """Told once, not once a second."""
+        trouble = f"pulls from offset {offset} fail: {error}"
+        if process_queue.trouble is None:
+            self._instance.ports.log(f"{process_queue.queue}: {trouble}")
+        process_queue.trouble = trouble
+        await Wait(self._clock.monotonic() + ERROR_PAUSE_S, process_queue.changed)

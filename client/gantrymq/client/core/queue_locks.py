@@ -1,0 +1,107 @@
+"""The locks that orderly consumers hold at brokers: one client consumes a queue at a time.
+
+    LOCK_BATCH_MQ     at taking a queue, then every 20 s for all that are held
+    here              a lock counts for 30 s after its last confirmation (process_queue)
+    at the broker     for 60 s; it gives a free or expired one, and its own holder's again
+    UNLOCK_BATCH_MQ   oneway, at giving a queue up
+
+Invariant: a queue whose lock was refused, or ran out here, is dropped and taken anew: somebody else
+may have consumed of it meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.process_queue import ProcessQueue
+from gantrymq.client.core.steps import Ask, Tell
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import FLAG_ONEWAY, Command
+
+LOCK_TIMEOUT_S: Final = 1.0
+
+RENEWAL_S: Final = 20.0
+
+
+@final
+class QueueLocks:
+    """Of one group's member."""
+
+    __slots__ = ("_group", "_instance")
+
+    def __init__(self, instance: Instance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+
+    async def lock(self, queues: Collection[MessageQueue]) -> dict[MessageQueue, bool]:
+        """Whether each is ours; one that nobody could be asked about is missing."""
+        granted: dict[MessageQueue, bool] = {}
+        for broker_name, those in _by_broker(queues).items():
+            try:
+                ours = await self._ask(broker_name, those)
+            except (BrokerError, RequestError, RouteError) as error:
+                self._instance.ports.log(f"lockBatchMQ exception, {broker_name}: {error}")
+                continue
+            granted.update({queue: queue in ours for queue in those})
+        return granted
+
+    async def renew(self, held: Iterable[ProcessQueue]) -> None:
+        """Confirm these; drop what is not ours any more."""
+        clock, log = self._instance.ports.clock, self._instance.ports.log
+        asked_at = clock.monotonic()
+        queues = {each.queue: each for each in held if not each.is_dropped}
+        for queue, is_ours in (await self.lock(queues)).items():
+            process_queue = queues[queue]
+            if is_ours and process_queue.is_locked(asked_at):
+                process_queue.locked_at = asked_at
+                continue
+            cause = "ran out before it was renewed" if is_ours else "is somebody else's"
+            log(f"the lock of {queue} {cause}: the queue is given up, and taken when it is free")
+            process_queue.locked_at = None
+            process_queue.drop()
+            self._instance.rebalance_wanted.fire()
+
+    async def unlock(self, queues: Collection[MessageQueue]) -> None:
+        """What is not heard of it expires at the broker."""
+        for broker_name, those in _by_broker(queues).items():
+            address = self._instance.master(broker_name)
+            if address is None:
+                continue
+            command = Command(RequestCode.UNLOCK_BATCH_MQ, flag=FLAG_ONEWAY, body=self._body(those))
+            try:
+                await Tell(address, command)
+            except GantryError as error:
+                self._instance.ports.log(f"unlockBatchMQ exception, {broker_name}: {error}")
+
+    async def _ask(self, broker_name: str, queues: list[MessageQueue]) -> set[MessageQueue]:
+        address = self._instance.master(broker_name)
+        if address is None:
+            raise RouteError(f"The broker[{broker_name}] master node does not exist")
+        command = Command(RequestCode.LOCK_BATCH_MQ, body=self._body(queues))
+        answer = await Ask(address, command, LOCK_TIMEOUT_S)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return set(LockedQueues.from_json(javajson.loads(answer.body)).queues)
+
+    def _body(self, queues: list[MessageQueue]) -> bytes:
+        body = QueuesOfClient(
+            client_id=self._instance.client_id,
+            consumer_group=self._group,
+            queues=tuple(queues),
+        )
+        return javajson.dumps_fastjson(body.to_json())
+
+
+def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
+    groups: dict[str, list[MessageQueue]] = {}
+    for queue in queues:
+        groups.setdefault(queue.broker_name, []).append(queue)
+    return groups

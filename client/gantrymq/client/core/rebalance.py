@@ -1,0 +1,205 @@
+"""Which queues a member of a group has: it takes and gives up until they are its share.
+
+    share     of each subscribed topic: its queues in order, the group's client ids in order, the
+              strategy; broadcasting: all queues
+    give up   what is no longer its share, was dropped, or is idle: progress is stored, the lock is
+              released, then it is gone
+    take      an orderly consumer has the lock first; where to begin, then its pulls begin
+
+Invariant: a queue is given up only after its progress was told, and taken only when it is known
+where to begin; what could not be done is done in the next round, which then is soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.allocation import Allocate
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.group_members import client_ids
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.offset_store import OffsetStore
+from gantrymq.client.core.process_queue import ProcessQueue
+from gantrymq.client.core.queue_locks import QueueLocks
+from gantrymq.client.core.start_offset import RETRY_PREFIX, StartOffsets
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.bodies.shared import MessageQueue
+
+
+class Consuming(Protocol):
+    """What becomes of the queues."""
+
+    def begin(self, process_queue: ProcessQueue, offset: int) -> None:
+        """Pull it from here, and consume it."""
+
+    def end(self, process_queue: ProcessQueue) -> bool:
+        """It was dropped; whether nobody consumes it any more, so that another one may."""
+
+
+@final
+class Rebalance:
+    """Of one group's member."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        group: str,
+        consuming: Consuming,
+        offsets: OffsetStore,
+        starts: StartOffsets,
+        *,
+        allocate: Allocate | None,
+        locks: QueueLocks | None,
+    ) -> None:
+        """`allocate` None: all queues, of a broadcast group. `locks`: of an orderly consumer."""
+        self.queues: dict[MessageQueue, ProcessQueue] = {}
+        self._instance = instance
+        self._group = group
+        self._consuming = consuming
+        self._offsets = offsets
+        self._starts = starts
+        self._allocate = allocate
+        self._locks = locks
+        self._is_closed = False
+
+    # ------------------------------------------------------------------ rounds
+
+    async def round(self, topics: Iterable[str], changed: Callable[[str], None]) -> bool:
+        """Whether all is as it should be; `changed` is told the topics of which it was not."""
+        is_balanced = True
+        wanted = tuple(topics)
+        for topic in wanted:
+            try:
+                share = await self._share(topic)
+            except (BrokerError, RequestError, RouteError) as error:
+                self._log(f"doRebalance, {self._group}: no share of {topic} yet: {error}")
+                is_balanced = False
+                continue
+            if share is not None and not self._is_closed:
+                is_balanced = await self._take_share(topic, share, changed) and is_balanced
+        for process_queue in tuple(self.queues.values()):
+            if process_queue.queue.topic not in wanted:
+                is_balanced = await self._give_up(process_queue) and is_balanced
+        return is_balanced
+
+    async def _share(self, topic: str) -> list[MessageQueue] | None:
+        """None when the topic is not there: what we have of it stays ours."""
+        instance = self._instance
+        route = instance.routes.find(topic) or await instance.refresh_route(topic)
+        if route is None:
+            if not topic.startswith(RETRY_PREFIX):
+                self._log(f"doRebalance, {self._group}, but the topic[{topic}] not exist.")
+            return None
+        queues = sorted(route.subscribe)
+        if self._allocate is None:
+            return queues
+        ids = await client_ids(instance, self._group, route)
+        return self._allocate(instance.client_id, queues, ids)
+
+    async def _take_share(
+        self, topic: str, share: Collection[MessageQueue], changed: Callable[[str], None]
+    ) -> bool:
+        wanted = set(share)
+        now = self._instance.ports.clock.monotonic()
+        is_balanced = True
+        is_changed = False
+        for queue, process_queue in tuple(self.queues.items()):
+            if queue.topic != topic:
+                continue
+            if queue not in wanted or process_queue.is_dropped or process_queue.is_idle(now):
+                is_changed = True
+                is_balanced = await self._give_up(process_queue) and is_balanced
+        missing = [queue for queue in share if queue not in self.queues]
+        if missing:
+            is_changed = True
+            is_balanced = await self._take(missing) and is_balanced
+        if is_changed:
+            changed(topic)
+        return is_balanced
+
+    # ------------------------------------------------------------------ taking and giving up
+
+    async def _take(self, queues: list[MessageQueue]) -> bool:
+        """Whether all of them are ours now."""
+        asked_at = self._instance.ports.clock.monotonic()
+        granted = dict.fromkeys(queues, True) if self._locks is None else {}
+        if self._locks is not None:
+            granted = await self._locks.lock(queues)
+        is_complete = True
+        for queue in queues:
+            if not granted.get(queue) or not await self._begin(queue, asked_at):
+                is_complete = False
+        return is_complete
+
+    async def _begin(self, queue: MessageQueue, locked_at: float) -> bool:
+        self._offsets.forget(queue)
+        try:
+            offset = await self._starts.of(queue)
+        except (BrokerError, RequestError, RouteError) as error:
+            self._log(f"doRebalance, {self._group}, compute offset failed, {queue}: {error}")
+            return False
+        if self._is_closed:
+            return False
+        process_queue = ProcessQueue(queue, self._instance.ports.clock.monotonic())
+        if self._locks is not None:
+            process_queue.locked_at = locked_at
+        self.queues[queue] = process_queue
+        self._consuming.begin(process_queue, offset)
+        return True
+
+    async def _give_up(self, process_queue: ProcessQueue) -> bool:
+        """Whether it is gone."""
+        queue = process_queue.queue
+        process_queue.drop()
+        if not self._consuming.end(process_queue):
+            return False
+        if not await self._store(process_queue) and process_queue.is_moved:
+            return False  # or else it would begin where it was
+        if self.queues.pop(queue, None) is None:
+            return True
+        self._offsets.forget(queue)
+        if self._locks is not None and process_queue.locked_at is not None:
+            await self._locks.unlock([queue])
+        return True
+
+    async def _store(self, process_queue: ProcessQueue) -> bool:
+        """Whether the progress is surely stored. The next owner asks for it soon."""
+        offset = self._committed(process_queue)
+        if offset is None:
+            return True
+        self._offsets.update(process_queue.queue, offset)
+        try:
+            await self._offsets.persist([process_queue.queue], confirm=True)
+        except (GantryError, OSError) as error:
+            self._log(f"the offset {offset} of {process_queue.queue} was not stored: {error}")
+            return False
+        return True
+
+    def _committed(self, process_queue: ProcessQueue) -> int | None:
+        """What may be told of it: not of a queue that is another one's by now."""
+        if self._locks is not None and not process_queue.is_moved:
+            now = self._instance.ports.clock.monotonic()
+            if not process_queue.is_locked(now):
+                return None
+        return process_queue.commit_offset
+
+    # ------------------------------------------------------------------ between rounds
+
+    def note_offsets(self) -> None:
+        """Let the store know how far each queue is."""
+        for queue, process_queue in self.queues.items():
+            offset = None if process_queue.is_dropped else self._committed(process_queue)
+            if offset is not None:
+                self._offsets.update(queue, offset)
+
+    async def close(self) -> None:
+        """Give up all; what does not end is given up all the same."""
+        self._is_closed = True
+        for process_queue in tuple(self.queues.values()):
+            if not await self._give_up(process_queue):
+                self.queues.pop(process_queue.queue, None)
+
+    def _log(self, line: str) -> None:
+        self._instance.ports.log(line)

@@ -1,0 +1,147 @@
+"""Gives messages back to the broker that they may come again later, or become dead letters.
+
+    CONSUMER_SEND_MSG_BACK   names the record, which the broker stores again in %RETRY%<group>
+    where that fails         the message itself is sent to %RETRY%<group>, with the same effect;
+                             orderly consumers do only this, for messages they gave up
+
+Invariant: True means that a broker has acknowledged it; whoever hears False still has the message.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.results import SendStatus
+from gantrymq.client.core.start_offset import RETRY_PREFIX
+from gantrymq.client.core.steps import Ask
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire import java_string
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest, SendMessageV2Request
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names as names
+from gantrymq.wire.message import sys_flag as flags
+
+TIMEOUT_S: Final = 5.0
+
+# The first delay of a retried message, to which each retry adds one level.
+FIRST_LEVEL: Final = 3
+
+MAX_CONCURRENT: Final = 16
+MAX_ORDERLY: Final = 0x7FFFFFFF
+
+# Java sends with the producer that every client has for itself.
+INNER_GROUP: Final = "CLIENT_INNER_PRODUCER"
+DEFAULT_TOPIC: Final = "TBW102"
+DEFAULT_QUEUES: Final = 4
+
+# A body is sent as it was stored: one that cannot be unpacked shall become a dead letter as well.
+_PACKING: Final = flags.COMPRESSED | flags.COMPRESSION_MASK
+
+_KEPT_STATUSES: Final = frozenset(int(status) for status in SendStatus)
+
+
+@final
+class SendBack:
+    """Of one group."""
+
+    __slots__ = ("_group", "_instance", "max_times")
+
+    def __init__(self, instance: Instance, group: str, max_times: int) -> None:
+        """`max_times`: how often a message may come again before it is a dead letter."""
+        self._instance = instance
+        self._group = group
+        self.max_times = max_times
+
+    async def give_back(self, message: ReceivedMessage, level: int) -> bool:
+        """Level 0: the broker's choice, -1: a dead letter."""
+        try:
+            await self._name(message, level)
+        except (BrokerError, RequestError, RouteError) as error:
+            self._log(f"sendMessageBack exception, {self._group}, {message.id}: {error}")
+        else:
+            return True
+        times = self.max_times if level < 0 else message.reconsume_times
+        return await self.send(message, times + 1, max(level, 0) or FIRST_LEVEL + times)
+
+    async def _name(self, message: ReceivedMessage, level: int) -> None:
+        broker_name = message.queue.broker_name
+        address = self._instance.master(broker_name) or message.store_host
+        header = ConsumerSendMsgBackRequest(
+            offset=message.record.physical_offset,
+            group=self._group,
+            delay_level=level,
+            origin_msg_id=message.id,
+            origin_topic=_origin_topic(message),
+            unit_mode=False,
+            max_reconsume_times=self.max_times,
+            broker_name=broker_name,
+        )
+        command = Command(RequestCode.CONSUMER_SEND_MSG_BACK, ext=header.encode())
+        answer = await Ask(address, command, TIMEOUT_S)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+
+    async def send(self, message: ReceivedMessage, times: int, level: int) -> bool:
+        """As a message of its own that was given back so often; brokers make it a dead letter when
+        that is too often, or when the group is orderly."""
+        try:
+            await self._send(message, times, level)
+        except (BrokerError, RequestError, RouteError) as error:
+            self._log(f"{message.id} could not be sent to {RETRY_PREFIX}{self._group}: {error}")
+            return False
+        return True
+
+    async def _send(self, message: ReceivedMessage, times: int, level: int) -> None:
+        instance = self._instance
+        topic = RETRY_PREFIX + self._group
+        queues = (await instance.route(topic)).publish
+        if not queues:
+            raise RouteError(f"no queue of {topic} can be written now")
+        queue = queues[instance.ports.chance(len(queues))]
+        address = instance.master(queue.broker_name)
+        if address is None:
+            raise RouteError(f"The broker[{queue.broker_name}] master node does not exist")
+        header = SendMessageV2Request(
+            producer_group=INNER_GROUP,
+            topic=topic,
+            default_topic=DEFAULT_TOPIC,
+            default_topic_queue_nums=DEFAULT_QUEUES,
+            queue_id=queue.queue_id,
+            sys_flag=message.record.sys_flag & _PACKING,
+            born_timestamp=instance.ports.clock.wall_ms(),
+            flag=message.flag,
+            properties=java_string.utf8_text(codec.encode(_properties(message, level))),
+            reconsume_times=times,
+            unit_mode=False,
+            max_reconsume_times=self.max_times,
+            batch=False,
+            broker_name=queue.broker_name,
+        )
+        ext = header.encode()
+        command = Command(RequestCode.SEND_MESSAGE_V2, ext=ext, body=message.record.body)
+        answer = await Ask(address, command, TIMEOUT_S)
+        if answer.code not in _KEPT_STATUSES:
+            raise BrokerError(answer.code, answer.remark, address)
+
+    def _log(self, line: str) -> None:
+        self._instance.ports.log(line)
+
+
+def _properties(message: ReceivedMessage, level: int) -> dict[str, str]:
+    """The message's own, and what brokers need to bring it again."""
+    kept = codec.parse(message.record.properties)
+    kept.pop(names.TRANSACTION_PREPARED, None)
+    kept.setdefault(names.ORIGIN_MESSAGE_ID, message.id)
+    kept[names.RETRY_TOPIC] = _origin_topic(message)
+    kept[names.DELAY] = str(level)
+    return kept
+
+
+def _origin_topic(message: ReceivedMessage) -> str:
+    """What it was first sent to, with its namespace."""
+    return message.properties.get(names.RETRY_TOPIC) or message.queue.topic

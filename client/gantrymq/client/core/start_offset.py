@@ -1,0 +1,91 @@
+"""Where a group begins in a queue.
+
+    stored progress, always; without any:
+    LAST_OFFSET    the end: what is sent from now on      a retry queue: its beginning
+    FIRST_OFFSET   0, which the broker corrects to the first offset there is
+    TIMESTAMP      the first message stored then or later  a retry queue: its end
+
+A broker that still has a queue from its very first message says 0 instead of "no progress": there
+every new group begins with that message.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import final
+
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.offset_store import OffsetStore
+from gantrymq.client.core.steps import Ask
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.offset import GetMaxOffsetRequest, OffsetResponse, SearchOffsetRequest
+
+RETRY_PREFIX = "%RETRY%"
+
+
+class ConsumeFrom(Enum):
+    """Where a group begins that has no progress; the values are Java's."""
+
+    LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+@final
+class StartOffsets:
+    """Of one group."""
+
+    __slots__ = ("_consume_from", "_instance", "_store", "_timestamp_ms")
+
+    def __init__(
+        self,
+        instance: Instance,
+        store: OffsetStore,
+        consume_from: ConsumeFrom,
+        timestamp_ms: int,
+    ) -> None:
+        self._instance = instance
+        self._store = store
+        self._consume_from = consume_from
+        self._timestamp_ms = timestamp_ms
+
+    async def of(self, queue: MessageQueue) -> int:
+        """Raises BrokerError, RequestError or RouteError: then nobody knows."""
+        stored = await self._store.read(queue, from_store=True)
+        if stored is not None:
+            return stored
+        is_retry = queue.topic.startswith(RETRY_PREFIX)
+        if self._consume_from is ConsumeFrom.FIRST_OFFSET:
+            return 0
+        if self._consume_from is ConsumeFrom.LAST_OFFSET:
+            return 0 if is_retry else await self._end(queue)
+        return await self._end(queue) if is_retry else await self._at_timestamp(queue)
+
+    async def _end(self, queue: MessageQueue) -> int:
+        header = GetMaxOffsetRequest(
+            topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
+        )
+        return await self._asked(queue, Command(RequestCode.GET_MAX_OFFSET, ext=header.encode()))
+
+    async def _at_timestamp(self, queue: MessageQueue) -> int:
+        header = SearchOffsetRequest(
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            timestamp=self._timestamp_ms,
+            broker_name=queue.broker_name,
+        )
+        command = Command(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, ext=header.encode())
+        return await self._asked(queue, command)
+
+    async def _asked(self, queue: MessageQueue, command: Command) -> int:
+        instance = self._instance
+        address = instance.master(queue.broker_name)
+        if address is None:
+            raise RouteError(f"The broker[{queue.broker_name}] master node does not exist")
+        answer = await Ask(address, command, instance.settings.api_timeout_s)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return OffsetResponse.decode(answer.ext).offset
