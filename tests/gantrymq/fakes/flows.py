@@ -12,7 +12,7 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, Protocol, TypeVar, cast
 
@@ -47,21 +47,31 @@ class Late:
         self.after_s = after_s
 
 
+class Held:
+    """A response that the server gives when it likes, by `give`."""
+
+    def __init__(self) -> None:
+        self.give: Callable[[Command | Exception], None] = _unheard
+
+
 class Network(Protocol):
     """The servers: what each makes of a request. None is silence."""
 
     def __call__(
         self, address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Late | Exception | None: ...
+    ) -> Command | Late | Held | Exception | None: ...
 
 
 class VirtualFlow:
     """One flow under way."""
 
-    def __init__(self, flow: Coroutine[Any, Any, Any], name: str, done: Callable[[], None]) -> None:
+    def __init__(
+        self, flow: Coroutine[Any, Any, Any], name: str, done: Callable[[], None], owner: str
+    ) -> None:
         self.flow = flow
         self.name = name
         self.done = done
+        self.owner = owner
         self.result: Any = None
         self.error: Exception | None = None
         self.has_ended = False
@@ -88,15 +98,25 @@ class VirtualDriver:
         self._ready: deque[tuple[VirtualFlow, int, Any, Exception | None]] = deque()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
+        self.owner = ""
+        """Of the flow that runs now: the client whose flow it is, where there are several."""
         chance = random.Random(self.seed).randrange
         ids = (f"{n:032X}" for n in itertools.count())
         self.ports = Ports(self.clock, self.start, chance, ids.__next__, self.lines.append)
 
+    def ports_of(self, owner: str) -> Ports:
+        """The world of one client of several: the flows it starts are its own."""
+
+        def start(flow: Flow[None], name: str) -> VirtualFlow:
+            return self.start(flow, name, owner)
+
+        return replace(self.ports, start=start)
+
     # ------------------------------------------------------------------ for tests
 
-    def run(self, flow: Flow[T], *, seconds_max: float = 86_400.0) -> T:
+    def run(self, flow: Flow[T], *, seconds_max: float = 86_400.0, owner: str = "") -> T:
         """What the flow returns or raises; time passes as far as it needs."""
-        running = self._begin(flow, "test", _nothing)
+        running = self._begin(flow, "test", _nothing, owner)
         end = self.clock.monotonic() + seconds_max
         while not running.has_ended:
             if not self._turn():
@@ -122,16 +142,22 @@ class VirtualDriver:
                 return
         raise AssertionError("it never settles")
 
-    def start(self, flow: Flow[None], name: str) -> VirtualFlow:
-        running = self._begin(flow, name, _nothing)
+    def start(self, flow: Flow[None], name: str, owner: str = "") -> VirtualFlow:
+        running = self._begin(flow, name, _nothing, owner or self.owner)
         self.flows = [each for each in self.flows if not each.has_ended]
         self.flows.append(running)
         return running
 
     # ------------------------------------------------------------------ inside
 
-    def _begin(self, flow: Flow[Any], name: str, done: Callable[[], None]) -> VirtualFlow:
-        running = VirtualFlow(flow, name, done)
+    def at(self, moment: float, action: Callable[[], None]) -> None:
+        """For servers: what they do by themselves."""
+        self._at(moment, action)
+
+    def _begin(
+        self, flow: Flow[Any], name: str, done: Callable[[], None], owner: str
+    ) -> VirtualFlow:
+        running = VirtualFlow(flow, name, done, owner)
         self._ready.append((running, 0, None, None))
         return running
 
@@ -142,6 +168,7 @@ class VirtualDriver:
         if running.has_ended or running.turn != turn:
             return True
         running.turn += 1
+        self.owner = running.owner
         try:
             step = running.flow.send(result) if error is None else running.flow.throw(error)
         except StopIteration as stop:
@@ -156,6 +183,8 @@ class VirtualDriver:
             running.done()
         else:
             self._carry_out(running, step)
+        finally:
+            self.owner = ""
         return True
 
     def _carry_out(self, running: VirtualFlow, step: Step) -> None:
@@ -190,6 +219,12 @@ class VirtualDriver:
         expiry = now + step.timeout_s
         silence = RequestTimeoutError(f"{step.address} did not answer in {step.timeout_s:g} s")
         told = self.network(step.address, step.command, is_oneway=False)
+        if isinstance(told, Held):
+            told.give = lambda answer: (
+                go_on(error=answer) if isinstance(answer, Exception) else go_on(answer)
+            )
+            self._at(expiry, lambda: go_on(error=silence))
+            return
         answer, after_s = (told.response, told.after_s) if isinstance(told, Late) else (told, 0.0)
         if answer is None or now + after_s >= expiry:
             self._at(expiry, lambda: go_on(error=silence))
@@ -211,7 +246,10 @@ class VirtualDriver:
             go_on(result)
             return
         inner: VirtualFlow = self._begin(
-            result, f"call {step.function}", lambda: go_on(inner.result, inner.error)
+            result,
+            f"call {step.function}",
+            lambda: go_on(inner.result, inner.error),
+            self.owner,
         )
 
     def _side_by_side(self, step: All[Any], go_on: Callable[..., None]) -> None:
@@ -223,7 +261,7 @@ class VirtualDriver:
                 go_on(results)
 
         for n, flow in enumerate(step.flows):
-            flows.append(self._begin(flow, f"part {n}", one_ended))
+            flows.append(self._begin(flow, f"part {n}", one_ended, self.owner))
 
     def _next_moment(self) -> float:
         return self._due[0][0] if self._due else FOREVER
@@ -243,6 +281,10 @@ class VirtualDriver:
 
 def _nothing() -> None:
     """Nobody waits for it."""
+
+
+def _unheard(answer: Command | Exception) -> None:
+    raise AssertionError(f"nobody waits for {answer!r} yet")
 
 
 def fails(error: GantryError) -> Network:
