@@ -45,8 +45,6 @@ class ConsumeSettings:
     """How long closing waits for listeners."""
     post_subscription: bool = False
     """Each pull brings the filter: for groups whose members subscribe differently."""
-    offset_folder: str = ""
-    """Of broadcast groups; empty: ~/.rocketmq_offsets."""
 
     def __post_init__(self) -> None:
         for name, low, high in (

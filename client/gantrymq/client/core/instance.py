@@ -90,6 +90,8 @@ class Instance:
         self.handlers: dict[int, Handler] = {
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._group_changed
         }
+        self.group_handlers: dict[tuple[int, str], Handler] = {}
+        """Those of single consumer groups, by code and group."""
         self.rebalance_wanted = Signal()
         self._running: list[Running] = []
         self._told: dict[str, set[str]] = {}
@@ -273,7 +275,9 @@ class Instance:
 
     async def serve(self, address: str, request: Command) -> Command | None:
         """What a broker gets that asks its client something."""
-        handler = self.handlers.get(request.code)
+        ext = request.ext or {}
+        group = ext.get("consumerGroup") or ext.get("group") or ""
+        handler = self.handlers.get(request.code) or self.group_handlers.get((request.code, group))
         if handler is None:
             return not_supported(request.code)
         return await handler(address, request)

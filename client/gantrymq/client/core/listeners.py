@@ -46,7 +46,7 @@ class Listeners:
         topic = found.batch.owner.queue.topic
         if self._rename is not None:
             for message in found.messages:
-                message.rename(self._rename(_sent_to(message)))
+                self._name(message, self._rename)
         if not topic.startswith(RETRY_PREFIX):
             yield found, self.find(topic)
             return
@@ -57,6 +57,16 @@ class Listeners:
             if is_last or listeners[place + 1 - found.start] is not listener:
                 yield Slice(batch, start, place + 1), listener
                 start = place + 1
+
+    def of_message(self, message: ReceivedMessage) -> Listener:
+        """That of a message which no pull brought."""
+        if self._rename is not None:
+            self._name(message, self._rename)
+        return self.find(_sent_to(message))
+
+    @staticmethod
+    def _name(message: ReceivedMessage, rename: Callable[[str], str]) -> None:
+        message.rename(rename(_sent_to(message)))
 
 
 def _sent_to(message: ReceivedMessage) -> str:

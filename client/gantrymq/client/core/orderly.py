@@ -156,7 +156,7 @@ class OrderlyConsumption:
                     turn = clock.monotonic()
                 pause_s = await self._next(line)
                 if pause_s is not None:
-                    await Wait(clock.monotonic() + pause_s, process_queue.changed)
+                    await Wait(clock.monotonic() + pause_s)
 
     async def _next(self, line: Line) -> float | None:
         """How long the queue is to wait after this call of its listener."""

@@ -106,6 +106,7 @@ class ProcessQueue:
         "is_dropped",
         "is_moved",
         "locked_at",
+        "pull_trouble",
         "pulled_at",
         "queue",
         "settled_at",
@@ -124,8 +125,10 @@ class ProcessQueue:
         self.settled_at = now
         self.locked_at: float | None = None
         """When the broker last confirmed our lock; None without one."""
+        self.pull_trouble: str | None = None
+        """Why nothing comes, for people."""
         self.trouble: str | None = None
-        """Why it stands still, for people."""
+        """Why nothing is consumed."""
         self.changed = Signal()
         """Room was made, or it was dropped: what its pulls wait for."""
         self.wakes_at = -1

@@ -86,7 +86,7 @@ class PullLoop:
             except (BrokerError, RequestError, RouteError, CorruptionError) as error:
                 await self._failed(process_queue, offset, error)
                 continue
-            process_queue.trouble = None
+            process_queue.pull_trouble = None
             if not process_queue.is_dropped:
                 offset = result.next_offset
                 await self._take(process_queue, result)
@@ -124,7 +124,7 @@ class PullLoop:
     async def _failed(self, process_queue: ProcessQueue, offset: int, error: Exception) -> None:
         """Told once, not once a second."""
         trouble = f"pulls from offset {offset} fail: {error}"
-        if process_queue.trouble is None:
+        if process_queue.pull_trouble is None:
             self._instance.ports.log(f"{process_queue.queue}: {trouble}")
-        process_queue.trouble = trouble
+        process_queue.pull_trouble = trouble
         await Wait(self._clock.monotonic() + ERROR_PAUSE_S, process_queue.changed)

@@ -131,6 +131,9 @@ class Rebalance:
         for queue in queues:
             if not granted.get(queue) or not await self._begin(queue, asked_at):
                 is_complete = False
+        unused = [queue for queue in queues if granted.get(queue) and queue not in self.queues]
+        if self._locks is not None:
+            await self._locks.unlock(unused)
         return is_complete
 
     async def _begin(self, queue: MessageQueue, locked_at: float) -> bool:

@@ -1,0 +1,96 @@
+"""What brokers ask of a consumer on behalf of operators.
+
+220   RESET_CONSUMER_CLIENT_OFFSET     oneway: go on elsewhere; Java's body or the list form
+221   GET_CONSUMER_STATUS_FROM_CLIENT  how far each queue of a topic is
+307   GET_CONSUMER_RUNNING_INFO        what it is doing (running_info)
+309   CONSUME_MESSAGE_DIRECTLY         give this message to the listener, now
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, final
+
+from gantrymq.client.core.instance import Handler, Instance
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.connections import ConsumerStatus
+from gantrymq.wire.bodies.offsets import ResetOffsetBody
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.client import ConsumeMessageDirectlyRequest
+from gantrymq.wire.headers.offset import GetConsumerStatusRequest, ResetOffsetRequest
+from gantrymq.wire.jsonvalue import JsonObject
+from gantrymq.wire.message import record
+
+
+class Asked(Protocol):
+    """The consumer that is asked."""
+
+    def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
+        """Go on there with those of the queues that are ours."""
+
+    def progress(self, topic: str) -> dict[MessageQueue, int]:
+        """How far each queue of ours is."""
+
+    def running_info(self) -> JsonObject: ...
+
+    async def consume_directly(self, message: ReceivedMessage) -> JsonObject:
+        """What became of it."""
+
+
+@final
+class ConsumerRequests:
+    """Of one group's member, while it runs."""
+
+    __slots__ = ("_asked", "_group", "_handlers", "_instance")
+
+    def __init__(self, instance: Instance, group: str, asked: Asked) -> None:
+        self._instance = instance
+        self._group = group
+        self._asked = asked
+        self._handlers: dict[int, Handler] = {
+            RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset,
+            RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: self._status,
+            RequestCode.GET_CONSUMER_RUNNING_INFO: self._running_info,
+            RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume_directly,
+        }
+
+    def begin(self) -> None:
+        for code, handler in self._handlers.items():
+            self._instance.group_handlers[code, self._group] = handler
+
+    def end(self) -> None:
+        for code in self._handlers:
+            self._instance.group_handlers.pop((code, self._group), None)
+
+    async def _reset(self, address: str, request: Command) -> None:
+        header = ResetOffsetRequest.decode(request.ext)
+        offsets = ResetOffsetBody.from_json(javajson.loads(request.body)).offsets
+        self._instance.ports.log(
+            f"invoke reset offset operation from broker. brokerAddr={address},"
+            f" topic={header.topic}, group={header.group}, queues={len(offsets)}"
+        )
+        self._asked.reset(header.topic, offsets)
+
+    async def _status(self, address: str, request: Command) -> Command:
+        del address
+        header = GetConsumerStatusRequest.decode(request.ext)
+        status = ConsumerStatus(progress=self._asked.progress(header.topic))
+        return _body(status.to_json())
+
+    async def _running_info(self, address: str, request: Command) -> Command:
+        del address, request
+        return _body(self._asked.running_info())
+
+    async def _consume_directly(self, address: str, request: Command) -> Command:
+        del address
+        header = ConsumeMessageDirectlyRequest.decode(request.ext)
+        stored = record.decode(request.body)
+        queue = MessageQueue(stored.topic.decode(), header.broker_name or "", stored.queue_id)
+        return _body(await self._asked.consume_directly(ReceivedMessage(stored, queue)))
+
+
+def _body(bean: JsonObject) -> Command:
+    return Command(ResponseCode.SUCCESS, body=javajson.dumps_fastjson(bean))

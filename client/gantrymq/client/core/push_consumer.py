@@ -1,0 +1,381 @@
+"""A member of a consumer group to whose listeners messages are brought.
+
+    heartbeat ── rebalance ──> a queue ── pulls ──> process queue ── listener ──> settled
+                     every 5 s, and when a queue is given up: the commit offset is stored
+
+Invariant: progress passes a message only when its listener consumed it, or a broker has it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core import running_info
+from gantrymq.client.core.concurrent import ConcurrentConsumption
+from gantrymq.client.core.consume_settings import ConsumeSettings
+from gantrymq.client.core.consume_stats import ConsumeStats
+from gantrymq.client.core.consumer_requests import ConsumerRequests
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.hooked_listener import hooked
+from gantrymq.client.core.hooks import ConsumeHook
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.life import Life, State
+from gantrymq.client.core.listeners import Listener, Listeners
+from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
+from gantrymq.client.core.namespace import retry_topic, unwrap, wrap
+from gantrymq.client.core.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
+from gantrymq.client.core.orderly import OrderlyConsumption
+from gantrymq.client.core.ports import Running
+from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
+from gantrymq.client.core.pull_loop import PullLoop
+from gantrymq.client.core.pulls import PullSettings
+from gantrymq.client.core.queue_locks import RENEWAL_S, QueueLocks
+from gantrymq.client.core.rebalance import Rebalance
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.send_back import MAX_CONCURRENT, MAX_ORDERLY, SendBack
+from gantrymq.client.core.start_offset import StartOffsets
+from gantrymq.client.core.steps import Call, Wait
+from gantrymq.client.core.subscriptions import (
+    EVERYTHING,
+    Expression,
+    Subscription,
+    check,
+    subscription,
+)
+from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.jsonvalue import JsonObject
+
+DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
+
+# What Java's clients begin with when they are to begin at a time and are not told which.
+TIMESTAMP_AGO_MS: Final = 30 * 60 * 1000
+
+# A broadcast group's progress is found again only under a name that stays; Java's is this one.
+STABLE_INSTANCE: Final = "DEFAULT"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """How one queue of a consumer is."""
+
+    queue: MessageQueue
+    commit_offset: int | None
+    """What is consumed up to here; None before the first pull."""
+    cached: int
+    """Messages that are here and not consumed yet."""
+    is_locked: bool
+    """Whether an orderly consumer may consume it now."""
+    trouble: str | None
+    """Why it stands still."""
+
+
+@final
+class PushGroupMember:
+    """Of one client. `subscribe`, `start`, `close`; a ConsumerMember of its instance."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        group: str,
+        settings: ConsumeSettings,
+        hooks: Sequence[ConsumeHook] = (),
+        *,
+        offset_folder: str = "",
+    ) -> None:
+        """`offset_folder`: of a broadcast group's progress."""
+        _check_group(group)
+        self.settings = settings
+        self.stats = ConsumeStats()
+        self.is_suspended = False
+        namespace = instance.settings.namespace
+        self.group = wrap(namespace, group)
+        self._instance = instance
+        self._life = Life("consumer")
+        self._namespace = namespace
+        self._hooks = tuple(hooks)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._listeners = Listeners(self._unwrapped if namespace else None)
+        self._offsets = self._offset_store(offset_folder)
+        self._locks = QueueLocks(instance, self.group) if self._is_locking else None
+        send_back = None if settings.broadcasting else self._send_back()
+        kind = OrderlyConsumption if settings.orderly else ConcurrentConsumption
+        self._consumption = kind(instance.ports, self._listeners, settings, self.stats, send_back)
+        self._rebalance = self._new_rebalance()
+        self._pull_loop = self._new_pull_loop()
+        self._pulls: dict[ProcessQueue, Running] = {}
+        self._renewal: Running | None = None
+        self._requests = ConsumerRequests(instance, self.group, self)
+        self._started_ms = 0
+        if not settings.broadcasting:
+            topic = retry_topic(self.group)
+            self._subscriptions[topic] = subscription(topic, EVERYTHING, self._now_ms())
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def _is_locking(self) -> bool:
+        return self.settings.orderly and not self.settings.broadcasting
+
+    def _offset_store(self, folder: str) -> OffsetStore:
+        instance = self._instance
+        if not self.settings.broadcasting:
+            return RemoteOffsets(instance, self.group)
+        client_id = instance.settings.client_id(STABLE_INSTANCE)
+        return LocalOffsets(folder, client_id, self.group)
+
+    def _send_back(self) -> SendBack:
+        default = MAX_ORDERLY if self.settings.orderly else MAX_CONCURRENT
+        times = self.settings.max_reconsume_times
+        return SendBack(self._instance, self.group, default if times < 0 else times)
+
+    def _new_rebalance(self) -> Rebalance:
+        settings = self.settings
+        timestamp_ms = settings.consume_timestamp_ms
+        if timestamp_ms is None:
+            timestamp_ms = self._now_ms() - TIMESTAMP_AGO_MS
+        starts = StartOffsets(self._instance, self._offsets, settings.consume_from, timestamp_ms)
+        return Rebalance(
+            self._instance,
+            self.group,
+            self,
+            self._offsets,
+            starts,
+            allocate=None if settings.broadcasting else settings.allocate,
+            locks=self._locks,
+        )
+
+    def _new_pull_loop(self) -> PullLoop:
+        settings = self.settings
+        span = None if settings.orderly else settings.max_span
+        limits = Limits(settings.pull_threshold, settings.pull_threshold_bytes, span)
+        pull_settings = PullSettings(
+            count=settings.pull_batch, sends_filter=settings.post_subscription
+        )
+        return PullLoop(
+            self._instance, self.group, self, limits, pull_settings, settings.pull_interval_s
+        )
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Raises SubscriptionError when no broker takes a filter."""
+        self._life.begin()
+        await self._offsets.load()
+        for topic in self.topics:
+            await self._find(topic)
+        for subscribed in tuple(self._subscriptions.values()):
+            await check(self._instance, self.group, subscribed)
+        self._started_ms = self._now_ms()
+        self._instance.add_consumer(self.group, self)
+        self._requests.begin()
+        self._consumption.start()
+        if self._locks is not None:
+            self._renewal = self._instance.ports.start(self._renew(self._locks), "queue locks")
+        self._life.began()
+        await self._instance.heartbeat()
+        self._instance.rebalance_wanted.fire()
+
+    async def _find(self, topic: str) -> None:
+        """A topic that is not there yet may come later."""
+        try:
+            await self._instance.refresh_route(topic)
+        except GantryError as error:
+            self._instance.ports.log(f"the route of {topic} is not known yet: {error}")
+
+    async def close(self) -> None:
+        """Let listeners end, store progress, give queues up, tell brokers."""
+        if not self._life.end():
+            return
+        self.is_suspended = True
+        self._requests.end()
+        for running in self._pulls.values():
+            running.cancel()
+        now = self._instance.ports.clock.monotonic()
+        await self._consumption.stop(now + self.settings.close_timeout_s)
+        await self._rebalance.close()
+        if self._renewal is not None:
+            self._renewal.cancel()
+        await self._instance.remove_consumer(self.group)
+
+    def suspend(self) -> None:
+        """Pull no more; what is here is still consumed."""
+        self.is_suspended = True
+
+    def resume(self) -> None:
+        self._life.must_run()
+        self.is_suspended = False
+        self._instance.rebalance_wanted.fire()
+
+    async def _renew(self, locks: QueueLocks) -> None:
+        while True:
+            await Wait(self._instance.ports.clock.monotonic() + RENEWAL_S)
+            await locks.renew(self._rebalance.queues.values())
+
+    # ------------------------------------------------------------------ subscriptions
+
+    def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
+        """Before the start or at any time; a topic that is subscribed already is so anew. Raises
+        SubscriptionError when the expression is none."""
+        topic = wrap(self._namespace, topic)
+        self._subscriptions[topic] = subscription(topic, expression, self._now_ms())
+        group = unwrap(self._namespace, self.group)
+        self._listeners.add(topic, hooked(listener, group, self._hooks, self._instance.ports))
+        self._announce(topic)
+
+    def unsubscribe(self, topic: str) -> None:
+        topic = wrap(self._namespace, topic)
+        self._subscriptions.pop(topic, None)
+        self._listeners.remove(topic)
+        self._announce(topic)
+
+    def subscription(self, topic: str) -> Subscription | None:
+        return self._subscriptions.get(topic)
+
+    def _announce(self, topic: str) -> None:
+        if self._life.state is State.RUNNING:
+            self._instance.ports.start(self._tell_brokers(topic), f"subscribe {topic}")
+
+    async def _tell_brokers(self, topic: str) -> None:
+        if topic in self._subscriptions:
+            await self._find(topic)
+        await self._instance.heartbeat()
+        self._instance.rebalance_wanted.fire()
+
+    # ------------------------------------------------------------------ as its instance sees it
+
+    @property
+    def topics(self) -> Iterable[str]:
+        return tuple(self._subscriptions)
+
+    @property
+    def data(self) -> ConsumerData:
+        return ConsumerData(
+            group_name=self.group,
+            message_model=BROADCASTING if self.settings.broadcasting else CLUSTERING,
+            consume_from_where=self.settings.consume_from.value,
+            subscriptions=tuple(each.data for each in self._subscriptions.values()),
+        )
+
+    async def rebalance(self) -> bool:
+        changed: list[str] = []
+        is_balanced = await self._rebalance.round(self.topics, changed.append)
+        for topic in changed:
+            self._renew_subscription(topic)
+        if changed:
+            await self._instance.heartbeat()
+        return is_balanced
+
+    def _renew_subscription(self, topic: str) -> None:
+        """Brokers take a subscription's newest version for what the group wants."""
+        known = self._subscriptions.get(topic)
+        if known is not None:
+            version = max(self._now_ms(), known.data.sub_version + 1)
+            data = replace(known.data, sub_version=version)
+            self._subscriptions[topic] = replace(known, data=data)
+
+    async def persist_offsets(self) -> None:
+        self._rebalance.note_offsets()
+        await self._offsets.persist(tuple(self._rebalance.queues))
+
+    # ------------------------------------------------------------------ as its queues see it
+
+    def begin(self, process_queue: ProcessQueue, offset: int) -> None:
+        self._consumption.begin(process_queue)
+        queue = process_queue.queue
+        pulls = self._pull_loop.run(process_queue, offset, commits=not self.settings.broadcasting)
+        name = f"pull {queue.topic} {queue.broker_name} {queue.queue_id}"
+        self._pulls[process_queue] = self._instance.ports.start(pulls, name)
+
+    def end(self, process_queue: ProcessQueue) -> bool:
+        running = self._pulls.pop(process_queue, None)
+        if running is not None:
+            running.cancel()
+        return self._consumption.end(process_queue)
+
+    def deliver(self, found: Slice) -> None:
+        self._consumption.deliver(found)
+
+    # ------------------------------------------------------------------ as operators see it
+
+    def status(self) -> list[QueueStatus]:
+        """Of each queue that is ours."""
+        now = self._instance.ports.clock.monotonic()
+        return [
+            QueueStatus(
+                queue,
+                each.commit_offset,
+                each.count,
+                is_locked=each.is_locked(now),
+                trouble=each.trouble or each.pull_trouble,
+            )
+            for queue, each in sorted(self._rebalance.queues.items())
+        ]
+
+    def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
+        for queue, process_queue in self._rebalance.queues.items():
+            offset = offsets.get(queue)
+            if offset is not None and queue.topic == topic:
+                process_queue.move_to(offset)
+        self._instance.rebalance_wanted.fire()
+
+    def progress(self, topic: str) -> dict[MessageQueue, int]:
+        self._rebalance.note_offsets()
+        return self._offsets.offsets(topic)
+
+    def running_info(self) -> JsonObject:
+        settings = self.settings
+        clock = self._instance.ports.clock
+        properties = {
+            "PROP_NAMESERVER_ADDR": ";".join(self._instance.name_servers.addresses),
+            "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+            "PROP_CONSUMEORDERLY": str(settings.orderly).lower(),
+            "PROP_CONSUMER_START_TIMESTAMP": str(self._started_ms),
+            "PROP_THREADPOOL_CORE_SIZE": str(settings.consume_threads),
+            "consumeMessageBatchMaxSize": str(settings.consume_batch),
+            "pullBatchSize": str(settings.pull_batch),
+            "pullThresholdForQueue": str(settings.pull_threshold),
+            "language": "PYTHON",
+        }
+        return running_info.running_info(
+            self._rebalance.queues.values(),
+            properties,
+            [each.data for each in self._subscriptions.values()],
+            self.stats.failures,
+            (clock.monotonic(), clock.wall_ms()),
+        )
+
+    async def consume_directly(self, message: ReceivedMessage) -> JsonObject:
+        clock = self._instance.ports.clock
+        began = clock.monotonic()
+        outcome: object = None
+        error: Exception | None = None
+        found = self._listeners.of_message(message)
+        try:
+            outcome = await Call(found, [message])
+        except Exception as raised:
+            error = raised
+        return running_info.directly_result(
+            outcome,
+            error,
+            round((clock.monotonic() - began) * 1000),
+            is_orderly=self.settings.orderly,
+            auto_commit=self.settings.auto_commit,
+        )
+
+    def _unwrapped(self, topic: str) -> str:
+        return unwrap(self._namespace, topic)
+
+    def _now_ms(self) -> int:
+        return self._instance.ports.clock.wall_ms()
+
+
+def _check_group(group: str) -> None:
+    fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
+    if fault is not None:
+        raise StateError(fault)
+    if group == DEFAULT_CONSUMER:
+        raise StateError(f"consumerGroup can not equal {DEFAULT_CONSUMER}, please specify another")

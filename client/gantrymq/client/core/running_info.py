@@ -1,0 +1,107 @@
+"""What a consumer tells operators of itself: ConsumerRunningInfo and ConsumeMessageDirectlyResult.
+
+    {"mqPopTable":{},"mqTable":{MQ:ProcessQueueInfo},"properties":{"PROP_CONSUME_TYPE":…},
+     "statusTable":{topic:ConsumeStatus},"subscriptionSet":[SubscriptionData],"userConsumerInfo":{}}
+    {"autoCommit":true,"consumeResult":"CR_SUCCESS","order":false,"remark":"…","spentTimeMills":3}
+
+Times are of the calendar, as Java's. The rates of ConsumeStatus are not measured, and 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from gantrymq.client.core.outcomes import COMMIT, ROLLBACK, SUCCESS, Later, Suspend
+from gantrymq.client.core.process_queue import ProcessQueue
+from gantrymq.wire.bodies.heartbeat import SubscriptionData
+from gantrymq.wire.jsonvalue import Json, JsonObject
+
+MEBI: Final = 1 << 20
+
+
+def queue_info(process_queue: ProcessQueue, now: float, wall_ms: int) -> JsonObject:
+    """ProcessQueueInfo."""
+
+    def at(moment: float | None) -> int:
+        return 0 if moment is None else wall_ms - round((now - moment) * 1000)
+
+    smallest, largest, count = process_queue.pending() or (0, 0, 0)
+    return {
+        "cachedMsgCount": count,
+        "cachedMsgMaxOffset": largest,
+        "cachedMsgMinOffset": smallest,
+        "cachedMsgSizeInMiB": process_queue.bytes // MEBI,
+        "commitOffset": process_queue.commit_offset or 0,
+        "droped": process_queue.is_dropped,
+        "lastConsumeTimestamp": at(process_queue.settled_at),
+        "lastLockTimestamp": at(process_queue.locked_at),
+        "lastPullTimestamp": at(process_queue.pulled_at),
+        "locked": process_queue.is_locked(now),
+        "transactionMsgCount": 0,
+        "transactionMsgMaxOffset": 0,
+        "transactionMsgMinOffset": 0,
+        "tryUnlockTimes": 0,
+    }
+
+
+def running_info(
+    queues: Iterable[ProcessQueue],
+    properties: Mapping[str, str],
+    subscriptions: Iterable[SubscriptionData],
+    failures: Mapping[str, int],
+    moment: tuple[float, int],
+) -> JsonObject:
+    """`moment`: the monotonic clock and the calendar."""
+    now, wall_ms = moment
+    subscribed = [each.to_json() for each in subscriptions]
+    table: JsonObject = {
+        each.queue.to_key(): queue_info(each, now, wall_ms)
+        for each in sorted(queues, key=lambda each: each.queue)
+    }
+    statuses: JsonObject = {
+        str(each["topic"]): {
+            "consumeFailedMsgs": failures.get(str(each["topic"]), 0),
+            "consumeFailedTPS": 0.0,
+            "consumeOKTPS": 0.0,
+            "consumeRT": 0.0,
+            "pullRT": 0.0,
+            "pullTPS": 0.0,
+        }
+        for each in subscribed
+    }
+    own: JsonObject = dict(properties.items())
+    listed: list[Json] = [*subscribed]
+    return {
+        "mqPopTable": {},
+        "mqTable": table,
+        "properties": own,
+        "statusTable": statuses,
+        "subscriptionSet": listed,
+        "userConsumerInfo": {},
+    }
+
+
+def directly_result(
+    outcome: object, error: Exception | None, spent_ms: int, *, is_orderly: bool, auto_commit: bool
+) -> JsonObject:
+    """What became of a message that an operator had consumed."""
+    bean: JsonObject = {
+        "autoCommit": auto_commit,
+        "consumeResult": _result_name(outcome, error),
+        "order": is_orderly,
+    }
+    if error is not None:
+        bean["remark"] = repr(error)
+    bean["spentTimeMills"] = spent_ms
+    return bean
+
+
+def _result_name(outcome: object, error: Exception | None) -> str:
+    if error is not None:
+        return "CR_THROW_EXCEPTION"
+    if outcome is None or outcome is SUCCESS:
+        return "CR_SUCCESS"
+    if isinstance(outcome, Later | Suspend):
+        return "CR_LATER"
+    return {COMMIT: "CR_COMMIT", ROLLBACK: "CR_ROLLBACK"}.get(outcome, "CR_RETURN_NULL")  # type: ignore[call-overload,no-any-return]  # whatever the listener returned
