@@ -55,9 +55,7 @@ def test_every_queue_is_one_members(count: int, members: int, allocate: Allocate
     assert sorted(shared) == queues
 
 
-@pytest.mark.parametrize(
-    "allocate", [*STRATEGIES.values(), MachineRoom(frozenset("r"))], ids=str
-)
+@pytest.mark.parametrize("allocate", [*STRATEGIES.values(), MachineRoom(frozenset("r"))], ids=str)
 def test_who_is_no_member_gets_nothing(allocate: Allocate) -> None:
     assert allocate("stranger", queues_of(4), ["a", "b"]) == []
 

@@ -98,6 +98,7 @@ class PushGroupMember:
         self._namespace = namespace
         self._hooks = tuple(hooks)
         self._subscriptions: dict[str, Subscription] = {}
+        self._told: dict[str, Subscription] = {}
         self._listeners = Listeners(self._unwrapped if namespace else None)
         self._offsets = self._offset_store(offset_folder)
         self._locks = QueueLocks(instance, self.group) if self._is_locking else None
@@ -175,9 +176,16 @@ class PushGroupMember:
         self._consumption.start()
         if self._locks is not None:
             self._renewal = self._instance.ports.start(self._renew(self._locks), "queue locks")
+        await self._heartbeat()
+        if not await self._round():
+            self._instance.rebalance_wanted.fire()
         self._life.began()
+
+    async def _heartbeat(self) -> None:
+        """Pulls are by what brokers know: one of a newer subscription than that is refused."""
+        told = dict(self._subscriptions)
         await self._instance.heartbeat()
-        self._instance.rebalance_wanted.fire()
+        self._told = told
 
     async def _find(self, topic: str) -> None:
         """A topic that is not there yet may come later."""
@@ -233,7 +241,7 @@ class PushGroupMember:
         self._announce(topic)
 
     def subscription(self, topic: str) -> Subscription | None:
-        return self._subscriptions.get(topic)
+        return self._told.get(topic)
 
     def _announce(self, topic: str) -> None:
         if self._life.state is State.RUNNING:
@@ -242,7 +250,7 @@ class PushGroupMember:
     async def _tell_brokers(self, topic: str) -> None:
         if topic in self._subscriptions:
             await self._find(topic)
-        await self._instance.heartbeat()
+        await self._heartbeat()
         self._instance.rebalance_wanted.fire()
 
     # ------------------------------------------------------------------ as its instance sees it
@@ -261,12 +269,15 @@ class PushGroupMember:
         )
 
     async def rebalance(self) -> bool:
+        return self._life.state is not State.RUNNING or await self._round()
+
+    async def _round(self) -> bool:
         changed: list[str] = []
         is_balanced = await self._rebalance.round(self.topics, changed.append)
         for topic in changed:
             self._renew_subscription(topic)
         if changed:
-            await self._instance.heartbeat()
+            await self._heartbeat()
         return is_balanced
 
     def _renew_subscription(self, topic: str) -> None:
