@@ -33,7 +33,6 @@ def settle(queue: ProcessQueue, part: Slice) -> None:
 
 def test_the_commit_offset_passes_no_gap() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
-    assert queue.commit_offset is None
     found = queue.put(messages(3, 4, 7, 9))
     first, second, third = found.take(1), found.take(2), found.take(1)
     assert queue.commit_offset == 3
@@ -43,6 +42,10 @@ def test_the_commit_offset_passes_no_gap() -> None:
     assert queue.commit_offset == 9
     settle(queue, third)
     assert (queue.commit_offset, queue.count, queue.bytes) == (10, 0, 0)
+
+
+def test_before_the_first_pull_nobody_knows() -> None:
+    assert ProcessQueue(QUEUE, 0.0).commit_offset is None
 
 
 def test_what_lies_before_nothing_is_passed() -> None:

@@ -14,7 +14,7 @@ from typing import Final, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core import running_info
-from gantrymq.client.core.concurrent import ConcurrentConsumption
+from gantrymq.client.core.concurrent_consumption import ConcurrentConsumption
 from gantrymq.client.core.consume_settings import ConsumeSettings
 from gantrymq.client.core.consume_stats import ConsumeStats
 from gantrymq.client.core.consumer_requests import ConsumerRequests
@@ -27,7 +27,7 @@ from gantrymq.client.core.listeners import Listener, Listeners
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.namespace import retry_topic, unwrap, wrap
 from gantrymq.client.core.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
-from gantrymq.client.core.orderly import OrderlyConsumption
+from gantrymq.client.core.orderly_consumption import OrderlyConsumption
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.pull_loop import PullLoop
