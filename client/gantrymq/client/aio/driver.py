@@ -48,6 +48,7 @@ class Driver:
         task = asyncio.get_running_loop().create_task(self._run_alone(flow, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: flow.close())  # one that ended before it began
         return task
 
     async def close(self) -> None:

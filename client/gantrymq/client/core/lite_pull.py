@@ -1,0 +1,434 @@
+"""A consumer that is asked for messages: it has queues, pulls them ahead, and keeps their progress.
+
+    subscribe   the group's members share the queues of topics (rebalance)
+    assign      exactly these queues, whoever else reads them
+
+    poll        what one pull brought; what polls before gave out is done by that
+    commit      every `auto_commit_s` when automatic, and at the end; or when the application says
+
+Invariant: progress that is stored covers only what the application came back from, unless it
+commits itself: a process that dies gets again what it was handed last.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core import queue_offsets
+from gantrymq.client.core.allocation import Allocate, average
+from gantrymq.client.core.errors import BrokerError, ClientError, RouteError, StateError
+from gantrymq.client.core.group_members import client_ids
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.life import Life, State
+from gantrymq.client.core.lite_queue import Buffered, Buffering, LiteQueue
+from gantrymq.client.core.offset_store import OffsetStore
+from gantrymq.client.core.ports import Running
+from gantrymq.client.core.pulls import LITE_SETTINGS, QueuePulls
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.start_offset import ConsumeFrom, StartOffsets
+from gantrymq.client.core.steps import FOREVER, Signal, Wait
+from gantrymq.client.core.subscriptions import (
+    EVERYTHING,
+    Expression,
+    Subscription,
+    SubscriptionError,
+    check,
+    subscription,
+)
+from gantrymq.client.core.topic_watch import QueuesChanged, TopicWatch
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
+from gantrymq.wire.bodies.shared import MessageQueue
+
+AUTO_COMMIT_MIN_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiteSettings:
+    """Java's defaults, in seconds."""
+
+    batch: int = 10
+    """Messages that one pull brings at most."""
+    auto_commit: bool = True
+    auto_commit_s: float = 5.0
+    poll_timeout_s: float = 5.0
+    queue_check_s: float = 30.0
+    """How often listeners hear of topics that have other queues."""
+    broadcast: bool = False
+    """Each client gets every message, and keeps its progress in a file of its own."""
+    consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET
+    consume_timestamp_ms: int = 0
+    buffering: Buffering = Buffering()  # noqa: RUF009 - frozen
+    allocate: Allocate = average
+
+
+@final
+class LitePull:
+    """Of one group in one client. `start`, then `close`."""
+
+    def __init__(
+        self, instance: Instance, group: str, settings: LiteSettings, offsets: OffsetStore
+    ) -> None:
+        if settings.auto_commit_s < AUTO_COMMIT_MIN_S:
+            raise StateError(f"auto_commit_s is {settings.auto_commit_s:g}: 1 s is the least")
+        self.life = Life("lite pull consumer")
+        self.group = group
+        self._instance = instance
+        self._settings = settings
+        self._offsets = offsets
+        self._starts = StartOffsets(
+            instance, offsets, settings.consume_from, settings.consume_timestamp_ms
+        )
+        self._pull_settings = replace(LITE_SETTINGS, count=settings.batch)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._checked: set[Subscription] = set()
+        self._is_assigned = False
+        self._queues: dict[MessageQueue, LiteQueue] = {}
+        self._ready: deque[LiteQueue] = deque()
+        self._handed: list[LiteQueue] = []
+        self._arrived = Signal()
+        self._buffered = Buffered()
+        self._failure: ClientError | None = None
+        self._watch = TopicWatch(instance)
+        self._watching: Running | None = None
+        self._next_commit = 0.0
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        self.life.begin()
+        await self._offsets.load()
+        self._instance.add_consumer(self.group, self)
+        self._next_commit = self._now() + self._settings.auto_commit_s
+        self.life.began()
+        for queue in self._queues.values():
+            queue.start(self._instance.ports)
+        watching = self._watch.run(self._settings.queue_check_s)
+        self._watching = self._instance.ports.start(watching, "topic queues")
+        self._instance.rebalance_wanted.fire()
+
+    async def close(self, *, commit: bool = True) -> None:
+        """`commit`: what was handed out last is done as well."""
+        if not self.life.end():
+            return
+        for queue in self._queues.values():
+            queue.stop()
+        if self._watching is not None:
+            self._watching.cancel()
+        self._arrived.fire()
+        if commit and self._settings.auto_commit:
+            self._settle()
+        try:
+            if self._settings.auto_commit:
+                self._note()
+            await self._offsets.persist(tuple(self._queues), confirm=True)
+        except (GantryError, OSError) as error:
+            self._log(f"offsets were not stored, messages may come again: {error}")
+        await self._instance.remove_consumer(self.group)
+
+    # ------------------------------------------------------------------ as the client sees it
+
+    @property
+    def topics(self) -> Iterable[str]:
+        assigned = (queue.topic for queue in self._queues)
+        return dict.fromkeys((*self._subscriptions, *assigned, *self._watch.topics))
+
+    @property
+    def data(self) -> ConsumerData:
+        return ConsumerData(
+            group_name=self.group,
+            consume_type="CONSUME_ACTIVELY",
+            message_model=BROADCASTING if self._settings.broadcast else CLUSTERING,
+            consume_from_where=self._settings.consume_from.value,
+            subscriptions=tuple(each.data for each in self._subscriptions.values()),
+        )
+
+    async def persist_offsets(self) -> None:
+        now = self._now()
+        if self._settings.auto_commit and now >= self._next_commit:
+            self._next_commit = now + self._settings.auto_commit_s
+            self._note()
+        await self._offsets.persist(tuple(self._queues))
+
+    async def rebalance(self) -> bool:
+        """Whether its queues are what is its share."""
+        if self.life.state is not State.RUNNING or self._is_assigned:
+            return True
+        is_balanced = True
+        for topic, subscribed in tuple(self._subscriptions.items()):
+            try:
+                if subscribed not in self._checked:
+                    await self._introduce(subscribed)
+                share = await self._share(topic)
+            except SubscriptionError as error:
+                self._failure = error
+                self._arrived.fire()
+                is_balanced = False
+            except (BrokerError, RequestError, RouteError) as error:
+                self._log(f"no share of {topic} yet: {error}")
+                is_balanced = False
+            else:
+                await self._take_share(topic, share)
+        gone = [queue for queue in self._queues if queue.topic not in self._subscriptions]
+        await self._give_up(gone)
+        return is_balanced
+
+    async def _introduce(self, subscribed: Subscription) -> None:
+        """Brokers know of the subscription before its queues are shared out."""
+        instance = self._instance
+        await check(instance, self.group, subscribed)
+        await instance.route(subscribed.topic)
+        await instance.heartbeat()
+        self._checked.add(subscribed)
+
+    async def _share(self, topic: str) -> list[MessageQueue]:
+        instance = self._instance
+        route = await instance.route(topic)
+        queues = sorted(route.subscribe)
+        if self._settings.broadcast:
+            return queues
+        ids = await client_ids(instance, self.group, route)
+        return self._settings.allocate(instance.client_id, queues, ids)
+
+    async def _take_share(self, topic: str, share: Collection[MessageQueue]) -> None:
+        if self.life.state is not State.RUNNING or topic not in self._subscriptions:
+            return
+        mine = [queue for queue in self._queues if queue.topic == topic]
+        await self._give_up([queue for queue in mine if queue not in share])
+        for queue in share:
+            if queue not in self._queues:
+                self._take(queue, self._subscriptions[topic])
+
+    def _take(self, queue: MessageQueue, subscribed: Subscription) -> None:
+        pulls = QueuePulls(
+            self._instance, self.group, queue, subscribed, self._pull_settings, is_lite=True
+        )
+        taken = LiteQueue(
+            pulls, self._starts, self._settings.buffering, self._buffered, self._has_arrived
+        )
+        self._queues[queue] = taken
+        if self.life.state is State.RUNNING:
+            taken.start(self._instance.ports)
+
+    async def _give_up(self, queues: Collection[MessageQueue]) -> None:
+        for queue in queues:
+            given = self._queues.pop(queue)
+            given.stop()
+            if given in self._ready:
+                self._ready.remove(given)
+            if given in self._handed:
+                self._handed.remove(given)
+            if self._settings.auto_commit and given.consumed is not None:
+                self._offsets.update(queue, given.consumed)
+            try:
+                await self._offsets.persist([queue], confirm=True)
+            except (GantryError, OSError) as error:
+                self._log(f"the offset of {queue} was not stored, messages come again: {error}")
+            self._offsets.forget(queue)
+
+    # ------------------------------------------------------------------ which queues
+
+    def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
+        """Raises SubscriptionError. What only brokers can refuse is raised by `poll`."""
+        if self._is_assigned:
+            raise _exclusive()
+        version_ms = self._instance.ports.clock.wall_ms()
+        subscribed = subscription(topic, expression, version_ms)
+        self._subscriptions[topic] = subscribed
+        for queue in self._queues.values():
+            if queue.queue.topic == topic:
+                queue.pulls.subscribe(subscribed)
+        self._instance.rebalance_wanted.fire()
+
+    def unsubscribe(self, topic: str) -> None:
+        if self._subscriptions.pop(topic, None) is not None:
+            self._instance.rebalance_wanted.fire()
+
+    async def assign(
+        self, queues: Iterable[MessageQueue], expression: Expression = EVERYTHING
+    ) -> None:
+        """These and no others; those that stay go on where they are."""
+        if self._subscriptions:
+            raise _exclusive()
+        self._is_assigned = True
+        wanted = dict.fromkeys(queues)
+        subscribed = {queue.topic: subscription(queue.topic, expression, 0) for queue in wanted}
+        for each in subscribed.values():
+            if self.life.state is State.RUNNING:
+                await check(self._instance, self.group, each)
+        await self._give_up([queue for queue in self._queues if queue not in wanted])
+        for queue in wanted:
+            if queue not in self._queues:
+                self._take(queue, subscribed[queue.topic])
+            else:
+                self._queues[queue].pulls.subscribe(subscribed[queue.topic])
+
+    @property
+    def assignment(self) -> list[MessageQueue]:
+        """The queues it reads now."""
+        return sorted(self._queues)
+
+    async def queues_of(self, topic: str) -> list[MessageQueue]:
+        """All that a topic has for reading; raises RouteError."""
+        await self._instance.refresh_route(topic)
+        return sorted((await self._instance.route(topic)).subscribe)
+
+    def on_queues_changed(self, topic: str, listener: QueuesChanged) -> None:
+        """Tell the listener when a topic has other queues than it had."""
+        self._watch.listen(topic, listener)
+
+    # ------------------------------------------------------------------ messages
+
+    async def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
+        """What one pull brought, of one queue; nothing when nothing comes in time."""
+        wait_s = self._settings.poll_timeout_s if timeout_s is None else timeout_s
+        until = self._now() + wait_s
+        while not (messages := self.take(self._settings.batch)):
+            if not await Wait(until, self._arrived):
+                break
+        return messages
+
+    async def next_message(self) -> ReceivedMessage | None:
+        """None when the consumer is closed."""
+        while self.life.state is State.RUNNING:
+            taken = self.take(1)
+            if taken:
+                return taken[0]
+            await Wait(FOREVER, self._arrived)
+        return None
+
+    def take(self, limit: int) -> list[ReceivedMessage]:
+        """What is there, without waiting. Hot."""
+        self.life.must_run()
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        self._settle()
+        ready = self._ready
+        for _ in range(len(ready)):
+            queue = ready[0]
+            if queue.can_give and self._queues.get(queue.queue) is queue:
+                return self._take_from(queue, limit)
+            ready.popleft()
+            if queue.is_paused:
+                ready.append(queue)
+        return []
+
+    def _take_from(self, queue: LiteQueue, limit: int) -> list[ReceivedMessage]:
+        buffered, room = self._buffered, self._settings.buffering.messages_max
+        was_full = buffered.count >= room
+        messages = queue.take(limit)
+        self._handed.append(queue)
+        if queue.is_between_pulls:
+            self._ready.rotate(-1)  # the others have their turn
+        if was_full and buffered.count < room:
+            for each in self._queues.values():
+                each.wake()
+        return messages
+
+    def _has_arrived(self, queue: LiteQueue) -> None:
+        if queue not in self._ready:
+            self._ready.append(queue)
+        self._arrived.fire()
+
+    # ------------------------------------------------------------------ where to go on
+
+    async def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Go on there; raises StateError when the queue is not this consumer's, or does not reach
+        there."""
+        self._mine(queue)
+        low = await queue_offsets.first(self._instance, queue)
+        high = await queue_offsets.end(self._instance, queue)
+        if not low <= offset <= high:
+            raise StateError(
+                f"Seek offset illegal, seek offset = {offset}, min offset = {low}, max offset ="
+                f" {high}"
+            )
+        self._go_to(queue, offset)
+
+    async def seek_to_begin(self, queue: MessageQueue) -> None:
+        self._mine(queue)
+        self._go_to(queue, await queue_offsets.first(self._instance, queue))
+
+    async def seek_to_end(self, queue: MessageQueue) -> None:
+        self._mine(queue)
+        self._go_to(queue, await queue_offsets.end(self._instance, queue))
+
+    async def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        return await queue_offsets.at_time(self._instance, queue, timestamp_ms)
+
+    def _go_to(self, queue: MessageQueue, offset: int) -> None:
+        self.life.must_run()
+        self._mine(queue).go_to(offset, self._instance.ports)
+
+    def pause(self, queues: Iterable[MessageQueue]) -> None:
+        """`poll` gives nothing of these, and no more than is under way is pulled."""
+        for queue in queues:
+            self._mine(queue).is_paused = True
+
+    def resume(self, queues: Iterable[MessageQueue]) -> None:
+        for queue in queues:
+            mine = self._mine(queue)
+            mine.is_paused = False
+            mine.wake()
+        self._arrived.fire()
+
+    def _mine(self, queue: MessageQueue) -> LiteQueue:
+        mine = self._queues.get(queue)
+        if mine is None:
+            raise StateError(
+                "The message queue is not in assigned list, may be rebalancing, message queue:"
+                f" {queue}; assignment says which are"
+            )
+        return mine
+
+    # ------------------------------------------------------------------ progress
+
+    async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
+        """All that was handed out, or these offsets: each is where to go on. Raises when a broker
+        has not taken it."""
+        self.life.must_run()
+        if offsets is None:
+            self._settle()
+            self._note()
+            await self._offsets.persist(tuple(self._queues), confirm=True)
+            return
+        for queue, offset in offsets.items():
+            self._offsets.update(queue, offset)
+            mine = self._queues.get(queue)
+            if mine is not None:
+                mine.consumed = offset
+        await self._offsets.persist(tuple(offsets), confirm=True)
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """Where the group goes on; None when it has never been there."""
+        return await self._offsets.read(queue)
+
+    def _settle(self) -> None:
+        """What was handed out is done."""
+        for queue in self._handed:
+            queue.settle()
+        self._handed.clear()
+
+    def _note(self) -> None:
+        """What is done is progress."""
+        for queue, mine in self._queues.items():
+            if mine.consumed is not None:
+                self._offsets.update(queue, mine.consumed)
+
+    def _now(self) -> float:
+        return self._instance.ports.clock.monotonic()
+
+    def _log(self, line: str) -> None:
+        self._instance.ports.log(f"{self.group}: {line}")
+
+
+def _exclusive() -> StateError:
+    return StateError(
+        "Subscribe and assign are mutually exclusive: a consumer either shares topics with its"
+        " group or reads the queues it is told"
+    )

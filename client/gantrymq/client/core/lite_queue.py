@@ -1,0 +1,219 @@
+"""One queue of a pull consumer: a flow pulls ahead of the application, which takes what is there.
+
+    consumed  <=  handed out  <=  buffered  <=  position
+    done          the             waits         where the
+                  application's   to be taken   next pull begins
+
+Invariant: `consumed` passes a message only when the application came back for more after it had
+that message. What is buffered is bounded: pulling waits until there is room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.ports import Ports, Running
+from gantrymq.client.core.pulls import PullResult, PullStatus, QueuePulls
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.start_offset import StartOffsets
+from gantrymq.client.core.steps import Signal, Wait
+from gantrymq.wire.bodies.shared import MessageQueue
+
+# After a pull that failed, as Java waits.
+FAILURE_PAUSE_S: Final = 1.0
+
+# After an answer that asked for less.
+FLOW_CONTROL_PAUSE_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffering:
+    """How far pulls run ahead; Java's defaults."""
+
+    messages_max: int = 10_000
+    """Of all queues together."""
+    queue_messages_max: int = 1_000
+    queue_bytes_max: int = 100 << 20
+    span_max: int = 2_000
+    """From the first to the last offset in one queue: filters leave holes."""
+
+
+@final
+class Buffered:
+    """How many messages wait in all queues together."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+@final
+class _Batch:
+    """What one pull brought, and where the queue goes on behind it."""
+
+    __slots__ = ("messages", "next_offset", "taken")
+
+    def __init__(self, messages: list[ReceivedMessage], next_offset: int) -> None:
+        self.messages = messages
+        self.next_offset = next_offset
+        self.taken = 0
+
+
+@final
+class LiteQueue:
+    """`start`, then `stop`."""
+
+    def __init__(
+        self,
+        pulls: QueuePulls,
+        starts: StartOffsets,
+        buffering: Buffering,
+        buffered: Buffered,
+        arrived: Callable[[LiteQueue], None],
+    ) -> None:
+        """`arrived` is told when there is something to take."""
+        self.pulls = pulls
+        self.is_paused = False
+        self.consumed: int | None = None
+        self.handed: int | None = None
+        self._starts = starts
+        self._buffering = buffering
+        self._all = buffered
+        self._arrived = arrived
+        self._batches: deque[_Batch] = deque()
+        self._count = 0
+        self._bytes = 0
+        self._position: int | None = None
+        self._wake = Signal()
+        self._running: Running | None = None
+
+    @property
+    def queue(self) -> MessageQueue:
+        return self.pulls.queue
+
+    @property
+    def can_give(self) -> bool:
+        return bool(self._batches) and not self.is_paused
+
+    @property
+    def is_between_pulls(self) -> bool:
+        """What one pull brought was taken whole; what the next one brought is not touched."""
+        return not self._batches or self._batches[0].taken == 0
+
+    # ------------------------------------------------------------------ life
+
+    def start(self, ports: Ports) -> None:
+        self._running = ports.start(self._keep_pulling(ports), f"pull {self.queue}")
+
+    def stop(self) -> None:
+        """What is buffered is gone, and comes again from where it is consumed."""
+        if self._running is not None:
+            self._running.cancel()
+            self._running = None
+        self._drop()
+
+    def go_to(self, offset: int, ports: Ports) -> None:
+        """The next message taken is that one; what was handed out before no longer counts."""
+        self.stop()
+        self._position = self.consumed = offset
+        self.handed = None
+        self.start(ports)
+
+    def wake(self) -> None:
+        """There may be room now, or it is paused no longer."""
+        self._wake.fire()
+
+    # ------------------------------------------------------------------ what the application takes
+
+    def take(self, limit: int) -> list[ReceivedMessage]:
+        """Messages of one pull. Hot: one by one, should somebody iterate."""
+        was_full = self._is_full()
+        batch = self._batches[0]
+        first = batch.taken
+        taken = batch.messages[first : first + limit]
+        batch.taken += len(taken)
+        if batch.taken < len(batch.messages):
+            self.handed = taken[-1].offset + 1
+        else:
+            self.handed = batch.next_offset
+            self._batches.popleft()
+        self._count -= len(taken)
+        self._all.count -= len(taken)
+        self._bytes -= _bytes(taken)
+        if was_full and not self._is_full():
+            self._wake.fire()
+        return taken
+
+    def settle(self) -> None:
+        """The application is done with what it was handed."""
+        if self.handed is not None:
+            self.consumed, self.handed = self.handed, None
+
+    # ------------------------------------------------------------------ pulling
+
+    async def _keep_pulling(self, ports: Ports) -> None:
+        clock = ports.clock
+        while True:
+            if self.is_paused or self._is_full():
+                await Wait(signal=self._wake)
+                continue
+            try:
+                if self._position is None:
+                    self._position = self.consumed = await self._starts.of(self.queue)
+                result = await self.pulls.pull(self._position)
+            except GantryError as error:
+                ports.log(f"pull of {self.queue} failed, tried again soon: {error}")
+                await Wait(clock.monotonic() + FAILURE_PAUSE_S)
+                continue
+            if result.status is PullStatus.FLOW_CONTROL:
+                await Wait(clock.monotonic() + FLOW_CONTROL_PAUSE_S)
+            else:
+                self._keep(result, ports)
+
+    def _keep(self, result: PullResult, ports: Ports) -> None:
+        if result.status is PullStatus.OFFSET_ILLEGAL:
+            ports.log(
+                f"offset {self._position} of {self.queue} is illegal, it goes on at"
+                f" {result.next_offset}: the queue has {result.min_offset} to {result.max_offset}"
+            )
+        self._position = result.next_offset
+        messages = result.messages
+        if messages:
+            self._batches.append(_Batch(messages, result.next_offset))
+            self._count += len(messages)
+            self._all.count += len(messages)
+            self._bytes += _bytes(messages)
+            self._arrived(self)
+        elif self._batches:
+            self._batches[-1].next_offset = result.next_offset
+        elif self.handed is not None:
+            self.handed = result.next_offset
+        else:
+            self.consumed = result.next_offset
+
+    def _is_full(self) -> bool:
+        buffering = self._buffering
+        return (
+            self._all.count >= buffering.messages_max
+            or self._count >= buffering.queue_messages_max
+            or self._bytes >= buffering.queue_bytes_max
+            or (self._count > 0 and self._span() > buffering.span_max)
+        )
+
+    def _span(self) -> int:
+        first = self._batches[0]
+        return self._batches[-1].messages[-1].offset - first.messages[first.taken].offset
+
+    def _drop(self) -> None:
+        self._all.count -= self._count
+        self._count = self._bytes = 0
+        self._batches.clear()
+
+
+def _bytes(messages: list[ReceivedMessage]) -> int:
+    return sum([len(message.record.body) for message in messages])

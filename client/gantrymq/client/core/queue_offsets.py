@@ -1,0 +1,60 @@
+"""Where a queue begins and ends, and what lies at a moment: asked of its master."""
+
+from __future__ import annotations
+
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.steps import Ask
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.header import Header
+from gantrymq.wire.headers.offset import (
+    GetMaxOffsetRequest,
+    GetMinOffsetRequest,
+    OffsetResponse,
+    SearchOffsetRequest,
+)
+
+
+async def first(instance: Instance, queue: MessageQueue) -> int:
+    """Of the oldest message that is still there."""
+    header = GetMinOffsetRequest(
+        topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
+    )
+    return await _asked(instance, queue, RequestCode.GET_MIN_OFFSET, header)
+
+
+async def end(instance: Instance, queue: MessageQueue) -> int:
+    """What the next message will have."""
+    header = GetMaxOffsetRequest(
+        topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
+    )
+    return await _asked(instance, queue, RequestCode.GET_MAX_OFFSET, header)
+
+
+async def at_time(instance: Instance, queue: MessageQueue, timestamp_ms: int) -> int:
+    """Of the first message that was stored then or later; the end when there is none."""
+    header = SearchOffsetRequest(
+        topic=queue.topic,
+        queue_id=queue.queue_id,
+        timestamp=timestamp_ms,
+        broker_name=queue.broker_name,
+    )
+    return await _asked(instance, queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+
+
+async def _asked(instance: Instance, queue: MessageQueue, code: RequestCode, header: Header) -> int:
+    """Raises BrokerError, RequestError and RouteError."""
+    address = instance.master(queue.broker_name)
+    if address is None:
+        await instance.refresh_route(queue.topic)
+        address = instance.master(queue.broker_name)
+    if address is None:
+        raise RouteError(
+            f"The broker[{queue.broker_name}] not exist: no name server knows its master now"
+        )
+    answer = await Ask(address, Command(code, ext=header.encode()), instance.settings.api_timeout_s)
+    if answer.code != ResponseCode.SUCCESS:
+        raise BrokerError(answer.code, answer.remark, address)
+    return OffsetResponse.decode(answer.ext).offset

@@ -1,0 +1,56 @@
+"""Tells listeners when a topic has other queues than it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, final
+
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.steps import Call, Wait
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.bodies.shared import MessageQueue
+
+QueuesChanged: TypeAlias = Callable[[str, frozenset[MessageQueue]], object]
+"""Told a topic and the queues it has now; plain or async."""
+
+
+@final
+class TopicWatch:
+    """Of one consumer; `run` is a flow that ends with its client."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._listeners: dict[str, QueuesChanged] = {}
+        self._seen: dict[str, frozenset[MessageQueue]] = {}
+
+    @property
+    def topics(self) -> Iterable[str]:
+        return self._listeners
+
+    def listen(self, topic: str, listener: QueuesChanged) -> None:
+        self._listeners[topic] = listener
+
+    async def run(self, period_s: float) -> None:
+        clock = self._instance.ports.clock
+        while True:
+            for topic, listener in tuple(self._listeners.items()):
+                await self._look(topic, listener)
+            await Wait(clock.monotonic() + period_s)
+
+    async def _look(self, topic: str, listener: QueuesChanged) -> None:
+        log = self._instance.ports.log
+        try:
+            await self._instance.refresh_route(topic)
+            now = frozenset((await self._instance.route(topic)).subscribe)
+        except (BrokerError, RequestError, RouteError) as error:
+            log(f"the queues of {topic} are not known now: {error}")
+            return
+        before = self._seen.get(topic)
+        self._seen[topic] = now
+        if before is None or before == now:
+            return
+        try:
+            await Call(listener, topic, now)
+        except Exception as error:  # the application's own: it ends nothing
+            log(f"the listener of {topic}'s queues raised {error!r}")
