@@ -188,7 +188,7 @@ def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
 def test_what_was_handed_out_last_is_not_progress_yet() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")
-    reader = Reader(cluster, "me@1", replace(FIRST, batch=2), QUEUES[0])
+    reader = Reader(cluster, "me@1", replace(FIRST, pull_batch=2), QUEUES[0])
     assert reader.poll() == ["a", "b"]
     cluster.pass_time(20.0)
     assert stored(cluster) == 0
@@ -326,7 +326,7 @@ def test_queues_take_turns() -> None:
     cluster = Cluster()
     for n in range(2):
         cluster.store(*(f"{n}" for _ in range(4)), queue_id=n)
-    reader = Reader(cluster, "me@1", replace(FIRST, batch=2), *QUEUES[:2])
+    reader = Reader(cluster, "me@1", replace(FIRST, pull_batch=2), *QUEUES[:2])
     cluster.pass_time(1.0)
     one_by_one = [bodies(reader.lite.take(1))[0] for _ in range(8)]
     assert one_by_one == ["0", "0", "1", "1", "0", "0", "1", "1"]

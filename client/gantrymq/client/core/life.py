@@ -50,6 +50,11 @@ class Life:
         self.state = State.SHUTDOWN_ALREADY
         return was in {State.RUNNING, State.START_FAILED}
 
+    @property
+    def is_open(self) -> bool:
+        """Begun, and not ended."""
+        return self.state in {State.RUNNING, State.START_FAILED}
+
     def must_run(self) -> None:
         if self.state is not State.RUNNING:
             raise StateError(

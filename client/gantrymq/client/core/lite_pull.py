@@ -45,23 +45,25 @@ from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerDat
 from gantrymq.wire.bodies.shared import MessageQueue
 
 AUTO_COMMIT_MIN_S: Final = 1.0
+HALF_AN_HOUR_MS: Final = 1_800_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteSettings:
     """Java's defaults, in seconds."""
 
-    batch: int = 10
+    pull_batch: int = 10
     """Messages that one pull brings at most."""
     auto_commit: bool = True
     auto_commit_s: float = 5.0
     poll_timeout_s: float = 5.0
     queue_check_s: float = 30.0
     """How often listeners hear of topics that have other queues."""
-    broadcast: bool = False
+    broadcasting: bool = False
     """Each client gets every message, and keeps its progress in a file of its own."""
     consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET
-    consume_timestamp_ms: int = 0
+    consume_timestamp_ms: int | None = None
+    """For ConsumeFrom.TIMESTAMP; None: half an hour before the start."""
     buffering: Buffering = Buffering()  # noqa: RUF009 - frozen
     allocate: Allocate = average
 
@@ -80,10 +82,11 @@ class LitePull:
         self._instance = instance
         self._settings = settings
         self._offsets = offsets
-        self._starts = StartOffsets(
-            instance, offsets, settings.consume_from, settings.consume_timestamp_ms
-        )
-        self._pull_settings = replace(LITE_SETTINGS, count=settings.batch)
+        timestamp_ms = settings.consume_timestamp_ms
+        if timestamp_ms is None:
+            timestamp_ms = instance.ports.clock.wall_ms() - HALF_AN_HOUR_MS
+        self._starts = StartOffsets(instance, offsets, settings.consume_from, timestamp_ms)
+        self._pull_settings = replace(LITE_SETTINGS, count=settings.pull_batch)
         self._subscriptions: dict[str, Subscription] = {}
         self._checked: set[Subscription] = set()
         self._is_assigned = False
@@ -142,7 +145,7 @@ class LitePull:
         return ConsumerData(
             group_name=self.group,
             consume_type="CONSUME_ACTIVELY",
-            message_model=BROADCASTING if self._settings.broadcast else CLUSTERING,
+            message_model=BROADCASTING if self._settings.broadcasting else CLUSTERING,
             consume_from_where=self._settings.consume_from.value,
             subscriptions=tuple(each.data for each in self._subscriptions.values()),
         )
@@ -189,7 +192,7 @@ class LitePull:
         instance = self._instance
         route = await instance.route(topic)
         queues = sorted(route.subscribe)
-        if self._settings.broadcast:
+        if self._settings.broadcasting:
             return queues
         ids = await client_ids(instance, self.group, route)
         return self._settings.allocate(instance.client_id, queues, ids)
@@ -287,7 +290,7 @@ class LitePull:
         """What one pull brought, of one queue; nothing when nothing comes in time."""
         wait_s = self._settings.poll_timeout_s if timeout_s is None else timeout_s
         until = self._now() + wait_s
-        while not (messages := self.take(self._settings.batch)):
+        while not (messages := self.take(self._settings.pull_batch)):
             if not await Wait(until, self._arrived):
                 break
         return messages
