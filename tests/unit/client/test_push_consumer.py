@@ -9,6 +9,7 @@ import pytest
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeContext
 from gantrymq.client.core.outcomes import LATER, Outcome
+from gantrymq.client.core.push_consumer import PushGroupMember
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import FOREVER, Wait
@@ -341,6 +342,19 @@ def test_hooks_are_around_each_call() -> None:
     cluster.store("b")
     cluster.pass_time(0.1)
     assert hook.seen[2:] == [("before", 1), ("after", 4)]
+
+
+def test_a_second_consumer_of_a_group_does_not_end_the_first() -> None:
+    cluster = Cluster()
+    consumer = Consumer(cluster).start()
+    second = PushGroupMember(consumer.client.instance, "G", FIRST)
+    with pytest.raises(StateError, match=r"group\[G\] has been created before"):
+        consumer.client.run(second.start())
+    consumer.client.run(second.close())
+    cluster.store("a")
+    cluster.pass_time(0.1)
+    assert consumer.bodies == ["a"]
+    assert not cluster.asked_of(RequestCode.UNREGISTER_CLIENT)
 
 
 @pytest.mark.parametrize("group", ["", "a b", "DEFAULT_CONSUMER"])

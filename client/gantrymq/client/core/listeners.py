@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias, final
 
 from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.outcomes import Outcome
 from gantrymq.client.core.process_queue import Slice
 from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.start_offset import RETRY_PREFIX
 from gantrymq.wire.message import property_names
 
 Listener: TypeAlias = Callable[[list[ReceivedMessage]], Outcome | Awaitable[Outcome]]

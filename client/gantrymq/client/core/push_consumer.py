@@ -87,14 +87,14 @@ class PushGroupMember:
         offset_folder: str = "",
     ) -> None:
         """`offset_folder`: of a broadcast group's progress."""
-        _check_group(group)
+        check_group(group)
         self.settings = settings
         self.stats = ConsumeStats()
         self.is_suspended = False
         namespace = instance.settings.namespace
         self.group = wrap(namespace, group)
         self._instance = instance
-        self._life = Life("consumer")
+        self.life = Life("consumer")
         self._namespace = namespace
         self._hooks = tuple(hooks)
         self._subscriptions: dict[str, Subscription] = {}
@@ -164,7 +164,7 @@ class PushGroupMember:
 
     async def start(self) -> None:
         """Raises SubscriptionError when no broker takes a filter."""
-        self._life.begin()
+        self.life.begin()
         await self._offsets.load()
         for topic in self.topics:
             await self._find(topic)
@@ -179,7 +179,7 @@ class PushGroupMember:
         await self._heartbeat()
         if not await self._round():
             self._instance.rebalance_wanted.fire()
-        self._life.began()
+        self.life.began()
 
     async def _heartbeat(self) -> None:
         """Pulls are by what brokers know: one of a newer subscription than that is refused."""
@@ -196,7 +196,9 @@ class PushGroupMember:
 
     async def close(self) -> None:
         """Let listeners end, store progress, give queues up, tell brokers."""
-        if not self._life.end():
+        if not self.life.end():
+            return
+        if self._instance.consumers.get(self.group) is not self:
             return
         self.is_suspended = True
         self._requests.end()
@@ -214,7 +216,7 @@ class PushGroupMember:
         self.is_suspended = True
 
     def resume(self) -> None:
-        self._life.must_run()
+        self.life.must_run()
         self.is_suspended = False
         self._instance.rebalance_wanted.fire()
 
@@ -244,7 +246,7 @@ class PushGroupMember:
         return self._told.get(topic)
 
     def _announce(self, topic: str) -> None:
-        if self._life.state is State.RUNNING:
+        if self.life.state is State.RUNNING:
             self._instance.ports.start(self._tell_brokers(topic), f"subscribe {topic}")
 
     async def _tell_brokers(self, topic: str) -> None:
@@ -269,7 +271,7 @@ class PushGroupMember:
         )
 
     async def rebalance(self) -> bool:
-        return self._life.state is not State.RUNNING or await self._round()
+        return self.life.state is not State.RUNNING or await self._round()
 
     async def _round(self) -> bool:
         changed: list[str] = []
@@ -384,7 +386,8 @@ class PushGroupMember:
         return self._instance.ports.clock.wall_ms()
 
 
-def _check_group(group: str) -> None:
+def check_group(group: str) -> None:
+    """Raises StateError when no group can be called so."""
     fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
     if fault is not None:
         raise StateError(fault)

@@ -20,10 +20,11 @@ from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.group_members import client_ids
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.client.core.queue_locks import QueueLocks
-from gantrymq.client.core.start_offset import RETRY_PREFIX, StartOffsets
+from gantrymq.client.core.start_offset import StartOffsets
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 

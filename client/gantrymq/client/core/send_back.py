@@ -13,9 +13,9 @@ from typing import Final, final
 
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.namespace import DEFAULT_TOPIC, retry_topic
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendStatus
-from gantrymq.client.core.start_offset import RETRY_PREFIX
 from gantrymq.client.core.steps import Ask
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import java_string
@@ -36,7 +36,6 @@ MAX_ORDERLY: Final = 0x7FFFFFFF
 
 # Java sends with the producer that every client has for itself.
 INNER_GROUP: Final = "CLIENT_INNER_PRODUCER"
-DEFAULT_TOPIC: Final = "TBW102"
 DEFAULT_QUEUES: Final = 4
 
 # A body is sent as it was stored: one that cannot be unpacked shall become a dead letter as well.
@@ -92,13 +91,13 @@ class SendBack:
         try:
             await self._send(message, times, level)
         except (BrokerError, RequestError, RouteError) as error:
-            self._log(f"{message.id} could not be sent to {RETRY_PREFIX}{self._group}: {error}")
+            self._log(f"{message.id} could not be sent to {retry_topic(self._group)}: {error}")
             return False
         return True
 
     async def _send(self, message: ReceivedMessage, times: int, level: int) -> None:
         instance = self._instance
-        topic = RETRY_PREFIX + self._group
+        topic = retry_topic(self._group)
         queues = (await instance.route(topic)).publish
         if not queues:
             raise RouteError(f"no queue of {topic} can be written now")

@@ -14,16 +14,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import final
 
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core import queue_offsets
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.offset_store import OffsetStore
-from gantrymq.client.core.steps import Ask
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode, ResponseCode
-from gantrymq.wire.command import Command
-from gantrymq.wire.headers.offset import GetMaxOffsetRequest, OffsetResponse, SearchOffsetRequest
-
-RETRY_PREFIX = "%RETRY%"
 
 
 class ConsumeFrom(Enum):
@@ -61,31 +56,7 @@ class StartOffsets:
         if self._consume_from is ConsumeFrom.FIRST_OFFSET:
             return 0
         if self._consume_from is ConsumeFrom.LAST_OFFSET:
-            return 0 if is_retry else await self._end(queue)
-        return await self._end(queue) if is_retry else await self._at_timestamp(queue)
-
-    async def _end(self, queue: MessageQueue) -> int:
-        header = GetMaxOffsetRequest(
-            topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
-        )
-        return await self._asked(queue, Command(RequestCode.GET_MAX_OFFSET, ext=header.encode()))
-
-    async def _at_timestamp(self, queue: MessageQueue) -> int:
-        header = SearchOffsetRequest(
-            topic=queue.topic,
-            queue_id=queue.queue_id,
-            timestamp=self._timestamp_ms,
-            broker_name=queue.broker_name,
-        )
-        command = Command(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, ext=header.encode())
-        return await self._asked(queue, command)
-
-    async def _asked(self, queue: MessageQueue, command: Command) -> int:
-        instance = self._instance
-        address = instance.master(queue.broker_name)
-        if address is None:
-            raise RouteError(f"The broker[{queue.broker_name}] master node does not exist")
-        answer = await Ask(address, command, instance.settings.api_timeout_s)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
-        return OffsetResponse.decode(answer.ext).offset
+            return 0 if is_retry else await queue_offsets.end(self._instance, queue)
+        if is_retry:
+            return await queue_offsets.end(self._instance, queue)
+        return await queue_offsets.at_time(self._instance, queue, self._timestamp_ms)

@@ -1,0 +1,189 @@
+"""A consumer that calls a listener with what comes, on asyncio: Java's DefaultMQPushConsumer.
+
+    def paid(messages: list[ReceivedMessage]) -> Outcome:
+        for message in messages:
+            print(message.topic, message.keys, message.body)
+        return SUCCESS                      or None; LATER brings them again
+
+    async with PushConsumer("billing", name_servers="127.0.0.1:9876") as consumer:
+        consumer.subscribe("orders", "paid || shipped", paid)
+        await asyncio.Event().wait()
+
+Every method says what it does in `core.push_consumer`; this module only waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypedDict, Unpack, final
+
+from gantrymq.client.aio.client import Client
+from gantrymq.client.aio.options import ClientOptions, chosen, joined
+from gantrymq.client.core.allocation import Allocate
+from gantrymq.client.core.consume_settings import ConsumeSettings
+from gantrymq.client.core.consume_stats import ConsumeStats
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.hooks import ConsumeHook
+from gantrymq.client.core.listeners import Listener
+from gantrymq.client.core.push_consumer import PushGroupMember, QueueStatus, check_group
+from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.subscriptions import Expression, subscription
+
+# Where broadcast groups keep their progress; RocketMQ's names for it, and Java's default.
+OFFSETS_VARIABLE: Final = "ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR"
+OFFSETS_FOLDER: Final = ".rocketmq_offsets"
+
+
+class ConsumeOptions(TypedDict, total=False):
+    """Keywords of ConsumeSettings."""
+
+    orderly: bool
+    broadcasting: bool
+    allocate: Allocate
+    consume_from: ConsumeFrom
+    consume_timestamp_ms: int | None
+    consume_threads: int
+    consume_batch: int
+    pull_batch: int
+    pull_interval_s: float
+    pull_threshold: int
+    pull_threshold_bytes: int
+    max_span: int
+    consume_timeout_s: float
+    max_reconsume_times: int
+    suspend_s: float
+    auto_commit: bool
+    close_timeout_s: float
+    post_subscription: bool
+
+
+class PushOptions(ClientOptions, ConsumeOptions, total=False):
+    """What a consumer may be told, and its client."""
+
+    hooks: Sequence[ConsumeHook]
+
+
+@final
+class PushConsumer:
+    """`async with`, or `start` and `close`; `subscribe` before or after.
+
+    A listener may be plain or async. A plain one runs on the event loop: what waits (a database, a
+    request) belongs into an async one, of which `consume_threads` run side by side; so nothing
+    else of the process stands still meanwhile, heartbeats among it. It may be given a message
+    twice: after a crash, and when members of its group come or go.
+
+    `close` lets listeners end, stores the progress and gives the queues to the other members. It is
+    not called by signals: a program that is ended by SIGTERM calls it from
+    `loop.add_signal_handler(signal.SIGTERM, ...)`; one that is killed consumes the last few
+    seconds' messages again.
+    """
+
+    def __init__(self, group: str, **options: Unpack[PushOptions]) -> None:
+        """No I/O yet. The options are those of the client (name_servers, credentials and so on) and
+        of ConsumeSettings (orderly, consume_from, consume_batch and so on)."""
+        check_group(group)
+        self._group = group
+        self._options = options
+        self._settings = chosen(ConsumeSettings, {**options})
+        self._client: Client | None = None
+        self._member: PushGroupMember | None = None
+        self._early: dict[str, tuple[Expression, Listener]] = {}
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Join the group; the queues that are its share are being pulled when this returns. Raises
+        SubscriptionError when a broker refuses a filter, StateError when it was started before or
+        its group is taken in this client."""
+        if self._client is not None:
+            raise StateError("The PushConsumer service state not OK, maybe started once")
+        client = self._client = joined(self._options)
+        member = PushGroupMember(
+            client.instance,
+            self._group,
+            self._settings,
+            self._options.get("hooks", ()),
+            offset_folder=os.environ.get(OFFSETS_VARIABLE) or str(Path.home() / OFFSETS_FOLDER),
+        )
+        for topic, (expression, listener) in self._early.items():
+            member.subscribe(topic, expression, listener)
+        self._member = member
+        await client.start()
+        try:
+            await client.run(member.start())
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let listeners end what they have (`close_timeout_s`), store the progress, give the queues
+        up, leave the group. Closing twice does nothing."""
+        if self._client is None or self._member is None or not self._member.life.is_open:
+            return
+        client, member = self._client, self._member
+        try:
+            await client.run(member.close())
+        finally:
+            await client.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # ------------------------------------------------------------------ what it consumes
+
+    def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
+        """Have the listener called with messages of the topic: `"*"` for all, `"paid || shipped"`
+        by tags, `Sql("price > 3")` by properties. Once more for a topic replaces what was said
+        before. Raises SubscriptionError when the expression is none."""
+        if self._member is not None:
+            self._member.subscribe(topic, expression, listener)
+            return
+        subscription(topic, expression, 0)
+        self._early[topic] = expression, listener
+
+    def unsubscribe(self, topic: str) -> None:
+        """Consume no more of the topic."""
+        if self._member is not None:
+            self._member.unsubscribe(topic)
+        self._early.pop(topic, None)
+
+    def pause(self) -> None:
+        """Pull no more, of any queue; what was pulled is still consumed."""
+        self._started.suspend()
+
+    def resume(self) -> None:
+        """Go on pulling."""
+        self._started.resume()
+
+    # ------------------------------------------------------------------ how it is
+
+    def status(self) -> list[QueueStatus]:
+        """Of each queue that is its share now: how far it is, and why it stands still if it
+        does."""
+        return self._started.status()
+
+    @property
+    def stats(self) -> ConsumeStats:
+        """What it did since its start."""
+        return self._started.stats
+
+    @property
+    def _started(self) -> PushGroupMember:
+        if self._member is None:
+            raise StateError(
+                "The consumer service state not OK, CREATE_JUST; start it first (or use it by"
+                " `async with`)"
+            )
+        return self._member
