@@ -27,13 +27,17 @@ def messages(*offsets: int) -> list[ReceivedMessage]:
     ]
 
 
+def put(queue: ProcessQueue, found: list[ReceivedMessage]) -> Slice:
+    return queue.put(found, 5 * len(found))
+
+
 def settle(queue: ProcessQueue, part: Slice) -> None:
     queue.settle(part.batch, part.start, part.end, 0.0)
 
 
 def test_the_commit_offset_passes_no_gap() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
-    found = queue.put(messages(3, 4, 7, 9))
+    found = put(queue, messages(3, 4, 7, 9))
     first, second, third = found.take(1), found.take(2), found.take(1)
     assert queue.commit_offset == 3
     settle(queue, second)
@@ -52,7 +56,7 @@ def test_what_lies_before_nothing_is_passed() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
     queue.pass_to(50)
     assert queue.commit_offset == 50
-    queue.put(messages(60))
+    put(queue, messages(60))
     queue.pass_to(70)
     assert queue.commit_offset == 60
 
@@ -63,7 +67,7 @@ def test_progress_is_the_smallest_unsettled_offset(sizes: list[int], step: int, 
     offsets = itertools.count(10, step)
     parts = []
     for size in sizes:
-        found = queue.put(messages(*itertools.islice(offsets, size)))
+        found = put(queue, messages(*itertools.islice(offsets, size)))
         while found.start < found.end:
             parts.append(found.take(2))
     left = {message.offset for part in parts for message in part.messages}
@@ -78,7 +82,7 @@ def test_progress_is_the_smallest_unsettled_offset(sizes: list[int], step: int, 
 
 def test_it_is_full_by_count_bytes_or_span() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
-    queue.put(messages(0, 500))
+    put(queue, messages(0, 500))
     assert queue.excess(Limits(2, 10, 500)) is None
     assert queue.excess(Limits(1, 10, 500)) == "2 messages are cached, over 1"
     assert queue.excess(Limits(2, 9, 500)) == "10 bytes are cached, over 9"
@@ -88,7 +92,7 @@ def test_it_is_full_by_count_bytes_or_span() -> None:
 
 def test_a_queue_that_moved_forgets_what_it_had() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
-    found = queue.put(messages(0, 1, 2))
+    found = put(queue, messages(0, 1, 2))
     queue.move_to(40)
     settle(queue, found)
     assert (queue.commit_offset, queue.count, queue.is_dropped) == (40, 0, True)
@@ -106,7 +110,7 @@ def test_a_lock_and_a_pull_grow_old() -> None:
 
 def test_room_is_told_to_who_waits_for_it() -> None:
     queue = ProcessQueue(QUEUE, 0.0)
-    found = queue.put(messages(0, 1, 2))
+    found = put(queue, messages(0, 1, 2))
     settle(queue, found.take(1))
     assert not queue.changed.is_set
     queue.wakes_at = 1

@@ -154,11 +154,13 @@ class ConcurrentConsumption:
         clock = self._clock
         begun = start = work.start
         now = hand.since = clock.monotonic()
+        hand.slice = None
         outcome: object = None
         try:
             while start < end and not owner.is_dropped:
-                work.start = next_start = min(start + count, end)
-                hand.slice = None
+                next_start = start + count
+                next_start = min(next_start, end)
+                work.start = next_start
                 outcome = listener(messages[start:next_start])
                 if outcome is not None and outcome is not SUCCESS:
                     break

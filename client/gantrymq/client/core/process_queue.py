@@ -34,10 +34,10 @@ class Batch:
 
     __slots__ = ("_ahead", "bytes", "messages", "owner", "settled")
 
-    def __init__(self, owner: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+    def __init__(self, owner: ProcessQueue, messages: list[ReceivedMessage], size: int) -> None:
         self.owner = owner
         self.messages = messages
-        self.bytes = sum([len(message.record.body) for message in messages])
+        self.bytes = size
         self.settled = 0
         """The index below which everything is settled."""
         self._ahead: dict[int, int] = {}
@@ -138,9 +138,9 @@ class ProcessQueue:
 
     # ------------------------------------------------------------------ content
 
-    def put(self, messages: list[ReceivedMessage]) -> Slice:
-        """What a pull found; at least one message."""
-        batch = Batch(self, messages)
+    def put(self, messages: list[ReceivedMessage], size: int) -> Slice:
+        """What a pull found: at least one message, and how many bytes all of them take."""
+        batch = Batch(self, messages, size)
         self._batches.append(batch)
         self.count += len(messages)
         self.bytes += batch.bytes

@@ -106,7 +106,7 @@ class PullLoop:
     async def _take(self, process_queue: ProcessQueue, result: PullResult) -> None:
         status = result.status
         if result.messages:
-            self._puller.deliver(process_queue.put(result.messages))
+            self._puller.deliver(process_queue.put(result.messages, result.bytes))
             if self._interval_s:
                 await Wait(self._clock.monotonic() + self._interval_s, process_queue.changed)
         elif status is PullStatus.FLOW_CONTROL:

@@ -64,7 +64,7 @@ _FOUND: Final = PullStatus.FOUND
 class PullResult:
     """Hot, hence slotted; treat it as a value."""
 
-    __slots__ = ("max_offset", "messages", "min_offset", "next_offset", "status")
+    __slots__ = ("bytes", "max_offset", "messages", "min_offset", "next_offset", "status")
 
     def __init__(
         self,
@@ -73,7 +73,10 @@ class PullResult:
         min_offset: int,
         max_offset: int,
         messages: list[ReceivedMessage],
+        size: int = 0,
     ) -> None:
+        self.bytes = size
+        """Of the records that came, those that are not for the group among them."""
         self.status = status
         self.next_offset = next_offset
         self.min_offset = min_offset
@@ -213,7 +216,7 @@ class QueuePulls:
         messages: list[ReceivedMessage] = []
         if status is _FOUND:
             messages = received(answer.body, self.queue, self._subscription, (low, high))
-        return PullResult(status, next_offset, low, high, messages)
+        return PullResult(status, next_offset, low, high, messages, len(answer.body))
 
 
 def received(
