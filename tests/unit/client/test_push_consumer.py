@@ -143,14 +143,32 @@ def test_a_group_beyond_the_end_goes_on_where_the_broker_says() -> None:
     assert any("offset illegal" in line for line in cluster.driver.lines)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        RequestCode.PULL_MESSAGE,
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+        RequestCode.LOCK_BATCH_MQ,
+    ],
+)
+def test_a_senseless_answer_is_got_over(code: RequestCode) -> None:
+    cluster = Cluster()
+    cluster.store("a")
+    answer_once(cluster, code, Command(0, ext={}, body=b"[nonsense"))
+    consumer = Consumer(cluster, settings=dataclasses.replace(FIRST, orderly=True)).start()
+    cluster.pass_time(3.0)
+    assert consumer.bodies == ["a"]
+
+
 def answer_once(cluster: Cluster, code: RequestCode, answer: Command) -> None:
-    """Instead of the broker, to the first such request about T."""
+    """Instead of the broker, to the first such request about T, or about no topic."""
     network, answers = cluster.driver.network, [answer]
 
     def instead(
         address: str, command: Command, *, is_oneway: bool
     ) -> Command | Late | Held | Exception | None:
-        if command.code == code and answers and (command.ext or {}).get("topic") == "T":
+        if command.code == code and answers and (command.ext or {}).get("topic", "T") == "T":
             return answers.pop()
         return network(address, command, is_oneway=is_oneway)
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
-from gantrymq.base.errors import CorruptionError
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.base.errors import GantryError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.pulls import PullResult, PullSettings, PullStatus, QueuePulls
 from gantrymq.client.core.steps import Wait
 from gantrymq.client.core.subscriptions import Subscription
-from gantrymq.remoting.failures import RequestError
 
 FULL_PAUSE_S: Final = 0.05
 BUSY_PAUSE_S: Final = 0.02
@@ -83,7 +81,7 @@ class PullLoop:
             committed = process_queue.commit_offset if commits else None
             try:
                 result = await pulls.pull(offset, commit_offset=committed)
-            except (BrokerError, RequestError, RouteError, CorruptionError) as error:
+            except GantryError as error:
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None

@@ -19,7 +19,6 @@ from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.client.core.steps import Ask, Tell
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -47,7 +46,7 @@ class QueueLocks:
         for broker_name, those in _by_broker(queues).items():
             try:
                 ours = await self._ask(broker_name, those)
-            except (BrokerError, RequestError, RouteError) as error:
+            except GantryError as error:
                 self._instance.ports.log(f"lockBatchMQ exception, {broker_name}: {error}")
                 continue
             granted.update({queue: queue in ours for queue in those})

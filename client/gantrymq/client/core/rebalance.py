@@ -17,7 +17,6 @@ from typing import Protocol, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.allocation import Allocate
-from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.group_members import client_ids
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import RETRY_PREFIX
@@ -25,7 +24,6 @@ from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.client.core.queue_locks import QueueLocks
 from gantrymq.client.core.start_offset import StartOffsets
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 
 
@@ -74,7 +72,7 @@ class Rebalance:
         for topic in wanted:
             try:
                 share = await self._share(topic)
-            except (BrokerError, RequestError, RouteError) as error:
+            except GantryError as error:
                 self._log(f"doRebalance, {self._group}: no share of {topic} yet: {error}")
                 is_balanced = False
                 continue
@@ -141,7 +139,7 @@ class Rebalance:
         self._offsets.forget(queue)
         try:
             offset = await self._starts.of(queue)
-        except (BrokerError, RequestError, RouteError) as error:
+        except GantryError as error:
             self._log(f"doRebalance, {self._group}, compute offset failed, {queue}: {error}")
             return False
         if self._is_closed:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import DEFAULT_TOPIC, retry_topic
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendStatus
 from gantrymq.client.core.steps import Ask
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import java_string
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -60,7 +60,7 @@ class SendBack:
         """Level 0: the broker's choice, -1: a dead letter."""
         try:
             await self._name(message, level)
-        except (BrokerError, RequestError, RouteError) as error:
+        except GantryError as error:
             self._log(f"sendMessageBack exception, {self._group}, {message.id}: {error}")
         else:
             return True
@@ -90,7 +90,7 @@ class SendBack:
         that is too often, or when the group is orderly."""
         try:
             await self._send(message, times, level)
-        except (BrokerError, RequestError, RouteError) as error:
+        except GantryError as error:
             self._log(f"{message.id} could not be sent to {retry_topic(self._group)}: {error}")
             return False
         return True
