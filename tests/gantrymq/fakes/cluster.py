@@ -157,6 +157,19 @@ class Cluster:
             if member.identity.name == broker_name:
                 member.is_stopped = False
 
+    def die(self, client_id: str) -> None:
+        """The client's process ends where it is, and its connections with it."""
+        for flow in self.driver.flows:
+            if flow.owner == client_id:
+                flow.cancel()
+        del self._clients[client_id]
+        for member in self.members.values():
+            channel = member.channels.pop(client_id, None)
+            if channel is not None:
+                self._catch_up(member)
+                member.broker.close(channel)
+                self._after(member)
+
     def asked_of(self, code: RequestCode) -> Sequence[Command]:
         return [command for _, command in self.asked if command.code == code]
 
