@@ -1,0 +1,219 @@
+"""Consuming message by message from 5.x brokers: no queues to share, no offsets to keep.
+
+    consumer = PopConsumer("workers", name_servers="127.0.0.1:9876")
+    consumer.subscribe("orders")
+    async with consumer:
+        async for message in consumer:
+            async with message:
+                await work(message.body)
+
+Leaving the inner block acknowledges the message; an exception gives it back, to come again in
+`retry_s`. Whoever does without the block calls `ack` or `keep`. A message with which nothing of
+that was done cannot vanish in silence: it comes again when its time is over, is counted in
+`forgotten`, and told to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self, TypeVar, Unpack, final
+
+from gantrymq.client.aio.client import Client
+from gantrymq.client.aio.options import ClientOptions, chosen, joined, settings_of
+from gantrymq.client.core import namespace
+from gantrymq.client.core.errors import ClientError, MessageError, StateError
+from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
+from gantrymq.client.core.pop_member import PopMember
+from gantrymq.client.core.pops import Out, Pops, PopSettings
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.steps import FOREVER, Flow
+from gantrymq.client.core.subscriptions import EVERYTHING, Expression
+from gantrymq.remoting.failures import RequestError
+
+T = TypeVar("T")
+
+log: Final = logging.getLogger("gantrymq.client")
+
+
+class PopOptions(ClientOptions, total=False):
+    """Keywords of PopSettings, next to those of the client."""
+
+    count: int
+    invisible_s: float
+    hold_s: float
+    from_first: bool
+
+
+@final
+class PoppedMessage:
+    """A message that is out, and has to be settled: by `async with`, `ack` or `keep`."""
+
+    __slots__ = ("_consumer", "is_settled", "message", "out", "pops")
+
+    def __init__(self, consumer: PopConsumer, pops: Pops, out: Out) -> None:
+        self.is_settled = False
+        self._consumer = consumer
+        self.pops = pops
+        self.out = out
+        self.message: ReceivedMessage = out.message
+        """All that is known of it: topic, tag, keys, properties and so on."""
+
+    @property
+    def body(self) -> bytes:
+        return self.message.body
+
+    @property
+    def due_ms(self) -> int:
+        """When others get it, unless it is settled before."""
+        return self.out.due_ms
+
+    async def ack(self) -> None:
+        """It is done. Raises BrokerError or RequestError when no broker said that it knows; then
+        it may come again."""
+        await self._consumer.carry_out(self.pops.ack(self.out))
+        self.is_settled = True
+
+    async def keep(self, seconds: float) -> None:
+        """Others do not get it for so long from now on: for more time, or to have it come again
+        soon (0: at once)."""
+        await self._consumer.carry_out(self.pops.keep(self.out, seconds))
+        self.is_settled = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.ack()
+            return
+        self.is_settled = True  # at the latest it comes again when its time is over
+        try:
+            await self.keep(self._consumer.retry_s)
+        except (ClientError, RequestError) as failure:
+            log.warning("%r was not given back, it comes again later: %s", self, failure)
+
+    def __del__(self) -> None:
+        if not self.is_settled:
+            self._consumer.forgotten += 1
+            log.warning("%r was never settled: acknowledge what is done, it comes again", self)
+
+    def __repr__(self) -> str:
+        return f"PoppedMessage({self.message!r})"
+
+
+@final
+class PopConsumer:
+    """`subscribe`, then `async with`, or `start` and `close`; then `receive` or iterate."""
+
+    def __init__(self, group: str, *, retry_s: float = 10.0, **options: Unpack[PopOptions]) -> None:
+        """No I/O yet. The options are those of the client (name_servers, credentials and so on) and
+        of PopSettings (invisible_s, from_first and so on)."""
+        fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
+        if fault is not None:
+            raise MessageError(fault)
+        self.retry_s = retry_s
+        """After how long a message comes again with which a block failed."""
+        self.forgotten = 0
+        """Messages with which nothing was done."""
+        self._options = options
+        self._namespace = settings_of(options).namespace
+        self._group = namespace.wrap(self._namespace, group)
+        self._settings = chosen(PopSettings, {**options})
+        self._subscriptions: dict[str, Expression] = {}
+        self._client: Client | None = None
+        self._member: PopMember | None = None
+
+    def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
+        """Before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`."""
+        if self._member is not None:
+            raise StateError("a pop consumer subscribes before it is started")
+        self._subscriptions[namespace.wrap(self._namespace, topic)] = expression
+
+    async def start(self) -> None:
+        """Raises RouteError when a topic is not there, SubscriptionError, StateError."""
+        if self._client is not None:
+            raise StateError("The PopConsumer has already been started; make a new one")
+        client = self._client = joined(self._options)
+        member = self._member = PopMember(client.instance, self._group, self._settings)
+        await client.start()
+        try:
+            for topic, expression in self._subscriptions.items():
+                member.subscribe(topic, expression)
+            await client.run(member.start())
+        except BaseException:
+            await client.close()
+            raise
+
+    async def close(self) -> None:
+        """What was not handed out comes again when its time is over. Twice does nothing."""
+        if self._client is None or self._member is None or not self._member.life.is_open:
+            return
+        try:
+            await self._client.run(self._member.close())
+        finally:
+            await self._client.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # ------------------------------------------------------------------ messages
+
+    async def receive(self, timeout_s: float = FOREVER) -> PoppedMessage | None:
+        """The next message; None when none comes in time, or the consumer is closed."""
+        client, member = self._running
+        found = member.take() or await client.run(member.receive(timeout_s))
+        if found is None:
+            return None
+        pops, out = found
+        if self._namespace:
+            out.message.rename(namespace.unwrap(self._namespace, out.message.topic))
+        return PoppedMessage(self, pops, out)
+
+    def __aiter__(self) -> Self:
+        """One message after the other, until the consumer is closed."""
+        return self
+
+    async def __anext__(self) -> PoppedMessage:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def ack_all(self, messages: Sequence[PoppedMessage]) -> None:
+        """Acknowledge many, with one request for each topic and broker."""
+        by_pops: dict[Pops, list[PoppedMessage]] = {}
+        for message in messages:
+            by_pops.setdefault(message.pops, []).append(message)
+        for pops, theirs in by_pops.items():
+            await self.carry_out(pops.ack_all([each.out for each in theirs]))
+            for each in theirs:
+                each.is_settled = True
+
+    async def carry_out(self, flow: Flow[T]) -> T:
+        """For its messages: a flow of the core."""
+        return await self._running[0].run(flow)
+
+    @property
+    def _running(self) -> tuple[Client, PopMember]:
+        if self._client is None or self._member is None:
+            raise StateError(
+                "The pop consumer service state not OK, CREATE_JUST; start it first (or use it by"
+                " `async with`)"
+            )
+        return self._client, self._member

@@ -1,0 +1,301 @@
+"""Pops: the broker hands out messages one by one, and takes back those nobody acknowledges in time.
+
+    handle   startOffset popTime invisibleTime reviveQueue kind brokerName queueId offset
+    kind     0 the topic itself, 1 %RETRY%group_topic, 2 %RETRY%group+topic
+
+A message from a retry topic brings its handle in POP_CK; for others it is made of the answer's
+startOffsetInfo ("kind queueId startOffset;..."), as Java's clients make it.
+
+Invariant: each message goes back under the newest handle that it has: an older one names a time
+when it was out before.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.steps import Ask
+from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pop import (
+    AckMessageRequest,
+    ChangeInvisibleTimeRequest,
+    ChangeInvisibleTimeResponse,
+    PopMessageRequest,
+    PopMessageResponse,
+)
+from gantrymq.wire.jsonvalue import Json, JsonObject
+from gantrymq.wire.message.properties import get
+from gantrymq.wire.message.property_names import POP_CK
+from gantrymq.wire.message.record import Record, decode_all
+
+RETRY_PREFIX: Final = "%RETRY%"
+ANY_QUEUE: Final = -1
+
+# What brokers give out at most in one answer.
+COUNT_MAX: Final = 32
+
+# A pop is answered a little after its time to wait is over; Java's.
+ANSWER_S: Final = 10.0
+
+# Bits of one batch acknowledgement: messages of one pop lie close together.
+_BITS_MAX: Final = 1 << 16
+
+_NOTHING: Final = frozenset(
+    {ResponseCode.POLLING_TIMEOUT, ResponseCode.POLLING_FULL, ResponseCode.PULL_NOT_FOUND}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What a message is given back by."""
+
+    start: int
+    pop_ms: int
+    invisible_ms: int
+    revive_queue: int
+    kind: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        parts = text.split(" ")
+        try:
+            start, pop_ms, invisible_ms, revive, kind, broker_name, queue_id, offset = parts
+            return cls(
+                int(start),
+                int(pop_ms),
+                int(invisible_ms),
+                int(revive),
+                kind,
+                broker_name,
+                int(queue_id),
+                int(offset),
+            )
+        except ValueError as error:
+            raise RemoteError(f"{text[:200]!r} is no handle of a popped message") from error
+
+    def __str__(self) -> str:
+        return (
+            f"{self.start} {self.pop_ms} {self.invisible_ms} {self.revive_queue} {self.kind}"
+            f" {self.broker_name} {self.queue_id} {self.offset}"
+        )
+
+    def topic(self, group: str, topic: str) -> str:
+        """Where the message really is."""
+        if self.kind == "0":
+            return topic
+        return f"{RETRY_PREFIX}{group}{'_' if self.kind == '1' else '+'}{topic}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopSettings:
+    """How a group pops."""
+
+    count: int = COUNT_MAX
+    invisible_s: float = 60.0
+    """How long others do not get a message that is out."""
+    hold_s: float = 15.0
+    """How long a broker may hold a pop that finds nothing."""
+    from_first: bool = False
+    """Where a new group begins: with the oldest message there is, or with what is sent now."""
+
+
+@final
+@dataclass(slots=True)
+class Out:
+    """A message that is out: it comes again unless it is acknowledged until `due_ms`."""
+
+    message: ReceivedMessage
+    handle: Handle
+    due_ms: int
+    """By this machine's clock, from when it was asked for: rather early than late."""
+
+
+@final
+class Pops:
+    """Of one group and one topic."""
+
+    def __init__(
+        self, instance: Instance, group: str, subscription: Subscription, settings: PopSettings
+    ) -> None:
+        self.topic = subscription.topic
+        self._instance = instance
+        self._group = group
+        self._subscription = subscription
+        self._settings = settings
+
+    async def pop(self, broker_name: str, *, hold_s: float | None = None) -> list[Out]:
+        """Of any queue there. Raises BrokerError, RequestError, RouteError, CorruptionError."""
+        settings, data = self._settings, self._subscription.data
+        wait_s = settings.hold_s if hold_s is None else hold_s
+        asked_ms = self._instance.ports.clock.wall_ms()
+        header = PopMessageRequest(
+            consumer_group=self._group,
+            topic=self.topic,
+            queue_id=ANY_QUEUE,
+            max_msg_nums=settings.count,
+            invisible_time=round(settings.invisible_s * 1000),
+            poll_time=round(wait_s * 1000),
+            born_time=asked_ms,
+            init_mode=0 if settings.from_first else 1,
+            exp_type=data.expression_type,
+            exp=data.sub_string,
+            order=False,
+            broker_name=broker_name,
+        )
+        address = await self._address(broker_name)
+        command = Command(RequestCode.POP_MESSAGE, ext=header.encode())
+        answer = await Ask(address, command, wait_s + ANSWER_S)
+        if answer.code in _NOTHING:
+            return []
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return self._read(answer, broker_name, asked_ms)
+
+    def _read(self, answer: Command, broker_name: str, asked_ms: int) -> list[Out]:
+        said = PopMessageResponse.decode(answer.ext)
+        starts = _starts(said.start_offset_info or "")
+        due_ms = asked_ms + said.invisible_time
+        out = []
+        for record in decode_all(answer.body):
+            known = get(record.properties, POP_CK)
+            handle = Handle.parse(known) if known else _handle(record, said, starts, broker_name)
+            queue = MessageQueue(self.topic, broker_name, handle.queue_id)
+            out.append(Out(ReceivedMessage(record, queue), handle, due_ms))
+        return out
+
+    # ------------------------------------------------------------------ what becomes of them
+
+    async def ack(self, out: Out) -> None:
+        """It is done. Raises when the broker does not say that it knows."""
+        handle = out.handle
+        header = AckMessageRequest(
+            consumer_group=self._group,
+            topic=handle.topic(self._group, self.topic),
+            queue_id=handle.queue_id,
+            extra_info=str(handle),
+            offset=handle.offset,
+            broker_name=handle.broker_name,
+        )
+        await self._done(handle.broker_name, RequestCode.ACK_MESSAGE, header.encode())
+
+    async def ack_all(self, out: Sequence[Out]) -> None:
+        """Many at once, with one request to each broker (5.x)."""
+        by_broker: dict[str, list[Out]] = {}
+        for each in out:
+            by_broker.setdefault(each.handle.broker_name, []).append(each)
+        for broker_name, theirs in by_broker.items():
+            body: JsonObject = {"acks": self._acks(theirs), "brokerName": broker_name}
+            data = javajson.dumps_fastjson(body)
+            await self._done(broker_name, RequestCode.BATCH_ACK_MESSAGE, {}, data)
+
+    def _acks(self, out: Sequence[Out]) -> list[Json]:
+        bits: dict[Handle, int] = {}
+        for each in out:
+            distance = each.handle.offset - each.handle.start
+            start = each.handle.start
+            if not 0 <= distance < _BITS_MAX:
+                start, distance = each.handle.offset, 0
+            key = replace(each.handle, start=start, offset=0)
+            bits[key] = bits.get(key, 0) | 1 << distance
+        return [
+            {
+                "b": b64encode(some.to_bytes((some.bit_length() + 7) // 8, "little")).decode(),
+                "c": self._group,
+                "it": handle.invisible_ms,
+                "pt": handle.pop_ms,
+                "q": handle.queue_id,
+                "r": handle.kind,
+                "rq": handle.revive_queue,
+                "so": handle.start,
+                "t": self.topic,
+            }
+            for handle, some in bits.items()
+        ]
+
+    async def keep(self, out: Out, seconds: float) -> None:
+        """It stays out for so long from now on; with 0 it comes again at once."""
+        handle = out.handle
+        asked_ms = self._instance.ports.clock.wall_ms()
+        header = ChangeInvisibleTimeRequest(
+            consumer_group=self._group,
+            topic=handle.topic(self._group, self.topic),
+            queue_id=handle.queue_id,
+            extra_info=str(handle),
+            offset=handle.offset,
+            invisible_time=round(seconds * 1000),
+            broker_name=handle.broker_name,
+        )
+        code = RequestCode.CHANGE_MESSAGE_INVISIBLETIME
+        answer = await self._done(handle.broker_name, code, header.encode())
+        said = ChangeInvisibleTimeResponse.decode(answer.ext)
+        out.handle = replace(
+            handle,
+            pop_ms=said.pop_time,
+            invisible_ms=said.invisible_time,
+            revive_queue=said.revive_qid,
+        )
+        out.due_ms = asked_ms + said.invisible_time
+
+    async def _done(
+        self, broker_name: str, code: RequestCode, ext: dict[str, str], body: bytes = b""
+    ) -> Command:
+        address = await self._address(broker_name)
+        timeout_s = self._instance.settings.api_timeout_s
+        answer = await Ask(address, Command(code, ext=ext, body=body), timeout_s)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return answer
+
+    async def _address(self, broker_name: str) -> str:
+        instance = self._instance
+        address = instance.routes.master(broker_name)
+        if address is None:
+            await instance.refresh_route(self.topic)
+            address = instance.routes.master(broker_name)
+        if address is None:
+            raise RouteError(
+                f"The broker[{broker_name}] not exist: no name server knows its master now"
+            )
+        return address
+
+
+def _starts(info: str) -> dict[tuple[str, int], int]:
+    """By kind and queue."""
+    try:
+        entries = [entry.split(" ") for entry in info.split(";") if entry]
+        return {(kind, int(queue_id)): int(start) for kind, queue_id, start in entries}
+    except ValueError as error:
+        raise RemoteError(f"startOffsetInfo {info[:200]!r} is none") from error
+
+
+def _handle(
+    record: Record,
+    said: PopMessageResponse,
+    starts: Mapping[tuple[str, int], int],
+    broker_name: str,
+) -> Handle:
+    kind = "1" if record.topic.startswith(RETRY_PREFIX.encode()) else "0"
+    return Handle(
+        starts.get((kind, record.queue_id), record.queue_offset),
+        said.pop_time,
+        said.invisible_time,
+        said.revive_qid,
+        kind,
+        broker_name,
+        record.queue_id,
+        record.queue_offset,
+    )
