@@ -1,0 +1,163 @@
+"""One event loop in a thread: where the asyncio clients of a program without asyncio live.
+
+It begins with the first member and ends with the last. Invariant: a caller waits for what it asked,
+or has interrupted it: nothing that was interrupted goes on behind its back, and a result that came
+in that very moment is not lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
+from typing import Any, Final, Generic, TypeVar, final
+
+from gantrymq.client.core.errors import StateError
+
+T = TypeVar("T")
+
+# How long what was interrupted may take to end.
+INTERRUPTED_S: Final = 5.0
+
+
+@final
+class LoopThread:
+    """Of one process: see `join`."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._members = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run_loop, name="gantrymq", daemon=True)
+        self._thread.start()
+
+    def _run_loop(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    # Any: what a coroutine is sent is asyncio's affair.
+    def run(self, coroutine: Coroutine[Any, Any, T], late: Callable[[T], None] | None = None) -> T:
+        """What it returns or raises. Interrupted - by Ctrl-C, say - it is cancelled first; `late`
+        gets what it returned all the same."""
+        try:
+            self.must_be_usable()
+        except StateError:
+            coroutine.close()
+            raise
+        work = _Work(coroutine)
+        future = work.future
+        try:
+            self._loop.call_soon_threadsafe(work.begin, self._loop)
+            return future.result()
+        except BaseException as error:
+            if future.done() and future.exception() is error:
+                raise
+            self._loop.call_soon_threadsafe(work.abandon)
+            wait([future], INTERRUPTED_S)
+            if late is not None and future.done() and future.exception() is None:
+                late(future.result())
+            raise
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Of a plain function, on the loop."""
+
+        async def called() -> T:
+            return function()
+
+        return self.run(called())
+
+    def wait(self) -> None:
+        """As long as the loop runs."""
+        self.must_be_usable()
+        self._thread.join()
+
+    def must_be_usable(self) -> None:
+        """Raises StateError in a child of a fork, and on the loop's own thread."""
+        if self._pid != os.getpid():
+            raise StateError(
+                "this client was made before the process forked: its thread and its connections"
+                " belong to the parent; make a new one in each child (gunicorn: post_fork, celery:"
+                " worker_process_init)"
+            )
+        if threading.current_thread() is self._thread:
+            raise StateError(
+                "a blocking client was called on the client's own event loop, which would wait for"
+                " itself: give a plain function as the listener, or use the asyncio client in it"
+            )
+
+    # ------------------------------------------------------------------ members
+
+    def leave(self) -> None:
+        """The last one ends the thread."""
+        if self._pid != os.getpid():
+            return
+        with _lock:
+            self._members -= 1
+            if self._members > 0:
+                return
+            _current.clear()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def enter(self) -> None:
+        self._members += 1
+
+
+@final
+class _Work(Generic[T]):
+    """One coroutine, of which somebody in another thread waits for the result. Its methods are
+    called on the loop."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.future: Future[T] = Future()
+        self._coroutine = coroutine
+        self._task: asyncio.Task[T] | None = None
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self.future.done():
+            self._task = loop.create_task(self._coroutine)
+            self._task.add_done_callback(self._settle)
+
+    def abandon(self) -> None:
+        """Should it have begun, it ends by itself; else it never begins."""
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._coroutine.close()
+            self.future.set_exception(asyncio.CancelledError())
+
+    def _settle(self, ended: asyncio.Task[T]) -> None:
+        if ended.cancelled():
+            self.future.set_exception(asyncio.CancelledError())
+            return
+        error = ended.exception()
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(ended.result())
+
+
+_lock = threading.Lock()
+_current: list[LoopThread] = []
+
+
+def _forget() -> None:
+    """A child of a fork has none of its parent's threads; its lock may be held by one."""
+    global _lock  # noqa: PLW0603 - as above
+    _lock = threading.Lock()
+    _current.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def join() -> LoopThread:
+    """The thread of this process, with one more member, who leaves it once."""
+    with _lock:
+        if not _current:
+            _current.append(LoopThread())
+        _current[0].enter()
+        return _current[0]

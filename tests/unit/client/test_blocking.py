@@ -1,0 +1,203 @@
+"""Blocking clients: a thread for the loop, and the asyncio clients in it, waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gantrymq.client.blocking import loop_thread
+from gantrymq.client.blocking.consumers import PopConsumer, PullConsumer, PushConsumer
+from gantrymq.client.blocking.facade import in_pool
+from gantrymq.client.blocking.loop_thread import LoopThread
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.outcomes import Outcome
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.fakes.servers import Servers, servers
+
+FIRST = ConsumeFrom.FIRST_OFFSET
+
+
+@pytest.fixture
+def thread() -> Iterator[LoopThread]:
+    joined = loop_thread.join()
+    yield joined
+    joined.leave()
+
+
+@pytest.fixture
+def running(tmp_path: Path, thread: LoopThread) -> Iterator[Servers]:
+    """Servers on the loop of the clients."""
+    context = servers(tmp_path)
+    yield thread.run(context.__aenter__())
+    thread.run(context.__aexit__(None, None, None))
+
+
+# ---------------------------------------------------------------------- the thread
+
+
+def test_results_and_errors_come_over(thread: LoopThread) -> None:
+    async def half(number: int) -> float:
+        return 1 / number
+
+    assert thread.run(half(2)) == 0.5
+    with pytest.raises(ZeroDivisionError):
+        thread.run(half(0))
+    assert thread.call(threading.current_thread) is not threading.current_thread()
+
+
+def test_an_interrupted_wait_ends_what_it_waited_for(thread: LoopThread) -> None:
+    ended: list[str] = []
+
+    async def forever() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(1000)
+        finally:
+            ended.append("ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(forever())
+    assert ended == ["ended"]
+
+
+def test_what_came_in_the_moment_of_an_interrupt_is_kept(thread: LoopThread) -> None:
+    late: list[str] = []
+
+    async def stubborn() -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            return "a message"
+        return ""
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(stubborn(), late.append)
+    assert late == ["a message"]
+
+
+def test_a_call_on_the_loops_own_thread_says_so(thread: LoopThread) -> None:
+    def inner() -> None:
+        thread.call(list)
+
+    with pytest.raises(StateError, match="own event loop"):
+        thread.call(inner)
+
+
+def test_a_child_of_a_fork_is_told_what_to_do(thread: LoopThread) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            thread.call(list)
+        except StateError as error:
+            os.write(writing, str(error).encode())
+        fresh = loop_thread.join()
+        os.write(writing, str(fresh.call(lambda: " and a new one works")).encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        text = told.read()
+    assert "before the process forked" in text
+    assert text.endswith("and a new one works")
+
+
+def test_the_last_member_ends_the_thread() -> None:
+    first, second = loop_thread.join(), loop_thread.join()
+    assert first is second
+    first.leave()
+    assert second.call(lambda: 1) == 1
+    second.leave()
+    third = loop_thread.join()
+    assert third is not first
+    third.leave()
+
+
+def test_listeners_that_block_run_elsewhere(thread: LoopThread) -> None:
+    with ThreadPoolExecutor(1, "pool") as pool:
+
+        def plain(number: int) -> str:
+            return f"{number} in {threading.current_thread().name[:4]}"
+
+        async def awaited(number: int) -> str:
+            return f"{number} in {threading.current_thread().name}"
+
+        coroutine: Callable[[int], str | Awaitable[str]] = awaited
+
+        async def both() -> list[str]:
+            return [await in_pool(pool, plain)(1), await in_pool(pool, coroutine)(2)]
+
+        assert thread.run(both()) == ["1 in pool", "2 in gantrymq"]
+
+
+# ---------------------------------------------------------------------- consumers
+
+
+def test_messages_are_polled_and_iterated(thread: LoopThread, running: Servers) -> None:
+    thread.run(running.store("a", "b", "c"))
+    with PullConsumer("G", name_servers=running.name_server, consume_from=FIRST) as consumer:
+        consumer.subscribe("T")
+        for message in consumer:
+            assert message.body == b"a"
+            break
+    with PullConsumer("G", name_servers=running.name_server) as consumer:
+        consumer.subscribe("T")
+        assert [each.body for each in consumer.poll(10.0)] == [b"b", b"c"]
+        assert len(consumer.assignment) == 4
+        consumer.commit()
+        assert consumer.committed(consumer.assignment[0]) == 3
+
+
+def test_popped_messages_are_settled(thread: LoopThread, running: Servers) -> None:
+    thread.run(running.store("a", "b"))
+    consumer = PopConsumer("G", name_servers=running.name_server, from_first=True)
+    consumer.subscribe("T")
+    with consumer:
+        found = []
+        for message in consumer:
+            with message:
+                found.append(message.body)
+            if len(found) == 2:
+                break
+        assert consumer.receive(0.3) is None
+    assert sorted(found) == [b"a", b"b"]
+    assert consumer.forgotten == 0
+
+
+def test_a_listener_may_block(thread: LoopThread, running: Servers) -> None:
+    thread.run(running.store("a"))
+    called = threading.Event()
+    names: list[str] = []
+
+    def listener(messages: list[ReceivedMessage]) -> Outcome:
+        names.append(threading.current_thread().name)
+        called.set()
+        return None
+
+    consumer = PushConsumer("G", name_servers=running.name_server, consume_from=FIRST)
+    consumer.subscribe("T", "*", listener)
+    with consumer:
+        assert called.wait(10.0)
+        assert consumer.status()
+    assert names[0].startswith("gantrymq-listener")
+
+
+def test_what_is_not_started_says_so() -> None:
+    consumer = PullConsumer("G", name_servers="127.0.0.1:1")
+    with pytest.raises(StateError, match="start it first"):
+        consumer.poll()
+    consumer.close()
+
+
+def test_documentation_comes_along() -> None:
+    assert "Go on there" in (PullConsumer.seek.__doc__ or "")
+    assert PullConsumer.seek.__name__ == "seek"
