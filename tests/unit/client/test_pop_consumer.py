@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
-from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.fakes.servers import servers
 
 
@@ -59,6 +59,15 @@ async def test_a_forgotten_message_is_told_of(
             await consumer.ack_all([message for message in kept if message is not None])
         del kept
         assert consumer.forgotten == 1
+
+
+async def test_what_could_not_be_started_is_closed() -> None:
+    consumer = consumer_of("127.0.0.1:1")
+    with pytest.raises(RouteError):
+        await consumer.start()
+    await consumer.close()
+    with pytest.raises(StateError, match="already been started"):
+        await consumer.start()
 
 
 async def test_what_is_not_started_says_so() -> None:

@@ -148,6 +148,7 @@ class PopConsumer:
                 member.subscribe(topic, expression)
             await client.run(member.start())
         except BaseException:
+            member.life.end()
             await client.close()
             raise
 

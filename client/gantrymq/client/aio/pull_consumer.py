@@ -97,6 +97,7 @@ class PullConsumer:
                 lite.on_queues_changed(topic, listener)
             await client.run(lite.start())
         except BaseException:
+            lite.life.end()
             await client.close()
             raise
 
