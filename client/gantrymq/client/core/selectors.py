@@ -1,0 +1,51 @@
+"""Choosing a message's queue by what it is about, so that messages of one thing stay in order.
+
+    await producer.send(message, select=by_key, key="order 4711")
+    await producer.send(message, select=lambda queues, message, key: queues[0])
+
+Invariant of `by_key`: the same key and number of queues give the same queue, and the same as Java's
+SelectMessageQueueByHash for a String.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from gantrymq.client.core.message import Message
+from gantrymq.wire import java_string
+from gantrymq.wire.bodies.shared import MessageQueue
+
+Selector: TypeAlias = Callable[
+    [Sequence[MessageQueue], Message, object], MessageQueue | Awaitable[MessageQueue]
+]
+"""Gets the topic's queues, the message and the key of the send; gives one of these queues."""
+
+
+def by_key(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
+    """By Java's hash of the key: of a string, or of an int as Java's Integer or Long."""
+    del message
+    return queues[abs(hash_code(key)) % len(queues)]
+
+
+def random_queue(chance: Callable[[int], int]) -> Selector:
+    """Any of them; `chance(n)` gives a number below n."""
+
+    def select(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
+        del message, key
+        return queues[chance(len(queues))]
+
+    return select
+
+
+def hash_code(key: object) -> int:
+    """Java's `hashCode()` of an int, or of the text of anything else."""
+    if isinstance(key, int) and not isinstance(key, bool):
+        if -(1 << 31) <= key < 1 << 31:
+            return key
+        return _int32((key ^ (key >> 32)) & 0xFFFFFFFF)
+    return java_string.hash_code(str(key))
+
+
+def _int32(value: int) -> int:
+    return value - (1 << 32) if value & 0x80000000 else value

@@ -1,0 +1,194 @@
+r"""One message, ready to be sent: what stays the same for all tries, and the request of each.
+
+    SEND_MESSAGE_V2 (310)         one message
+    SEND_REPLY_MESSAGE_V2 (325)   one reply
+    SEND_BATCH_MESSAGE (320)      a batch
+
+    properties    name \x01 value \x02 ..., UNIQ_KEY among them
+    body          compressed above a size, unless that makes it longer; sysFlag says how
+
+Invariant: every try has the same UNIQ_KEY, so that a message that was stored twice is seen to be.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.client.core import namespace
+from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.hooks import MessageKind
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import FLAG_ONEWAY, Command
+from gantrymq.wire.message import compression, property_names
+from gantrymq.wire.message.compression import CompressionType
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX
+
+_DELAYS: Final = (
+    property_names.DELAY,
+    property_names.TIMER_DELAY_MS,
+    property_names.TIMER_DELAY_SEC,
+    property_names.TIMER_DELIVER_MS,
+)
+
+
+@final
+class SendRequest:
+    """Of one message, or one batch. Hot, hence slotted."""
+
+    __slots__ = (
+        "_ext",
+        "_group",
+        "body",
+        "code",
+        "kind",
+        "message_ids",
+        "messages",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        code: int,
+        group: str,
+        topic: str,
+        body: bytes,
+        messages: list[Message],
+        message_ids: list[str],
+        kind: MessageKind = MessageKind.NORMAL,
+    ) -> None:
+        """`group` and `topic` as servers know them."""
+        self.code = code
+        self.topic = topic
+        self.body = body
+        self.messages = messages
+        self.message_ids = message_ids
+        self.kind = kind
+        self._group = group
+        self._ext: dict[str, str] = {}
+
+    def describe(
+        self,
+        settings: ProducerSettings,
+        properties: str,
+        sys_flag: int = 0,
+        flag: int = 0,
+        reconsumed: tuple[str | None, str | None] = (None, None),
+    ) -> None:
+        """What the header says, but for the try's own."""
+        self._ext = {
+            "a": self._group,
+            "b": self.topic,
+            "c": settings.default_topic,
+            "d": str(settings.default_topic_queues),
+            "f": str(sys_flag),
+            "h": str(flag),
+            "i": properties,
+            "j": reconsumed[0] or "0",
+            "k": "false",
+            "m": "true" if self.code == RequestCode.SEND_BATCH_MESSAGE else "false",
+        }
+        if reconsumed[1] is not None:
+            self._ext["l"] = reconsumed[1]
+
+    def command(self, queue: MessageQueue, born_ms: int, *, is_oneway: bool = False) -> Command:
+        """Of one try."""
+        ext = self._ext.copy()
+        ext["e"] = str(queue.queue_id)
+        ext["g"] = str(born_ms)
+        ext["n"] = queue.broker_name
+        flag = FLAG_ONEWAY if is_oneway else 0
+        return Command(self.code, flag=flag, ext=ext, body=self.body)
+
+    @property
+    def message_id(self) -> str:
+        """Those of a batch joined by commas."""
+        return ",".join(self.message_ids)
+
+
+def of_message(
+    message: Message,
+    *,
+    settings: ProducerSettings,
+    group: str,
+    wrapped_in: str,
+    new_id: str,
+    extra: dict[str, str] | None = None,
+    flags: int = 0,
+    kind: MessageKind = MessageKind.NORMAL,
+) -> SendRequest:
+    """Raises MessageError. `extra` properties come on top, `flags` into sysFlag; `new_id` is for a
+    message that has none."""
+    must_be_sendable(message, settings)
+    properties = message.properties
+    if extra or wrapped_in:
+        properties = {**properties, **(extra or {})}
+        if wrapped_in:
+            properties[property_names.INSTANCE_ID] = wrapped_in
+    message_id = properties.get(property_names.UNIQ_KEY) or new_id
+    body = message.body
+    if len(body) >= settings.compress_over_bytes:
+        body, flags = compressed(body, flags, settings)
+    if kind is MessageKind.NORMAL and is_delayed(message):
+        kind = MessageKind.DELAYED
+    is_reply = properties.get(property_names.MSG_TYPE) == "reply"
+    code = RequestCode.SEND_REPLY_MESSAGE_V2 if is_reply else RequestCode.SEND_MESSAGE_V2
+    # The topic of replies is the cluster's own.
+    topic = message.topic if is_reply else namespace.wrap(wrapped_in, message.topic)
+    request = SendRequest(code, group, topic, body, [message], [message_id], kind)
+    reconsumed: tuple[str | None, str | None] = (None, None)
+    if topic.startswith(namespace.RETRY_PREFIX):
+        reconsumed = (
+            properties.get(property_names.RECONSUME_TIME),
+            properties.get(property_names.MAX_RECONSUME_TIMES),
+        )
+    text = property_text(properties, message_id)
+    request.describe(settings, text, flags, message.flag, reconsumed)
+    return request
+
+
+def compressed(body: bytes, flags: int, settings: ProducerSettings) -> tuple[bytes, int]:
+    """The body and sysFlag as they are sent."""
+    kind: CompressionType = settings.compression
+    shorter = compression.compress(kind, body, settings.compression_level)
+    if len(shorter) >= len(body):
+        return body, flags
+    return shorter, compression.mark(flags, kind)
+
+
+def property_text(properties: dict[str, str], message_id: str) -> str:
+    """With the id; MessageError when it is longer than a message can hold."""
+    pairs = [
+        f"{name}\x01{value}\x02"
+        for name, value in properties.items()
+        if name != property_names.UNIQ_KEY
+    ]
+    text = f"{''.join(pairs)}UNIQ_KEY\x01{message_id}\x02"
+    if len(text) * 3 > PROPERTIES_BYTES_MAX:
+        size = len(text.encode("utf-8", "replace"))
+        if size > PROPERTIES_BYTES_MAX:
+            raise MessageError(
+                f"the properties of the message have {size} bytes, more than the"
+                f" {PROPERTIES_BYTES_MAX} that a message holds; put less into them"
+            )
+    return text
+
+
+def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
+    """Raises MessageError."""
+    size = len(message.body)
+    if size == 0:
+        raise MessageError("the message body length is zero: brokers take none without a body")
+    if size > settings.message_bytes_max:
+        raise MessageError(
+            f"the message body size over max value, MAX: {settings.message_bytes_max}: it has"
+            f" {size} bytes; raise message_bytes_max, and maxMessageSize of the brokers"
+        )
+    if message.topic in namespace.NOT_FOR_CLIENTS:
+        raise MessageError(f"Sending message to topic[{message.topic}] is forbidden.")
+
+
+def is_delayed(message: Message) -> bool:
+    return any(name in message.properties for name in _DELAYS)

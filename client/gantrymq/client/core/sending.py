@@ -1,0 +1,284 @@
+"""How a message gets to a broker: tries, all within one span of time, at one queue after another.
+
+    SYNC     1 + retries tries; what the network or the broker may do better next time is tried
+             again: no answer, no connection, and the refusals in `RETRIED`
+    ASYNC    1 + async_retries tries; only what the network did is tried again
+    oneway   one try; nobody knows what became of it
+
+Invariant: a result is only returned when a broker said that it has the message; whatever else
+happens is raised, with the cause of each try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Final, NoReturn, final
+
+from gantrymq.client.core.errors import BrokerError, ClientError, RouteError, SendError
+from gantrymq.client.core.faults import Faults
+from gantrymq.client.core.hooks import SendContext, SendHook, call_all
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.queue_choice import QueueChoice
+from gantrymq.client.core.results import SendResult, SendStatus
+from gantrymq.client.core.routes import Route
+from gantrymq.client.core.send_request import SendRequest
+from gantrymq.client.core.steps import Ask, Tell
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.header import HeaderError
+from gantrymq.wire.headers.send import SendMessageResponse
+
+RETRIED: Final = frozenset(
+    {
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+        ResponseCode.GO_AWAY,
+    }
+)
+
+_STATUSES: Final = {int(status): status for status in SendStatus}
+
+
+class SendMode(Enum):
+    """Which failures are tried again."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+@dataclass(slots=True)
+class Attempts:
+    """One send under way."""
+
+    began_at: float
+    gives_up_at: float
+    tries_max: int
+    mode: SendMode
+    causes: list[Exception]
+    brokers: list[str]
+
+
+@final
+class Sender:
+    """Of one producer."""
+
+    def __init__(
+        self, instance: Instance, group: str, settings: ProducerSettings, hooks: Sequence[SendHook]
+    ) -> None:
+        """`group` as servers know it."""
+        self.instance = instance
+        self.group = group
+        self.settings = settings
+        self.hooks = tuple(hooks)
+        self.topics: dict[str, None] = {}
+        self._clock = instance.ports.clock
+        self._faults = Faults() if settings.latency_faults else None
+        self._choice = QueueChoice(instance.ports.chance, self._faults)
+
+    # ------------------------------------------------------------------ where to
+
+    async def route(self, topic: str) -> Route:
+        """Of a topic that can be sent to, be it by what it will inherit; raises RouteError."""
+        self.topics[topic] = None
+        instance = self.instance
+        route = instance.routes.find(topic)
+        if route is not None and route.publish:
+            return route
+        route = await instance.refresh_route(topic)
+        if route is None or not route.publish:
+            settings = self.settings
+            route = await instance.inherit_route(
+                topic, settings.default_topic, settings.default_topic_queues
+            )
+        if route is None or not route.publish:
+            raise RouteError(
+                f"No route info of this topic: {topic}. No broker has told the name servers"
+                f" ({', '.join(instance.name_servers.addresses)}) of queues of it that can be"
+                f" written, and none creates topics by itself; create it with"
+                f" gantry updateTopic -t {topic} -c <cluster>"
+            )
+        return route
+
+    async def address(self, queue: MessageQueue) -> str:
+        """Of the broker that the queue is on; raises RouteError."""
+        address = self.instance.master(queue.broker_name)
+        if address is None:
+            await self.route(queue.topic)
+            address = self.instance.master(queue.broker_name)
+        if address is None:
+            raise RouteError(
+                f"The broker[{queue.broker_name}] not exist: no route of {queue.topic} names a"
+                " master of it"
+            )
+        return address
+
+    # ------------------------------------------------------------------ sending
+
+    async def send(
+        self,
+        request: SendRequest,
+        *,
+        queue: MessageQueue | None = None,
+        mode: SendMode = SendMode.SYNC,
+        timeout_s: float | None = None,
+    ) -> SendResult:
+        """To the queue, once, or else to one after another."""
+        attempts = self._attempts(queue, mode, timeout_s)
+        stored: SendResult | None = None  # if not as safely as it should be
+        while len(attempts.brokers) < attempts.tries_max:
+            if attempts.brokers and self._clock.monotonic() >= attempts.gives_up_at:
+                break
+            chosen = queue or await self._choose(request.topic, attempts)
+            attempts.brokers.append(chosen.broker_name)
+            try:
+                stored = await self._try(request, chosen, attempts)
+            except (ClientError, RequestError) as error:
+                attempts.causes.append(error)
+                if not _is_retried(error, attempts.mode):
+                    break
+                continue
+            if stored.status is SendStatus.SEND_OK or not self.settings.retry_when_not_stored:
+                return stored
+        return stored or self._failed(request, attempts)
+
+    async def send_oneway(self, request: SendRequest, *, queue: MessageQueue | None = None) -> None:
+        """Raises RouteError and ConnectError; knows nothing of what became of it."""
+        if queue is None:
+            route = await self.route(request.topic)
+            now = self._clock.monotonic()
+            queue = self._choice.choose(request.topic, route.publish, None, now)
+        address = await self.address(queue)
+        context = self._context(request, queue, address)
+        self._before(context)
+        command = request.command(queue, self._clock.wall_ms(), is_oneway=True)
+        await Tell(address, command)
+        self._after(context, self._clock.monotonic())
+
+    async def _choose(self, topic: str, attempts: Attempts) -> MessageQueue:
+        failed = attempts.brokers[-1] if attempts.brokers else None
+        route = self.instance.routes.find(topic)
+        if route is None or not route.publish:
+            route = await self.route(topic)
+        return self._choice.choose(topic, route.publish, failed, self._clock.monotonic())
+
+    def _attempts(
+        self, queue: MessageQueue | None, mode: SendMode, timeout_s: float | None
+    ) -> Attempts:
+        settings = self.settings
+        now = self._clock.monotonic()
+        retries = settings.retries if mode is SendMode.SYNC else settings.async_retries
+        # Who chose a queue wants that one or none: as Java, one try.
+        tries_max = 1 if queue is not None else 1 + retries
+        budget_s = settings.send_timeout_s if timeout_s is None else timeout_s
+        return Attempts(now, now + budget_s, tries_max, mode, [], [])
+
+    async def _try(
+        self, request: SendRequest, queue: MessageQueue, attempts: Attempts
+    ) -> SendResult:
+        address = await self.address(queue)
+        began_at = self._clock.monotonic()
+        timeout_s = max(0.0, attempts.gives_up_at - began_at)
+        limit_s = self.settings.try_timeout_s
+        if limit_s and len(attempts.brokers) < attempts.tries_max:
+            timeout_s = min(timeout_s, limit_s)
+        context = self._context(request, queue, address) if self.hooks else None
+        command = request.command(queue, self._clock.wall_ms())
+        if context is not None:
+            self._before(context)
+        try:
+            answer = await Ask(address, command, timeout_s)
+            result = result_of(answer, request, queue, address)
+        except (ClientError, RequestError) as error:
+            if self._faults is not None:
+                self._faults.failed(queue.broker_name, self._clock.monotonic())
+            if context is not None:
+                context.error = error
+                self._after(context, began_at)
+            raise
+        if self._faults is not None:
+            now = self._clock.monotonic()
+            self._faults.took(queue.broker_name, now - began_at, now)
+        if context is not None:
+            context.result = result
+            self._after(context, began_at)
+        return result
+
+    def _failed(self, request: SendRequest, attempts: Attempts) -> NoReturn:
+        last = attempts.causes[-1]
+        if attempts.tries_max == 1 or not _is_retried(last, attempts.mode):
+            raise last
+        took_s = self._clock.monotonic() - attempts.began_at
+        text = (
+            f"Send [{len(attempts.brokers)}] times, still failed, cost [{round(took_s * 1000)}]ms,"
+            f" Topic: {request.topic}, BrokersSent: [{', '.join(attempts.brokers)}]: "
+            + "; ".join(str(cause) for cause in attempts.causes)
+        )
+        if len(attempts.brokers) < attempts.tries_max:
+            text = f"sendDefaultImpl call timeout: {text}; send_timeout_s is for all tries"
+        raise SendError(text, attempts.causes)
+
+    # ------------------------------------------------------------------ hooks
+
+    def _context(self, request: SendRequest, queue: MessageQueue, address: str) -> SendContext:
+        return SendContext(
+            self.group,
+            request.messages,
+            request.message_ids,
+            queue,
+            address,
+            request.kind,
+            self._clock.wall_ms(),
+            len(request.body),
+        )
+
+    def _before(self, context: SendContext) -> None:
+        calls = [partial(hook.before_send, context) for hook in self.hooks]
+        call_all(calls, self.instance.ports.log)
+
+    def _after(self, context: SendContext, began_at: float) -> None:
+        context.cost_ms = round((self._clock.monotonic() - began_at) * 1000)
+        calls = [partial(hook.after_send, context) for hook in self.hooks]
+        call_all(calls, self.instance.ports.log)
+
+
+def result_of(
+    answer: Command, request: SendRequest, queue: MessageQueue, address: str
+) -> SendResult:
+    """Raises BrokerError when the broker has not got it."""
+    status = _STATUSES.get(answer.code)
+    if status is None:
+        raise BrokerError(answer.code, answer.remark, address)
+    try:
+        told = SendMessageResponse.decode(answer.ext)
+    except HeaderError as error:
+        raise BrokerError(answer.code, f"its answer cannot be read: {error}", address) from error
+    return SendResult(
+        status,
+        request.message_id,
+        MessageQueue(queue.topic, queue.broker_name, told.queue_id),
+        told.queue_offset,
+        told.msg_id,
+        told.transaction_id or "",
+        told.msg_region or "DefaultRegion",
+        told.trace_on != "false",
+        told.recall_handle or "",
+    )
+
+
+def _is_retried(error: Exception, mode: SendMode) -> bool:
+    if isinstance(error, RequestError):
+        return True
+    if mode is SendMode.ASYNC:
+        return False
+    return not isinstance(error, BrokerError) or error.code in RETRIED

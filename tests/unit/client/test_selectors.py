@@ -1,0 +1,33 @@
+"""Queues by what a message is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.selectors import by_key, hash_code, random_queue
+from gantrymq.wire.bodies.shared import MessageQueue
+
+QUEUES = [MessageQueue("T", "a", n) for n in range(7)]
+MESSAGE = Message("T", b"x")
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        ("", 0),
+        ("TagA", 2598919),
+        (42, 42),
+        (-7, -7),
+        (1 << 32, 1),
+        (-(1 << 40), -256),
+        ("polygenelubricants", -(1 << 31)),
+    ],
+)
+def test_hashes_are_javas(key: object, hashed: int) -> None:
+    assert hash_code(key) == hashed
+    assert by_key(QUEUES, MESSAGE, key).queue_id == abs(hashed) % 7
+
+
+def test_any_queue() -> None:
+    assert random_queue(lambda limit: limit - 1)(QUEUES, MESSAGE, None) == QUEUES[-1]
