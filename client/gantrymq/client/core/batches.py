@@ -1,0 +1,150 @@
+"""Batches: many messages of one topic in one request, all of them stored or none.
+
+    batch = await producer.send_batch(messages)
+    for part in split(messages, bytes_max=1 << 20): ...
+
+Invariant: the messages of a batch go to one queue in their order, and each keeps an id of its own:
+a batch has none, since brokers would give it to all of its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from gantrymq.client.core import namespace
+from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.send_request import (
+    SendRequest,
+    is_delayed,
+    must_be_sendable,
+    property_text,
+)
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.message import property_names
+from gantrymq.wire.message.batch import FIXED_BYTES, HEAD, PROPERTIES_LENGTH
+
+# What a message costs besides topic, body and properties, as RocketMQ's users reckon.
+MESSAGE_BYTES: Final = 20
+
+_WAITS_NOT: Final = f"{property_names.WAIT}\x01false\x02"
+
+
+def of_batch(
+    messages: Sequence[Message],
+    *,
+    settings: ProducerSettings,
+    group: str,
+    wrapped_in: str,
+    new_id: Callable[[], str],
+) -> SendRequest:
+    """Raises MessageError."""
+    if not messages:
+        raise MessageError("a batch holds at least one message")
+    first = messages[0]
+    chunks: list[bytes] = []
+    ids = []
+    for message in messages:
+        fault = unbatchable(message) or _unlike(message, first)
+        if fault is not None:
+            raise MessageError(fault)
+        must_be_sendable(message, settings)
+        ids.append(add_part(chunks, message, wrapped_in, new_id))
+    topic = namespace.wrap(wrapped_in, first.topic)
+    return joined(chunks, topic, list(messages), ids, settings, group)
+
+
+def joined(
+    chunks: list[bytes],
+    topic: str,
+    messages: list[Message],
+    ids: list[str],
+    settings: ProducerSettings,
+    group: str,
+) -> SendRequest:
+    """The request for these parts; MessageError when they are too many."""
+    body = b"".join(chunks)
+    if len(body) > settings.message_bytes_max:
+        raise MessageError(
+            f"the message body size over max value, MAX: {settings.message_bytes_max}: the batch"
+            f" has {len(body)} bytes; divide it with gantrymq.client.split"
+        )
+    request = SendRequest(RequestCode.SEND_BATCH_MESSAGE, group, topic, body, messages, ids)
+    request.describe(settings, "" if _waits(messages[0]) else _WAITS_NOT)
+    return request
+
+
+def add_part(
+    chunks: list[bytes], message: Message, wrapped_in: str, new_id: Callable[[], str]
+) -> str:
+    """One more message, and its id. Hot."""
+    properties = message.properties
+    if properties or wrapped_in:
+        if wrapped_in:
+            properties = {**properties, property_names.INSTANCE_ID: wrapped_in}
+        message_id = properties.get(property_names.UNIQ_KEY) or new_id()
+        encoded = property_text(properties, message_id).encode("utf-8", "replace")
+    else:
+        message_id = new_id()
+        encoded = b"UNIQ_KEY\x01%b\x02" % message_id.encode()
+    body = message.body
+    size = len(body)
+    length = len(encoded)
+    chunks += (
+        HEAD.pack(FIXED_BYTES + size + length, 0, 0, message.flag, size),
+        body,
+        PROPERTIES_LENGTH.pack(length),
+        encoded,
+    )
+    return message_id
+
+
+def unbatchable(message: Message) -> str | None:
+    """Why a message is in no batch, None when it may be."""
+    if message.properties:
+        if is_delayed(message):
+            return "TimeDelayLevel is not supported for batching: send delayed messages one by one"
+        if message.properties.get(property_names.MSG_TYPE) == "reply":
+            return "replies are not supported for batching: send them one by one"
+    if message.topic.startswith(namespace.RETRY_PREFIX):
+        return "Retry Group is not supported for batching: send retried messages one by one"
+    return None
+
+
+def split(messages: Iterable[Message], bytes_max: int = 1 << 20) -> Iterable[list[Message]]:
+    """Lists that each are small enough for one batch, by the usual reckoning: topic, body,
+    properties and 20 bytes a message. What is too large by itself is alone."""
+    part: list[Message] = []
+    part_bytes = 0
+    for message in messages:
+        size = reckoned_bytes(message)
+        if part and part_bytes + size > bytes_max:
+            yield part
+            part, part_bytes = [], 0
+        part.append(message)
+        part_bytes += size
+    if part:
+        yield part
+
+
+def reckoned_bytes(message: Message) -> int:
+    """What `split` takes a message for."""
+    properties = sum(len(name) + len(value) for name, value in message.properties.items())
+    return len(message.topic) + len(message.body) + properties + MESSAGE_BYTES
+
+
+def _unlike(message: Message, first: Message) -> str | None:
+    if message.topic != first.topic:
+        return (
+            "The topic of the messages in one batch should be the same:"
+            f" {first.topic} and {message.topic}"
+        )
+    if _waits(message) != _waits(first):
+        return "The waitStoreMsgOK of the messages in one batch should the same"
+    return None
+
+
+def _waits(message: Message) -> bool:
+    return message.properties.get(property_names.WAIT) != "false"

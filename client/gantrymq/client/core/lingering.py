@@ -1,0 +1,228 @@
+"""Messages that wait a moment for others, so that many of them leave in one request.
+
+    a batch leaves    when it is as large as it may be, or its first message waited linger_s
+    alone, at once    what no batch takes: delayed, retried, large enough to be compressed
+
+Invariant: what `add` took is acknowledged, or its batch has an error, or it still counts as
+waiting; the bytes that wait never exceed waiting_bytes_max by more than one message. Batches to a
+queue that was asked for leave one after another, so that their order holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias, final
+
+from gantrymq.client.core import namespace
+from gantrymq.client.core.batches import add_part, joined, unbatchable
+from gantrymq.client.core.errors import ClientError, SendError, StateError
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.send_request import SendRequest, must_be_sendable, of_message
+from gantrymq.client.core.sending import Sender
+from gantrymq.client.core.steps import FOREVER, Signal, Wait
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.message import property_names
+
+# What a message adds to its batch besides body and properties.
+_PART_BYTES = 80
+
+_Key: TypeAlias = tuple[str, MessageQueue | None, str | None]
+
+
+class WaitingFullError(ClientError):
+    """Too many messages wait to be acknowledged."""
+
+
+@final
+class Batch:
+    """Messages on their way together. Hot, hence slotted."""
+
+    __slots__ = (
+        "bytes",
+        "chunks",
+        "ended",
+        "error",
+        "full",
+        "ids",
+        "is_watched",
+        "key",
+        "messages",
+        "result",
+    )
+
+    def __init__(self, key: _Key) -> None:
+        self.key = key
+        self.messages: list[Message] = []
+        self.chunks: list[bytes] = []
+        self.ids: list[str] = []
+        self.bytes = 0
+        self.full = Signal()
+        self.ended = Signal()
+        self.result: SendResult | None = None
+        self.error: Exception | None = None
+        self.is_watched = False
+        """Whether anybody will see its error."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.result is not None or self.error is not None
+
+    def result_of(self, index: int) -> SendResult:
+        """Of one of its messages, once it is over; raises what became of it."""
+        if self.result is None:
+            assert self.error is not None, "asked too early"
+            # Each of them gets an error of its own: tracebacks grow where they are raised.
+            raise SendError(str(self.error), (self.error,)) from self.error
+        result = self.result
+        if len(self.messages) == 1:
+            return result
+        places = result.offset_message_id.split(",")
+        return replace(
+            result,
+            message_id=self.ids[index],
+            queue_offset=result.queue_offset + index,
+            offset_message_id=places[index] if len(places) == len(self.ids) else "",
+        )
+
+
+@final
+class Lingering:
+    """Of one producer."""
+
+    def __init__(self, sender: Sender, wrapped_in: str) -> None:
+        self._sender = sender
+        self._wrapped_in = wrapped_in
+        self._ports = sender.instance.ports
+        self._settings = sender.settings
+        self._open: dict[_Key, Batch] = {}
+        self._under_way: set[Batch] = set()
+        self._last: dict[MessageQueue, Batch] = {}
+        self._room = Signal()
+        # Half: what is reckoned here is not to the byte what brokers count.
+        settings = sender.settings
+        self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
+        self.waiting_bytes = 0
+
+    def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
+        """The batch that the message is the last one of; raises MessageError, WaitingFullError."""
+        settings = self._settings
+        must_be_sendable(message, settings)
+        size = len(message.body)
+        if self.waiting_bytes >= settings.waiting_bytes_max:
+            raise WaitingFullError(
+                f"{self.waiting_bytes} bytes wait to be acknowledged, allowed are"
+                f" {settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
+                " going on"
+            )
+        alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
+        if size >= alone_bytes or unbatchable(message) is not None:
+            return self._alone(message, queue)
+        key = (message.topic, queue, message.properties.get(property_names.WAIT))
+        batch = self._open.get(key)
+        if batch is not None and batch.bytes + size > self._batch_bytes_max:
+            self._leave(batch)
+            batch = None
+        if batch is None:
+            batch = self._begin(key)
+        chunks = batch.chunks
+        batch.ids.append(add_part(chunks, message, self._wrapped_in, self._ports.new_id))
+        batch.messages.append(message)
+        size += len(chunks[-1]) + _PART_BYTES
+        batch.bytes += size
+        self.waiting_bytes += size
+        if (
+            batch.bytes >= self._batch_bytes_max
+            or len(batch.messages) >= settings.batch_messages_max
+        ):
+            self._leave(batch)
+        return batch
+
+    async def room(self) -> None:
+        """Until half of what may wait is free."""
+        limit = self._settings.waiting_bytes_max // 2
+        while self.waiting_bytes > limit:
+            await Wait(FOREVER, self._room)
+
+    async def flush(self) -> None:
+        """Until everything that was added before is acknowledged, or has an error."""
+        for batch in tuple(self._open.values()):
+            self._leave(batch)
+        for batch in tuple(self._under_way):
+            while not batch.is_over:
+                await Wait(FOREVER, batch.ended)
+
+    # ------------------------------------------------------------------ inside
+
+    def _begin(self, key: _Key) -> Batch:
+        batch = self._open[key] = Batch(key)
+        self._start(batch)
+        return batch
+
+    def _alone(self, message: Message, queue: MessageQueue | None) -> Batch:
+        batch = Batch((message.topic, queue, None))
+        batch.messages.append(message)
+        batch.bytes = len(message.body) + _PART_BYTES
+        self.waiting_bytes += batch.bytes
+        batch.full.fire()
+        self._start(batch)
+        return batch
+
+    def _start(self, batch: Batch) -> None:
+        self._under_way.add(batch)
+        queue = batch.key[1]
+        before = None
+        if queue is not None:
+            before = self._last.get(queue)
+            self._last[queue] = batch
+        self._ports.start(self._sail(batch, before), "batch")
+
+    def _leave(self, batch: Batch) -> None:
+        """Nothing is added to it any more."""
+        if self._open.get(batch.key) is batch:
+            del self._open[batch.key]
+        batch.full.fire()
+
+    async def _sail(self, batch: Batch, before: Batch | None) -> None:
+        try:
+            await Wait(self._ports.clock.monotonic() + self._settings.linger_s, batch.full)
+            self._leave(batch)
+            while before is not None and not before.is_over:
+                await Wait(FOREVER, before.ended)
+            if batch.messages:  # else the one that began it was refused
+                batch.result = await self._sender.send(self._request(batch), queue=batch.key[1])
+        except (ClientError, RequestError) as error:
+            batch.error = error
+            if not batch.is_watched:
+                count = len(batch.messages)
+                self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {error}")
+        finally:
+            self._end(batch)
+
+    def _end(self, batch: Batch) -> None:
+        if not batch.is_over:
+            batch.error = StateError("the producer was closed before a broker acknowledged it")
+        self._leave(batch)
+        self._under_way.discard(batch)
+        queue = batch.key[1]
+        if queue is not None and self._last.get(queue) is batch:
+            del self._last[queue]
+        self.waiting_bytes -= batch.bytes
+        batch.chunks.clear()
+        batch.ended.fire()
+        self._room.fire()
+
+    def _request(self, batch: Batch) -> SendRequest:
+        settings, group = self._settings, self._sender.group
+        if batch.chunks:
+            topic = namespace.wrap(self._wrapped_in, batch.key[0])
+            return joined(batch.chunks, topic, batch.messages, batch.ids, settings, group)
+        new_id = self._ports.new_id()
+        return of_message(
+            batch.messages[0],
+            settings=settings,
+            group=group,
+            wrapped_in=self._wrapped_in,
+            new_id=new_id,
+        )

@@ -1,0 +1,225 @@
+"""What a producer does, as flows: sends of every kind, for one group of one client.
+
+Invariant: names of users' topics are wrapped here, and in results they are the users' again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, final
+
+from gantrymq.client.core import batches, namespace
+from gantrymq.client.core.errors import BrokerError, MessageError, StateError
+from gantrymq.client.core.hooks import MessageKind, SendHook
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.life import Life
+from gantrymq.client.core.lingering import Lingering
+from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, Message, name_fault
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.selectors import Selector
+from gantrymq.client.core.send_request import SendRequest, of_message
+from gantrymq.client.core.sending import Sender, SendMode
+from gantrymq.client.core.steps import Ask, Call
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import RecallMessageRequest, RecallMessageResponse
+
+DEFAULT_GROUP: Final = "DEFAULT_PRODUCER"
+
+
+@final
+class ProducerCore:
+    """A member of its client."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        group: str,
+        settings: ProducerSettings,
+        hooks: Sequence[SendHook] = (),
+    ) -> None:
+        """`group` as users know it; see `must_be_group`."""
+        self.instance = instance
+        self.namespace = instance.settings.namespace
+        self.group = namespace.wrap(self.namespace, group)
+        self.settings = settings
+        self.life = Life("producer")
+        self.sender = Sender(instance, self.group, settings, hooks)
+        self.lingering = Lingering(self.sender, self.namespace)
+
+    @property
+    def topics(self) -> Iterable[str]:
+        return tuple(self.sender.topics)
+
+    async def start(self) -> None:
+        self.life.begin()
+        self.instance.add_producer(self.group, self)
+        self.life.began()
+        await self.instance.heartbeat()
+
+    async def close(self) -> None:
+        """What waits is sent before."""
+        if self.life.end():
+            await self.lingering.flush()
+            if self.instance.producers.get(self.group) is self:
+                await self.instance.remove_producer(self.group)
+
+    # ------------------------------------------------------------------ sending
+
+    async def send(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+        mode: SendMode = SendMode.SYNC,
+        timeout_s: float | None = None,
+    ) -> SendResult:
+        self.life.must_run()
+        request = self.request_of(message)
+        chosen = await self.queue_for(message, queue, select, key)
+        result = await self.sender.send(request, queue=chosen, mode=mode, timeout_s=timeout_s)
+        return self.unwrapped(result)
+
+    async def send_oneway(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+    ) -> None:
+        self.life.must_run()
+        request = self.request_of(message)
+        chosen = await self.queue_for(message, queue, select, key)
+        await self.sender.send_oneway(request, queue=chosen)
+
+    async def send_batch(
+        self,
+        messages: Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        timeout_s: float | None = None,
+    ) -> SendResult:
+        self.life.must_run()
+        request = batches.of_batch(
+            messages,
+            settings=self.settings,
+            group=self.group,
+            wrapped_in=self.namespace,
+            new_id=self.instance.ports.new_id,
+        )
+        chosen = None if queue is None else self.wrapped(queue)
+        result = await self.sender.send(request, queue=chosen, timeout_s=timeout_s)
+        return self.unwrapped(result)
+
+    def request_of(
+        self,
+        message: Message,
+        extra: dict[str, str] | None = None,
+        flags: int = 0,
+        kind: MessageKind = MessageKind.NORMAL,
+    ) -> SendRequest:
+        return of_message(
+            message,
+            settings=self.settings,
+            group=self.group,
+            wrapped_in=self.namespace,
+            new_id=self.instance.ports.new_id(),
+            extra=extra,
+            flags=flags,
+            kind=kind,
+        )
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Those that can be sent to, as users know them; raises RouteError."""
+        self.life.must_run()
+        route = await self.sender.route(namespace.wrap(self.namespace, topic))
+        return [replace(queue, topic=topic) for queue in route.publish]
+
+    async def queue_for(
+        self, message: Message, queue: MessageQueue | None, select: Selector | None, key: object
+    ) -> MessageQueue | None:
+        """As servers know it; None when any will do. Raises MessageError."""
+        if select is not None:
+            if queue is not None:
+                raise MessageError("a send is given a queue or a selector, not both")
+            choices = await self.queues(message.topic)
+            queue = await Call[MessageQueue](select, choices, message, key)
+            if not isinstance(queue, MessageQueue):
+                raise MessageError(
+                    f"select queue return null: the selector {select} gave {queue!r}; it must give"
+                    " one of the queues it is given"
+                )
+        elif key is not None:
+            raise MessageError("a key is for a selector: give select=by_key, or your own, as well")
+        if queue is None:
+            return None
+        if queue.topic != message.topic:
+            raise MessageError(
+                "message's topic not equal mq's topic:"
+                f" {message.topic} is not sent to a queue of {queue.topic}"
+            )
+        return self.wrapped(queue)
+
+    def wrapped(self, queue: MessageQueue) -> MessageQueue:
+        if not self.namespace:
+            return queue
+        return replace(queue, topic=namespace.wrap(self.namespace, queue.topic))
+
+    def unwrapped(self, result: SendResult) -> SendResult:
+        if not self.namespace:
+            return result
+        queue = result.queue
+        topic = namespace.unwrap(self.namespace, queue.topic)
+        return replace(result, queue=replace(queue, topic=topic))
+
+    # ------------------------------------------------------------------ recall
+
+    async def recall(self, result: SendResult) -> str:
+        """Take back a delayed message that is not due; its id. Raises BrokerError, MessageError."""
+        self.life.must_run()
+        if not result.recall_handle:
+            raise MessageError(
+                "this send gave no recall_handle: it is given by brokers of 5.x, for messages"
+                " delayed by delay_s or deliver_at_ms, when recallMessageEnable is on"
+            )
+        queue = self.wrapped(result.queue)
+        header = RecallMessageRequest(
+            producer_group=self.group,
+            topic=queue.topic,
+            recall_handle=result.recall_handle,
+            broker_name=queue.broker_name,
+        )
+        address = await self.sender.address(queue)
+        command = Command(RequestCode.RECALL_MESSAGE, ext=header.encode())
+        answer = await Ask(address, command, self.settings.send_timeout_s)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return RecallMessageResponse.decode(answer.ext).msg_id
+
+    # ------------------------------------------------------------------ who hears of it
+
+    async def be_known(self, topic: str) -> None:
+        """Brokers that may ask this producer something know it: those of the topic among them."""
+        name = namespace.wrap(self.namespace, topic)
+        was_known = name in self.sender.topics
+        await self.sender.route(name)
+        if not was_known:
+            await self.instance.heartbeat()
+
+
+def must_be_group(group: str) -> None:
+    """Raises StateError for a group that no producer may have."""
+    fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
+    if fault is None and group == DEFAULT_GROUP:
+        fault = (
+            f"producerGroup can not equal {DEFAULT_GROUP}, please specify another one: brokers ask"
+            " any producer of a group about its transactions"
+        )
+    if fault is not None:
+        raise StateError(fault)

@@ -1,0 +1,163 @@
+"""Messages that wait for each other, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.client.core.errors import MessageError, SendError
+from gantrymq.client.core.lingering import Batch, Lingering, WaitingFullError
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.sending import Sender
+from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.fakes.flows import Late
+from gantrymq.remoting.failures import ConnectError
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+
+
+def lingering(cluster: Cluster, **settings: object) -> Lingering:
+    made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
+    return Lingering(Sender(cluster.instance, "G", made, ()), "")
+
+
+def sent(cluster: Cluster) -> int:
+    return len(cluster.heard_of(RequestCode.SEND_BATCH_MESSAGE))
+
+
+def test_messages_of_a_moment_leave_together() -> None:
+    cluster = Cluster({"T": 1})
+    waiting = lingering(cluster)
+    batches = [waiting.add(Message("T", b"%d" % n)) for n in range(5)]
+    cluster.driver.pass_time(0.09)
+    assert sent(cluster) == 0
+    cluster.driver.pass_time(0.02)
+    assert sent(cluster) == 1
+    assert len(set(map(id, batches))) == 1
+    results = [batches[0].result_of(n) for n in range(5)]
+    assert [result.queue_offset for result in results] == [0, 1, 2, 3, 4]
+    assert [result.message_id for result in results] == batches[0].ids
+    assert len({result.offset_message_id for result in results} - {""}) == 5
+    assert waiting.waiting_bytes == 0
+
+
+@pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 300}])
+def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
+    cluster = Cluster({"T": 1})
+    waiting = lingering(cluster, **bound)
+    for _ in range(7):
+        waiting.add(Message("T", b"x" * 20))
+    cluster.driver.settle()
+    assert sent(cluster) >= 2
+    cluster.driver.pass_time(0.2)
+    assert len(cluster.brokers["a"].bodies("T")) == 7
+
+
+def test_topics_queues_and_safety_do_not_mix() -> None:
+    cluster = Cluster({"T": 2, "U": 1})
+    waiting = lingering(cluster)
+    batches = {
+        waiting.add(Message("T", b"x")),
+        waiting.add(Message("U", b"x")),
+        waiting.add(Message("T", b"x"), MessageQueue("T", "a", 1)),
+        waiting.add(Message("T", b"x", wait_until_stored=False)),
+    }
+    assert len(batches) == 4
+    cluster.driver.run(waiting.flush())
+    assert sent(cluster) == 4
+
+
+@pytest.mark.parametrize(
+    "message",
+    [Message("T", b"x" * 5000), Message("T", b"x", delay_level=1), Message("%RETRY%G", b"x")],
+)
+def test_what_no_batch_takes_is_sent_alone(message: Message) -> None:
+    cluster = Cluster({"T": 1, "%RETRY%G": 1})
+    waiting = lingering(cluster)
+    batch = waiting.add(message)
+    cluster.driver.settle()
+    assert batch.result_of(0).message_id
+    assert len(cluster.heard_of(RequestCode.SEND_MESSAGE_V2)) == 1
+    assert waiting.waiting_bytes == 0
+
+
+def test_flush_waits_for_all_that_was_added() -> None:
+    cluster = Cluster({"T": 4})
+    waiting = lingering(cluster, batch_messages_max=10, linger_s=60.0)
+    batches = [waiting.add(Message("T", b"x")) for _ in range(95)]
+    cluster.driver.run(waiting.flush())
+    assert all(batch.is_over for batch in batches)
+    assert sum(len(cluster.brokers["a"].bodies("T", n)) for n in range(4)) == 95
+
+
+def test_no_more_than_is_allowed_waits() -> None:
+    cluster = Cluster({"T": 1})
+    waiting = lingering(cluster, waiting_bytes_max=2000)
+    message = Message("T", b"x" * 100)
+    taken = 0
+    while waiting.waiting_bytes < 2000:
+        waiting.add(message)
+        taken += 1
+    with pytest.raises(WaitingFullError, match=r"await producer\.room"):
+        waiting.add(message)
+    cluster.driver.run(waiting.room())
+    assert waiting.waiting_bytes == 0
+    assert len(cluster.brokers["a"].bodies("T")) == taken
+
+
+def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:
+    cluster = Cluster({"T": 1})
+    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    waiting = lingering(cluster)
+    unwatched = waiting.add(Message("T", b"x"))
+    cluster.driver.pass_time(1.0)
+    with pytest.raises(SendError, match="gone"):
+        unwatched.result_of(0)
+    assert "1 messages to T were not sent" in cluster.driver.lines[-1]
+    assert waiting.waiting_bytes == 0
+
+
+def test_a_batch_is_tried_again_elsewhere() -> None:
+    cluster = Cluster({"T": 1}, ("a", "b"))
+    cluster.faults[cluster.address("a")] = lambda address, command: Command(
+        ResponseCode.SYSTEM_BUSY
+    )
+    waiting = lingering(cluster, batch_messages_max=1)
+    batches = [waiting.add(Message("T", b"x")) for _ in range(4)]
+    cluster.driver.pass_time(1.0)
+    assert {batch.result_of(0).queue.broker_name for batch in batches} == {"b"}
+
+
+def test_batches_to_one_queue_keep_their_order() -> None:
+    cluster = Cluster({"T": 1})
+    queue = MessageQueue("T", "a", 0)
+    cluster.driver.run(cluster.instance.route("T"))
+    slow = iter([0.5])
+
+    def answer(address: str, command: Command) -> Command | Late:
+        del cluster.faults[address]
+        answered = cluster.network(address, command, is_oneway=False)
+        cluster.faults[address] = answer
+        assert isinstance(answered, Command)
+        return Late(answered, next(slow, 0.0))
+
+    cluster.faults[cluster.address("a")] = answer
+    waiting = lingering(cluster, batch_messages_max=1)
+    for n in range(3):
+        waiting.add(Message("T", b"%d" % n), queue)
+    cluster.driver.pass_time(0.4)
+    assert cluster.brokers["a"].bodies("T") == [b"0"]
+    cluster.driver.pass_time(0.2)
+    assert cluster.brokers["a"].bodies("T") == [b"0", b"1", b"2"]
+
+
+def test_a_message_that_is_refused_spoils_nothing() -> None:
+    cluster = Cluster({"T": 1})
+    waiting = lingering(cluster)
+    with pytest.raises(MessageError):
+        waiting.add(Message("T", b"x", properties={"a": "b" * 40_000}))
+    batch: Batch = waiting.add(Message("T", b"x"))
+    cluster.driver.pass_time(1.0)
+    assert batch.result_of(0).queue_offset == 0
+    assert waiting.waiting_bytes == 0
