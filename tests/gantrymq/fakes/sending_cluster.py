@@ -24,6 +24,7 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import GetRouteInfoRequest
 
 NAME_SERVER = "names:9876"
+TURN_S = 0.5
 
 Fault = Callable[[str, Command], Command | Late | Exception | None]
 
@@ -79,7 +80,36 @@ class Cluster:
             channel=self.channels[address],
             is_oneway=is_oneway,
         )
+        self._serve(address, broker)
         return None if is_oneway else broker.answer(request)
+
+    def pass_time(self, seconds: float) -> None:
+        """For the brokers too: what one tells is answered within `TURN_S`."""
+        end = self.driver.clock.monotonic() + seconds
+        while (left_s := end - self.driver.clock.monotonic()) > 0:
+            self.driver.pass_time(min(TURN_S, left_s))
+            for name, broker in self.brokers.items():
+                broker.pass_time(max(0.0, self.driver.clock.monotonic() - broker.now))
+                self._serve(self.address(name), broker)
+            self.driver.settle()
+
+    def _serve(self, address: str, broker: OpenedBroker) -> None:
+        """What the broker wants of its client."""
+        channel = self.channels[address]
+        while channel.told:
+            self.driver.start(self._told(address, channel.told.pop(0)), "told")
+        while channel.asked:
+            asked = channel.asked.pop(0)
+            flow = self.instance.serve(address, asked.command)
+            try:
+                flow.send(None)
+            except StopIteration as stop:
+                broker.client_answers(asked, stop.value)
+            else:
+                raise AssertionError("what brokers ask is answered at once")
+
+    async def _told(self, address: str, command: Command) -> None:
+        await self.instance.serve(address, command)
 
     def address(self, name: str) -> str:
         return self.brokers[name].state.identity.address

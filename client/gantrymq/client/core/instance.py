@@ -19,6 +19,7 @@ from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import BrokerError, RouteError, StateError
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.ports import Ports, Running
+from gantrymq.client.core.replies import Replies
 from gantrymq.client.core.routes import Route, Routes, inherited
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import All, Ask, Flow, Signal, Wait
@@ -87,8 +88,10 @@ class Instance:
         self.routes = Routes()
         self.producers: dict[str, ProducerMember] = {}
         self.consumers: dict[str, ConsumerMember] = {}
+        self.replies = Replies(ports.log)
         self.handlers: dict[int, Handler] = {
-            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._group_changed
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._group_changed,
+            RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self.replies.take,
         }
         self.group_handlers: dict[tuple[int, str], Handler] = {}
         """Those of single consumer groups, by code and group."""

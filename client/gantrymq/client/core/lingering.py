@@ -191,7 +191,8 @@ class Lingering:
             while before is not None and not before.is_over:
                 await Wait(FOREVER, before.ended)
             if batch.messages:  # else the one that began it was refused
-                batch.result = await self._sender.send(self._request(batch), queue=batch.key[1])
+                result = await self._sender.send(self._request(batch), queue=batch.key[1])
+                batch.result = replace(result, queue=replace(result.queue, topic=batch.key[0]))
         except (ClientError, RequestError) as error:
             batch.error = error
             if not batch.is_watched:

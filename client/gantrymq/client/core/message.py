@@ -93,6 +93,11 @@ class Message:
             self.properties[property_names.TIMER_DELIVER_MS] = str(deliver_at_ms)
 
     @property
+    def id(self) -> str:
+        """The id it will be sent with, "" when each send gives it one."""
+        return self.properties.get(property_names.UNIQ_KEY, "")
+
+    @property
     def tag(self) -> str:
         return self.properties.get(property_names.TAGS, "")
 

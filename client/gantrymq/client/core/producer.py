@@ -5,29 +5,34 @@ Invariant: names of users' topics are wrapped here, and in results they are the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.client.core import batches, namespace
 from gantrymq.client.core.errors import BrokerError, MessageError, StateError
 from gantrymq.client.core.hooks import MessageKind, SendHook
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life
-from gantrymq.client.core.lingering import Lingering
+from gantrymq.client.core.lingering import Batch, Lingering
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, Message, name_fault
 from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selectors import Selector
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
-from gantrymq.client.core.steps import Ask, Call
+from gantrymq.client.core.steps import Ask, Call, Flow
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.send import RecallMessageRequest, RecallMessageResponse
+from gantrymq.wire.headers.transaction import CheckTransactionStateRequest
 
 DEFAULT_GROUP: Final = "DEFAULT_PRODUCER"
+
+Check: TypeAlias = Callable[[str, CheckTransactionStateRequest, ReceivedMessage], Flow[None]]
+"""Tells a broker (its address) how the transaction of a half message ended."""
 
 
 @final
@@ -49,6 +54,9 @@ class ProducerCore:
         self.life = Life("producer")
         self.sender = Sender(instance, self.group, settings, hooks)
         self.lingering = Lingering(self.sender, self.namespace)
+        self.check: Check | None = None
+        """Set by what sends transactions of this group."""
+        self._known_for: set[str] = set()
 
     @property
     def topics(self) -> Iterable[str]:
@@ -117,6 +125,14 @@ class ProducerCore:
         result = await self.sender.send(request, queue=chosen, timeout_s=timeout_s)
         return self.unwrapped(result)
 
+    def send_soon(self, message: Message, queue: MessageQueue | None = None) -> Batch:
+        """The batch that it is the last one of; see `lingering`."""
+        self.life.must_run()
+        if queue is not None:
+            _must_be_of(message, queue)
+            queue = self.wrapped(queue)
+        return self.lingering.add(message, queue)
+
     def request_of(
         self,
         message: Message,
@@ -159,11 +175,7 @@ class ProducerCore:
             raise MessageError("a key is for a selector: give select=by_key, or your own, as well")
         if queue is None:
             return None
-        if queue.topic != message.topic:
-            raise MessageError(
-                "message's topic not equal mq's topic:"
-                f" {message.topic} is not sent to a queue of {queue.topic}"
-            )
+        _must_be_of(message, queue)
         return self.wrapped(queue)
 
     def wrapped(self, queue: MessageQueue) -> MessageQueue:
@@ -207,10 +219,18 @@ class ProducerCore:
     async def be_known(self, topic: str) -> None:
         """Brokers that may ask this producer something know it: those of the topic among them."""
         name = namespace.wrap(self.namespace, topic)
-        was_known = name in self.sender.topics
-        await self.sender.route(name)
-        if not was_known:
+        if name not in self._known_for:
+            await self.sender.route(name)
             await self.instance.heartbeat()
+            self._known_for.add(name)
+
+
+def _must_be_of(message: Message, queue: MessageQueue) -> None:
+    if queue.topic != message.topic:
+        raise MessageError(
+            "message's topic not equal mq's topic:"
+            f" {message.topic} is not sent to a queue of {queue.topic}"
+        )
 
 
 def must_be_group(group: str) -> None:

@@ -192,3 +192,13 @@ def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
 
 def is_delayed(message: Message) -> bool:
     return any(name in message.properties for name in _DELAYS)
+
+
+def prepared(message: Message, new_id: str) -> Message:
+    """A copy that knows its id, and has no delay: transactions have none."""
+    copy = Message(message.topic, message.body, flag=message.flag)
+    copy.properties = {
+        name: value for name, value in message.properties.items() if name not in _DELAYS
+    }
+    copy.properties.setdefault(property_names.UNIQ_KEY, new_id)
+    return copy

@@ -1,0 +1,133 @@
+"""A producer's flows, against a broker's core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gantrymq.client.core.errors import BrokerError, MessageError, StateError
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.producer import ProducerCore, must_be_group
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.selectors import by_key
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode
+
+
+def started(cluster: Cluster, group: str = "G") -> ProducerCore:
+    core = ProducerCore(cluster.instance, group, ProducerSettings())
+    cluster.driver.run(core.start())
+    return core
+
+
+def test_a_selector_sees_the_queues_and_chooses() -> None:
+    cluster = Cluster({"T": 4})
+    core = started(cluster)
+    seen: list[Sequence[MessageQueue]] = []
+
+    async def third(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
+        assert (message.body, key) == (b"x", "k")
+        seen.append(queues)
+        return queues[2]
+
+    result = cluster.driver.run(core.send(Message("T", b"x"), select=third, key="k"))
+    assert result.queue.queue_id == 2
+    assert [queue.queue_id for queue in seen[0]] == [0, 1, 2, 3]
+    same = [
+        cluster.driver.run(core.send(Message("T", b"x"), select=by_key, key="k")).queue
+        for _ in range(3)
+    ]
+    assert len(set(same)) == 1
+
+
+def test_what_cannot_be_meant_is_told() -> None:
+    cluster = Cluster({"T": 4})
+    core = started(cluster)
+    message, queue = Message("T", b"x"), MessageQueue("T", "a", 0)
+    with pytest.raises(MessageError, match="not both"):
+        cluster.driver.run(core.send(message, queue=queue, select=by_key, key=1))
+    with pytest.raises(MessageError, match="a key is for a selector"):
+        cluster.driver.run(core.send(message, key=1))
+    with pytest.raises(MessageError, match="message's topic not equal mq's topic"):
+        cluster.driver.run(core.send(message, queue=MessageQueue("U", "a", 0)))
+    with pytest.raises(MessageError, match="select queue return null"):
+        cluster.driver.run(core.send(message, select=lambda *_: None))  # type: ignore[arg-type]
+
+
+def test_namespaces_are_seen_by_the_broker_alone() -> None:
+    cluster = Cluster({"ns%T": 2})
+    cluster.instance = cluster.client(ClientSettings(namespace="ns"))
+    core = started(cluster)
+    results = [
+        cluster.driver.run(core.send(Message("T", b"x"))),
+        cluster.driver.run(core.send(Message("T", b"x"), select=by_key, key=1)),
+        cluster.driver.run(core.send_batch([Message("T", b"x")])),
+    ]
+    batch = core.send_soon(Message("T", b"x"))
+    cluster.driver.pass_time(1.0)
+    results.append(batch.result_of(0))
+    assert {result.queue.topic for result in results} == {"T"}
+    assert sum(len(cluster.brokers["a"].bodies("ns%T", n)) for n in range(2)) == 4
+    assert tuple(cluster.instance.producers) == ("ns%G",)
+
+
+def test_closing_sends_what_waits_and_says_goodbye() -> None:
+    cluster = Cluster({"T": 1})
+    core = started(cluster)
+    cluster.driver.run(core.send(Message("T", b"first")))
+    cluster.driver.run(cluster.instance.heartbeat())
+    core.send_soon(Message("T", b"last"))
+    cluster.driver.run(core.close())
+    assert cluster.brokers["a"].bodies("T") == [b"first", b"last"]
+    assert len(cluster.heard_of(RequestCode.UNREGISTER_CLIENT)) == 1
+    with pytest.raises(StateError, match="The producer service state not OK, SHUTDOWN_ALREADY"):
+        core.send_soon(Message("T", b"late"))
+
+
+def test_life_has_javas_texts() -> None:
+    cluster = Cluster({"T": 1})
+    core = ProducerCore(cluster.instance, "G", ProducerSettings())
+    with pytest.raises(StateError, match="The producer service state not OK, CREATE_JUST"):
+        cluster.driver.run(core.send(Message("T", b"x")))
+    cluster.driver.run(core.start())
+    with pytest.raises(StateError, match="maybe started once"):
+        cluster.driver.run(core.start())
+    with pytest.raises(StateError, match=r"producer group\[G\] has been created before"):
+        started(cluster)
+
+
+@pytest.mark.parametrize(
+    ("group", "text"),
+    [
+        ("", "blank"),
+        ("DEFAULT_PRODUCER", "producerGroup can not equal DEFAULT_PRODUCER"),
+        ("a b", "illegal characters"),
+        ("x" * 256, "longer than group max length 255"),
+    ],
+)
+def test_some_groups_are_none(group: str, text: str) -> None:
+    with pytest.raises(StateError, match=text):
+        must_be_group(group)
+
+
+def test_a_delayed_message_is_taken_back() -> None:
+    cluster = Cluster({"T": 1})
+    core = started(cluster)
+    result = cluster.driver.run(core.send(Message("T", b"x", delay_s=3600.0)))
+    assert result.recall_handle
+    assert cluster.driver.run(core.recall(result)) == result.message_id
+    plain = cluster.driver.run(core.send(Message("T", b"x")))
+    with pytest.raises(MessageError, match="gave no recall_handle"):
+        cluster.driver.run(core.recall(plain))
+
+
+def test_a_refused_recall_is_raised() -> None:
+    cluster = Cluster({"T": 1})
+    core = started(cluster)
+    result = cluster.driver.run(core.send(Message("T", b"x", delay_s=1.0)))
+    cluster.pass_time(30.0)
+    with pytest.raises(BrokerError):
+        cluster.driver.run(core.recall(result))
