@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from gantrymq.client.aio.driver import Driver
+from gantrymq.client.aio.hooked import HookedLinks
 from gantrymq.client.aio.process import UniqueIds, own_address, process_name
 from gantrymq.client.aio.world import REAL, Identity, Respond, World
 from gantrymq.client.core.errors import StateError
@@ -50,6 +51,8 @@ class Client:
             settings = replace(settings, client_ip=own_address())
         self.world = world
         self._links = world.links(key.identity, self._serve)
+        if key.identity.request_hooks:
+            self._links = HookedLinks(self._links, key.identity.request_hooks)
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""

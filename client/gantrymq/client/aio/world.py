@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.acl.signature import Credentials
+from gantrymq.client.core.hooks import RequestHook
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -67,6 +68,7 @@ class Identity:
 
     credentials: Credentials | None = None
     tls: ClientContexts | None = None
+    request_hooks: tuple[RequestHook, ...] = ()
 
 
 @final

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias, final
 
+from gantrymq.base.errors import GantryError
 from gantrymq.client.core import namespace
 from gantrymq.client.core.batches import add_part, joined, unbatchable
 from gantrymq.client.core.errors import ClientError, SendError, StateError
@@ -21,7 +22,6 @@ from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.send_request import SendRequest, must_be_sendable, of_message
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import property_names
 
@@ -193,8 +193,10 @@ class Lingering:
             if batch.messages:  # else the one that began it was refused
                 result = await self._sender.send(self._request(batch), queue=batch.key[1])
                 batch.result = replace(result, queue=replace(result.queue, topic=batch.key[0]))
-        except (ClientError, RequestError) as error:
+        except Exception as error:
             batch.error = error
+            if not isinstance(error, GantryError):
+                raise
             if not batch.is_watched:
                 count = len(batch.messages)
                 self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {error}")

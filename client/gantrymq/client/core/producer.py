@@ -45,13 +45,14 @@ class ProducerCore:
         group: str,
         settings: ProducerSettings,
         hooks: Sequence[SendHook] = (),
+        life: Life | None = None,
     ) -> None:
         """`group` as users know it; see `must_be_group`."""
         self.instance = instance
         self.namespace = instance.settings.namespace
         self.group = namespace.wrap(self.namespace, group)
         self.settings = settings
-        self.life = Life("producer")
+        self.life = life or Life("producer")
         self.sender = Sender(instance, self.group, settings, hooks)
         self.lingering = Lingering(self.sender, self.namespace)
         self.check: Check | None = None

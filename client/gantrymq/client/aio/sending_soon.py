@@ -1,0 +1,57 @@
+"""A message that `send_soon` took: awaited, it is the message's SendResult."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, final
+
+from gantrymq.client.core.lingering import Batch
+from gantrymq.client.core.results import SendResult
+
+
+@final
+class Sending:
+    """One message of a batch. Hot, hence so little: the batch knows the rest."""
+
+    __slots__ = ("_batch", "_index")
+
+    def __init__(self, batch: Batch) -> None:
+        """The last one that was added to the batch."""
+        self._batch = batch
+        self._index = len(batch.messages) - 1
+
+    def done(self) -> bool:
+        return self._batch.is_over
+
+    def result(self) -> SendResult:
+        """Once it is `done`; raises what became of it."""
+        if not self._batch.is_over:
+            raise asyncio.InvalidStateError("no broker has acknowledged it yet: await it")
+        return self._batch.result_of(self._index)
+
+    def add_done_callback(self, callback: Callable[[Sending], None]) -> None:
+        """Called with this, once it is done; at once when it is."""
+        self._batch.is_watched = True
+        if self._batch.is_over:
+            callback(self)
+        else:
+            self._batch.ended.listen(lambda: callback(self))
+
+    # Any: what a future of asyncio yields is between it and its loop.
+    def __await__(self) -> Generator[Any, None, SendResult]:
+        batch = self._batch
+        batch.is_watched = True
+        if not batch.is_over:
+            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+            def wake() -> None:
+                if not woken.done():
+                    woken.set_result(None)
+
+            batch.ended.listen(wake)
+            try:
+                yield from woken
+            finally:
+                batch.ended.ignore(wake)
+        return batch.result_of(self._index)

@@ -1,0 +1,91 @@
+"""TransactionProducer: messages that consumers see once the sender's own work is done, or never."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, Unpack, final
+
+from gantrymq.client.aio.producer_host import ProducerHost
+from gantrymq.client.aio.producer_keywords import ProducerKeywords
+from gantrymq.client.aio.world import REAL, World
+from gantrymq.client.core.hooks import EndHook
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.producer import ProducerCore
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.transactions import Checker, Local, TransactionResult, Transactions
+
+
+@final
+class TransactionProducer:
+    """Sends messages in transactions.
+
+    async def pay(message: Message, order: object) -> TransactionState: ...
+    async def check(message: ReceivedMessage) -> TransactionState: ...
+
+    async with TransactionProducer("payments", check=check, name_servers=...) as producer:
+        await producer.send_in_transaction(Message("paid", b"4711"), pay, order)
+
+    `check` says how a transaction ended whose end the broker does not know: look for the message's
+    `id` in what `pay` stored. Both may be plain functions; what they raise is UNKNOWN.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        check: Checker,
+        world: World = REAL,
+        **keywords: Unpack[ProducerKeywords],
+    ) -> None:
+        self._host = ProducerHost(group, world, keywords)
+        self._check = check
+        hooks = keywords.get("send_hooks", ())
+        self._hooks = tuple(hook for hook in hooks if isinstance(hook, EndHook))
+        self._transactions: Transactions | None = None
+
+    @property
+    def group(self) -> str:
+        return self._host.group
+
+    @property
+    def settings(self) -> ProducerSettings:
+        return self._host.settings
+
+    async def start(self) -> None:
+        """Raises StateError when it was started before, or another one has the group."""
+        await self._host.start(self._prepare)
+
+    def _prepare(self, core: ProducerCore) -> None:
+        self._transactions = Transactions(core, self._check, self._hooks)
+
+    async def close(self) -> None:
+        """Nothing happens the second time."""
+        await self._host.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def send_in_transaction(
+        self, message: Message, local: Local, argument: object = None
+    ) -> TransactionResult:
+        """`local(message, argument)` runs once the broker has the message; what it says decides.
+
+        Raises what a send raises, when there is no such message: `local` did not run then.
+        """
+        self._host.life.must_run()
+        assert self._transactions is not None, "what runs was prepared"
+        return await self._host.run(self._transactions.send(message, local, argument))
+
+    async def send(self, message: Message) -> SendResult:
+        """Without a transaction."""
+        return await self._host.run(self._host.core.send(message))

@@ -1,0 +1,84 @@
+"""Settings from files, the environment and keywords."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.client.aio.configuration import CLIENT_NAMES, ClientKeywords, choose
+from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywords
+from gantrymq.client.aio.world import Identity
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.runtime.certificates import ClientTls
+from gantrymq.wire.message.compression import CompressionType
+
+
+def chosen(
+    environment: dict[str, str] | None = None, **keywords: object
+) -> tuple[ClientSettings, Identity, ProducerSettings]:
+    return choose(ProducerSettings, PRODUCER_NAMES, keywords, environment or {})
+
+
+def test_keywords_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "namesrvAddr=f1:1;f2:2\nsendMsgTimeout=5000\nretryTimesWhenSendFailed=7\n"
+        "rocketmq.message.compressType=zstd\nsomebodysOwn=1\nunitName=u\n"
+    )
+    environment = {"NAMESRV_ADDR": "http://e:9876; e2:9876"}
+    client, _, settings = chosen(environment, properties_file=file, retries=1)
+    assert client.name_servers == ("e:9876", "e2:9876")
+    assert client.unit_name == "u"
+    assert (settings.send_timeout_s, settings.retries) == (5.0, 1)
+    assert settings.compression is CompressionType.ZSTD
+    client, _, _ = chosen(environment, properties_file=file, name_servers=["k:1"])
+    assert client.name_servers == ("k:1",)
+    assert chosen({}, properties_file=file)[0].name_servers == ("f1:1", "f2:2")
+
+
+def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sendMsgTimeout=soon\n")
+    with pytest.raises(ConfigurationError, match="sendMsgTimeout=soon cannot be used"):
+        chosen(properties_file=file)
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+        chosen(properties_file=tmp_path / "none")
+    with pytest.raises(ConfigurationError, match="sendtimeout: no such setting; there are async_"):
+        chosen(sendtimeout=3)
+    with pytest.raises(ConfigurationError, match="belong together"):
+        chosen(access_key="me")
+    with pytest.raises(ConfigurationError, match="retries=-1 must be 0 or more"):
+        chosen(retries=-1)
+
+
+def test_who_the_client_is(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("accessKey=reader\nsecretKey=12345678\nuseTLS=true\n")
+    _, identity, _ = chosen(properties_file=file)
+    assert identity.credentials is not None
+    assert identity.credentials.access_key == "reader"
+    assert identity.tls is not None
+    _, other, _ = chosen(properties_file=file, access_key="writer", secret_key="1", tls=False)
+    assert other.credentials is not None
+    assert (other.credentials.access_key, other.tls) == ("writer", None)
+    assert chosen(tls=ClientTls())[1] == chosen(tls=ClientTls())[1]
+
+
+def test_an_endpoint_may_name_the_namespace() -> None:
+    client, _, _ = chosen(name_servers="http://MQ_INST_12_abc.mq.example.com:80")
+    assert client.namespace == "MQ_INST_12_abc"
+    assert chosen(name_servers="n:1", namespace="mine")[0].namespace == "mine"
+
+
+def test_every_setting_has_a_keyword_and_every_name_a_setting() -> None:
+    client = {each.name for each in dataclasses.fields(ClientSettings)}
+    producer = {each.name for each in dataclasses.fields(ProducerSettings)}
+    assert client <= set(get_type_hints(ClientKeywords))
+    assert producer | client <= set(get_type_hints(ProducerKeywords))
+    assert {field for field, _ in CLIENT_NAMES.values()} <= client
+    assert {field for field, _ in PRODUCER_NAMES.values()} <= producer

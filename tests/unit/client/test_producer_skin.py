@@ -1,0 +1,177 @@
+"""Producers on asyncio, against a real broker on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gantrymq.client import (
+    Message,
+    MessageQueue,
+    NoReplyError,
+    Producer,
+    ReceivedMessage,
+    Sending,
+    SendStatus,
+    StateError,
+    TransactionProducer,
+    TransactionState,
+    by_key,
+    reply,
+)
+from gantrymq.client.core.errors import SendError
+from gantrymq.fakes.servers import Servers, servers
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.header import Header
+from gantrymq.wire.headers.offset import GetMaxOffsetRequest
+from gantrymq.wire.headers.pull import PullMessageRequest
+from gantrymq.wire.message.record import decode
+
+
+async def ask(running: Servers, code: RequestCode, header: Header) -> Command:
+    dialer = Dialer()
+    try:
+        link = dialer.connection(running.broker_address)
+        return await link.request(Command(code, ext=header.encode()), 5.0)
+    finally:
+        await dialer.close()
+
+
+async def stored(running: Servers, topic: str) -> int:
+    """How many messages consumers find."""
+    ends = [
+        await ask(running, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic=topic, queue_id=n))
+        for n in range(4)
+    ]
+    return sum(int((end.ext or {}).get("offset", 0)) for end in ends)
+
+
+async def read(running: Servers, queue: MessageQueue, offset: int) -> ReceivedMessage:
+    """Once it is there."""
+    header = PullMessageRequest(
+        consumer_group="CG", topic=queue.topic, queue_id=queue.queue_id, queue_offset=offset,
+        max_msg_nums=1, sys_flag=2 | 4, commit_offset=0, suspend_timeout_millis=4_000,
+        subscription="*", sub_version=0, expression_type="TAG",
+    )  # fmt: skip
+    answer = await ask(running, RequestCode.PULL_MESSAGE, header)
+    return ReceivedMessage(decode(answer.body), queue)
+
+
+async def test_every_kind_of_send_arrives(tmp_path: Path) -> None:
+    async with servers(tmp_path) as running:
+        async with Producer("G", name_servers=running.name_server) as producer:
+            result = await producer.send(Message("T", b"one", tag="A", keys=["k"]))
+            assert result.status is SendStatus.SEND_OK
+            await producer.send(Message("T", b"two"), queue=result.queue)
+            await producer.send(Message("T", b"three"), select=by_key, key="k")
+            batch = await producer.send_batch([Message("T", b"four"), Message("T", b"five")])
+            assert batch.message_id.count(",") == 1
+            soon = [producer.send_soon(Message("T", b"%d" % n)) for n in range(50)]
+            results = [await sending for sending in soon]
+            assert len({each.message_id for each in results}) == 50
+            await producer.send_oneway(Message("T", b"last"))
+            assert len(await producer.queues("T")) == 4
+        assert await stored(running, "T") == 56
+
+
+async def test_closing_loses_nothing(tmp_path: Path) -> None:
+    async with servers(tmp_path) as running:
+        async with Producer("G", name_servers=running.name_server, linger_s=30.0) as producer:
+            soon = [producer.send_soon(Message("T", b"x" * 100)) for _ in range(5_000)]
+            seen: list[Sending] = []
+            soon[-1].add_done_callback(seen.append)
+        assert seen == [soon[-1]]
+        assert all(sending.done() and sending.result().message_id for sending in soon)
+        assert await stored(running, "T") == 5_000
+
+
+async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
+    del tmp_path
+    producer = Producer("G", name_servers="127.0.0.1:1", linger_s=0.0)
+    async with producer:
+        sending = producer.send_soon(Message("T", b"x"))
+        with pytest.raises(asyncio.InvalidStateError):
+            sending.result()
+        with pytest.raises(SendError, match="connect to name servers failed"):
+            await sending
+
+
+async def test_transactions_end(tmp_path: Path) -> None:
+    flags = {"transactionCheckInterval": "200", "transactionTimeOut": "200"}
+    checked: asyncio.Queue[ReceivedMessage] = asyncio.Queue()
+
+    async def check(message: ReceivedMessage) -> TransactionState:
+        await checked.put(message)
+        return TransactionState.COMMIT
+
+    def local(message: Message, argument: object) -> object:
+        del message
+        return argument
+
+    async with servers(tmp_path, **flags) as running:
+        producer = TransactionProducer("TG", check=check, name_servers=running.name_server)
+        async with producer:
+            for state in TransactionState:
+                told = await producer.send_in_transaction(Message("T", state.name), local, state)
+                assert told.state is state
+            async with asyncio.timeout(30):
+                message = await checked.get()
+            assert (message.topic, message.body) == ("T", b"UNKNOWN")
+            queue = MessageQueue("T", "broker-a", int(message.record.queue_id))
+            assert (await read(running, queue, 0)).body in {b"COMMIT", b"UNKNOWN"}
+        assert await stored(running, "T") == 2
+
+
+async def test_requests_are_replied_to(tmp_path: Path) -> None:
+    async with servers(tmp_path) as running:
+        names = running.name_server
+        async with Producer("A", name_servers=names) as asking:
+            first = await asking.send(Message("T", b"first"))
+            asked = asyncio.create_task(asking.request(Message("T", b"ping"), queue=first.queue))
+            async with Producer("B", name_servers=names) as replying:
+                message = await read(running, first.queue, 1)
+                await replying.send(reply(message, b"pong"))
+                assert (await asked).body == b"pong"
+            with pytest.raises(NoReplyError):
+                await asking.request(Message("T", b"ping"), timeout_s=0.2)
+
+
+async def test_request_hooks_see_what_goes_and_comes(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Hook:
+        def before_request(self, address: str, command: Command) -> None:
+            if command.ext is not None:
+                command.ext["mark"] = address
+
+        def after_response(self, address: str, command: Command, response: Command) -> None:
+            assert (command.ext or {}).get("mark", address) == address
+            seen.append((command.code, response.code))
+
+    async with (
+        servers(tmp_path) as running,
+        Producer("G", name_servers=running.name_server, request_hooks=[Hook()]) as producer,
+    ):
+        await producer.send(Message("T", b"x"))
+    assert (RequestCode.SEND_MESSAGE_V2, 0) in seen
+
+
+async def test_life_is_told(tmp_path: Path) -> None:
+    del tmp_path
+    producer = Producer("G", name_servers="127.0.0.1:1", instance_name="one")
+    with pytest.raises(StateError, match="CREATE_JUST"):
+        await producer.send(Message("T", b"x"))
+    async with producer:
+        with pytest.raises(StateError, match="maybe started once, RUNNING"):
+            await producer.start()
+        with pytest.raises(StateError, match=r"group\[G\] has been created before"):
+            await Producer("G", name_servers="127.0.0.1:1", instance_name="one").start()
+    await producer.close()
+    with pytest.raises(StateError, match="SHUTDOWN_ALREADY"):
+        producer.send_soon(Message("T", b"x"))
+    with pytest.raises(StateError, match="SHUTDOWN_ALREADY"):
+        await producer.start()
