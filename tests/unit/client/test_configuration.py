@@ -63,7 +63,7 @@ def test_who_the_client_is(tmp_path: Path) -> None:
     assert identity.credentials is not None
     assert identity.credentials.access_key == "reader"
     assert identity.tls is not None
-    _, other, _ = chosen(properties_file=file, access_key="writer", secret_key="1", tls=False)
+    _, other, _ = chosen(properties_file=file, access_key="writer", secret_key=file.name, tls=False)
     assert other.credentials is not None
     assert (other.credentials.access_key, other.tls) == ("writer", None)
     assert chosen(tls=ClientTls())[1] == chosen(tls=ClientTls())[1]

@@ -8,7 +8,6 @@ from typing import Self, Unpack, final
 from gantrymq.client.aio.producer_host import ProducerHost
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.world import REAL, World
-from gantrymq.client.core.hooks import EndHook
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore
 from gantrymq.client.core.producer_settings import ProducerSettings
@@ -40,8 +39,6 @@ class TransactionProducer:
     ) -> None:
         self._host = ProducerHost(group, world, keywords)
         self._check = check
-        hooks = keywords.get("send_hooks", ())
-        self._hooks = tuple(hook for hook in hooks if isinstance(hook, EndHook))
         self._transactions: Transactions | None = None
 
     @property
@@ -57,7 +54,7 @@ class TransactionProducer:
         await self._host.start(self._prepare)
 
     def _prepare(self, core: ProducerCore) -> None:
-        self._transactions = Transactions(core, self._check, self._hooks)
+        self._transactions = Transactions(core, self._check)
 
     async def close(self) -> None:
         """Nothing happens the second time."""

@@ -78,7 +78,6 @@ class EndContext:
     at_ms: int
 
 
-@runtime_checkable
 class SendHook(Protocol):
     """Around each try of a send."""
 
@@ -87,7 +86,6 @@ class SendHook(Protocol):
     def after_send(self, context: SendContext) -> None: ...
 
 
-@runtime_checkable
 class ConsumeHook(Protocol):
     """Around each call of a listener."""
 
@@ -103,7 +101,6 @@ class EndHook(Protocol):
     def after_end(self, context: EndContext) -> None: ...
 
 
-@runtime_checkable
 class RequestHook(Protocol):
     """Around each request to a server. `before_request` may add to the command's ext."""
 

@@ -23,6 +23,7 @@ from gantrymq.client.core.selectors import Selector
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
 from gantrymq.client.core.steps import Ask, Call, Flow
+from gantrymq.client.core.trace import Tracer
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -53,6 +54,10 @@ class ProducerCore:
         self.group = namespace.wrap(self.namespace, group)
         self.settings = settings
         self.life = life or Life("producer")
+        self.tracer: Tracer | None = None
+        if settings.trace:
+            self.tracer = Tracer(instance, self.group, "PRODUCE", settings.trace_topic)
+            hooks = (*hooks, self.tracer)
         self.sender = Sender(instance, self.group, settings, hooks)
         self.lingering = Lingering(self.sender, self.namespace)
         self.check: Check | None = None
@@ -66,6 +71,8 @@ class ProducerCore:
     async def start(self) -> None:
         self.life.begin()
         self.instance.add_producer(self.group, self)
+        if self.tracer is not None:
+            self.tracer.start()
         self.life.began()
         await self.instance.heartbeat()
 
@@ -73,6 +80,8 @@ class ProducerCore:
         """What waits is sent before."""
         if self.life.end():
             await self.lingering.flush()
+            if self.tracer is not None:
+                await self.tracer.close()
             if self.instance.producers.get(self.group) is self:
                 await self.instance.remove_producer(self.group)
 

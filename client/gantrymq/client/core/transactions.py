@@ -90,12 +90,11 @@ class _Half:
 class Transactions:
     """Of one producer."""
 
-    def __init__(
-        self, core: ProducerCore, checker: Checker, hooks: tuple[EndHook, ...] = ()
-    ) -> None:
+    def __init__(self, core: ProducerCore, checker: Checker) -> None:
+        """Send hooks that are end hooks as well see the ends."""
         self._core = core
         self._checker = checker
-        self._hooks = hooks
+        self._hooks = [hook for hook in core.sender.hooks if isinstance(hook, EndHook)]
         self._ports = core.instance.ports
         core.instance.handlers[RequestCode.CHECK_TRANSACTION_STATE] = self._asked
         core.check = self._answer_check
