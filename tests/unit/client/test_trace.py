@@ -28,9 +28,8 @@ class Trial:
     def traces(self) -> list[list[str]]:
         """The fields of each record that was stored."""
         records = self.cluster.brokers["a"].opened.records(TRACES, 0)
-        bodies = []
-        for record in records:
-            bodies.append(ReceivedMessage(record, MessageQueue(TRACES, "a", 0)).body.decode())
+        queue = MessageQueue(TRACES, "a", 0)
+        bodies = [ReceivedMessage(record, queue).body.decode() for record in records]
         lines = "".join(bodies).split("\x02")[:-1]
         return [line.split("\x01") for line in lines]
 

@@ -40,6 +40,7 @@ class Batch:
     """Messages on their way together. Hot, hence slotted."""
 
     __slots__ = (
+        "_places",
         "bytes",
         "chunks",
         "ended",
@@ -64,6 +65,7 @@ class Batch:
         self.error: Exception | None = None
         self.is_watched = False
         """Whether anybody will see its error."""
+        self._places: list[str] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -76,14 +78,21 @@ class Batch:
             # Each of them gets an error of its own: tracebacks grow where they are raised.
             raise SendError(str(self.error), (self.error,)) from self.error
         result = self.result
+        ids = self.ids
         if len(self.messages) == 1:
             return result
-        places = result.offset_message_id.split(",")
-        return replace(
-            result,
-            message_id=self.ids[index],
-            queue_offset=result.queue_offset + index,
-            offset_message_id=places[index] if len(places) == len(self.ids) else "",
+        if self._places is None:
+            self._places = result.offset_message_id.split(",")
+        places = self._places
+        return SendResult(
+            result.status,
+            ids[index],
+            result.queue,
+            result.queue_offset + index,
+            places[index] if len(places) == len(ids) else "",
+            result.transaction_id,
+            result.region_id,
+            result.is_traced,
         )
 
 
@@ -103,6 +112,7 @@ class Lingering:
         # Half: what is reckoned here is not to the byte what brokers count.
         settings = sender.settings
         self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
+        self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
@@ -116,8 +126,7 @@ class Lingering:
                 f" {settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
                 " going on"
             )
-        alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
-        if size >= alone_bytes or unbatchable(message) is not None:
+        if size >= self._alone_bytes or unbatchable(message) is not None:
             return self._alone(message, queue)
         key = (message.topic, queue, message.properties.get(property_names.WAIT))
         batch = self._open.get(key)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, final
 
 from gantrymq.client.core.errors import MessageError
@@ -47,7 +48,7 @@ class Message:
         wait_until_stored: bool = True,
     ) -> None:
         """Raises MessageError. `wait_until_stored=False` is acknowledged before it is safe."""
-        fault = name_fault("topic", topic, TOPIC_CHARACTERS_MAX)
+        fault = _topic_fault(topic)
         if fault is not None:
             raise MessageError(fault)
         self.topic = topic
@@ -107,6 +108,12 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({self.topic!r}, <{len(self.body)} bytes>, properties={self.properties})"
+
+
+@lru_cache(maxsize=1024)
+def _topic_fault(topic: str) -> str | None:
+    """Remembered: the same few topics are asked about for every message."""
+    return name_fault("topic", topic, TOPIC_CHARACTERS_MAX)
 
 
 def name_fault(kind: str, name: str, characters_max: int) -> str | None:
