@@ -38,7 +38,7 @@ from gantrymq.client.core.push_consumer import QueueStatus
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.replies import NoReplyError, reply
 from gantrymq.client.core.results import SendResult, SendStatus
-from gantrymq.client.core.selectors import by_key, random_queue
+from gantrymq.client.core.selecting import by_key, random_queue
 from gantrymq.client.core.sending import SendMode
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.subscriptions import Sql

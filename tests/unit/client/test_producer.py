@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from gantrymq.client.core.errors import BrokerError, MessageError, StateError
+from gantrymq.client.core.hooks import SendContext
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore, must_be_group
 from gantrymq.client.core.producer_settings import ProducerSettings
-from gantrymq.client.core.selectors import by_key
+from gantrymq.client.core.selecting import by_key
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 
@@ -131,3 +133,33 @@ def test_a_refused_recall_is_raised() -> None:
     cluster.pass_time(30.0)
     with pytest.raises(BrokerError):
         cluster.driver.run(core.recall(result))
+
+
+class Watch:
+    """A send hook that notes what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, bool | None]] = []
+
+    def before_send(self, context: SendContext) -> None:
+        self.seen.append(("before", context.queue.broker_name, None))
+
+    def after_send(self, context: SendContext) -> None:
+        self.seen.append(("after", context.queue.broker_name, context.error is None))
+        raise ValueError("hooks may be broken")
+
+
+def test_hooks_see_every_try_and_break_nothing() -> None:
+    cluster = Cluster({"T": 4}, ("a", "b"))
+    watch = Watch()
+    core = ProducerCore(cluster.instance, "G", ProducerSettings(), [watch])
+    cluster.driver.run(core.start())
+    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    while len(watch.seen) < 4:
+        watch.seen.clear()
+        assert cluster.driver.run(core.send(Message("T", b"x"))).queue.broker_name == "b"
+    assert watch.seen == [
+        *(("before", "a", None), ("after", "a", False)),
+        *(("before", "b", None), ("after", "b", True)),
+    ]
+    assert "a hook raised ValueError" in cluster.driver.lines[-1]

@@ -15,7 +15,7 @@ from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selectors import Selector
+from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.sending import SendMode
 from gantrymq.wire.bodies.shared import MessageQueue
 

@@ -19,11 +19,11 @@ from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, Message, name_fau
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selectors import Selector
+from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
 from gantrymq.client.core.steps import Ask, Call, Flow
-from gantrymq.client.core.trace import Tracer
+from gantrymq.client.core.tracer import Tracer
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command

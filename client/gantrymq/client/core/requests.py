@@ -6,7 +6,7 @@ from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.replies import NoReplyError
-from gantrymq.client.core.selectors import Selector
+from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.steps import Wait
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import property_names

@@ -7,7 +7,7 @@ from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.trace import RECORDS_MAX, Tracer
+from gantrymq.client.core.tracer import RECORDS_MAX, Tracer
 from gantrymq.client.core.transactions import Transactions, TransactionState
 from gantrymq.fakes.sending_cluster import Cluster
 from gantrymq.remoting.failures import ConnectError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.message import Message
-from gantrymq.client.core.selectors import by_key, hash_code, random_queue
+from gantrymq.client.core.selecting import by_key, hash_code, random_queue
 from gantrymq.wire.bodies.shared import MessageQueue
 
 QUEUES = [MessageQueue("T", "a", n) for n in range(7)]
