@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import MessageError, SendError
-from gantrymq.client.core.lingering import Batch, Lingering, WaitingFullError
+from gantrymq.client.core.lingering import SENDS_MAX, Batch, Lingering, WaitingFullError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.sending import Sender
@@ -161,3 +161,28 @@ def test_a_message_that_is_refused_spoils_nothing() -> None:
     cluster.driver.pass_time(1.0)
     assert batch.result_of(0).queue_offset == 0
     assert waiting.waiting_bytes == 0
+
+
+def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
+    cluster = Cluster({"T": 1})
+    cluster.driver.run(cluster.instance.route("T"))
+    address = cluster.address("a")
+
+    asked = []
+
+    def answer(address: str, command: Command) -> Command | Late:
+        asked.append(command)
+        del cluster.faults[address]
+        answered = cluster.network(address, command, is_oneway=False)
+        cluster.faults[address] = answer
+        assert isinstance(answered, Command)
+        return Late(answered, 2.0)
+
+    cluster.faults[address] = answer
+    waiting = lingering(cluster, batch_messages_max=1)
+    batches = [waiting.add(Message("T", b"x")) for _ in range(3 * SENDS_MAX)]
+    cluster.driver.pass_time(1.0)
+    assert len(asked) == SENDS_MAX
+    cluster.driver.run(waiting.flush())
+    assert cluster.driver.clock.monotonic() == pytest.approx(6.0)
+    assert all(batch.result_of(0).message_id for batch in batches)

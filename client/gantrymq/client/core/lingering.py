@@ -11,7 +11,7 @@ queue that was asked for leave one after another, so that their order holds.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core import namespace
@@ -26,7 +26,10 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import property_names
 
 # What a message adds to its batch besides body and properties.
-_PART_BYTES = 80
+_PART_BYTES: Final = 80
+
+# Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
+SENDS_MAX: Final = 16
 
 _Key: TypeAlias = tuple[str, MessageQueue | None, str | None]
 
@@ -113,6 +116,7 @@ class Lingering:
         settings = sender.settings
         self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
         self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
+        self._sends = 0
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
@@ -200,8 +204,7 @@ class Lingering:
             while before is not None and not before.is_over:
                 await Wait(FOREVER, before.ended)
             if batch.messages:  # else the one that began it was refused
-                result = await self._sender.send(self._request(batch), queue=batch.key[1])
-                batch.result = replace(result, queue=replace(result.queue, topic=batch.key[0]))
+                batch.result = await self._send(batch)
         except Exception as error:
             batch.error = error
             if not isinstance(error, GantryError):
@@ -211,6 +214,17 @@ class Lingering:
                 self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {error}")
         finally:
             self._end(batch)
+
+    async def _send(self, batch: Batch) -> SendResult:
+        """In its turn: the time for a send is not spent on waiting for others."""
+        while self._sends >= SENDS_MAX:
+            await Wait(FOREVER, self._room)
+        self._sends += 1
+        try:
+            result = await self._sender.send(self._request(batch), queue=batch.key[1])
+        finally:
+            self._sends -= 1
+        return replace(result, queue=replace(result.queue, topic=batch.key[0]))
 
     def _end(self, batch: Batch) -> None:
         if not batch.is_over:
