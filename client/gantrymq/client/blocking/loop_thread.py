@@ -68,6 +68,11 @@ class LoopThread:
 
         return self.run(called())
 
+    def post(self, function: Callable[[], None]) -> None:
+        """Have it called on the loop, soon; nobody waits for it."""
+        self.must_be_usable()
+        self._loop.call_soon_threadsafe(function)
+
     def wait(self) -> None:
         """As long as the loop runs."""
         self.must_be_usable()

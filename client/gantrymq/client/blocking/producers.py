@@ -1,0 +1,95 @@
+"""Producers for programs without asyncio: the asyncio ones, waited for.
+
+    with Producer("orders-service", name_servers="127.0.0.1:9876") as producer:
+        result = producer.send(Message("orders", b"hello", tag="paid", keys=["4711"]))
+
+Each method is documented at its namesake in `client.aio`. They may be called from any thread, but
+for the client's own.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, Unpack, final
+
+from gantrymq.client.aio import producer, transaction_producer
+from gantrymq.client.aio.producer_keywords import ProducerKeywords
+from gantrymq.client.aio.sending_soon import Sending
+from gantrymq.client.blocking.facade import Facade, in_pool, waits
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.transactions import Checker, Local, TransactionResult
+from gantrymq.wire.bodies.shared import MessageQueue
+
+# Local transactions and checks at the same time: Java checks with one thread.
+THREADS: Final = 4
+
+
+@final
+class Producer(Facade[producer.Producer]):
+    """Sends messages. See `aio.producer`."""
+
+    def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
+        super().__init__(producer.Producer(group, **keywords))
+
+    send = waits(producer.Producer.send)
+    send_oneway = waits(producer.Producer.send_oneway)
+    send_batch = waits(producer.Producer.send_batch)
+    room = waits(producer.Producer.room)
+    flush = waits(producer.Producer.flush)
+    request = waits(producer.Producer.request)
+    recall = waits(producer.Producer.recall)
+    queues = waits(producer.Producer.queues)
+
+    def send_soon(
+        self, message: Message, *, queue: MessageQueue | None = None
+    ) -> Future[SendResult]:
+        """With others of the next milliseconds. The future has the result, or what kept it from
+        being sent - WaitingFullError where too many wait; it cannot be cancelled."""
+        future: Future[SendResult] = Future()
+        future.set_running_or_notify_cancel()
+
+        def begin() -> None:
+            try:
+                self._member.send_soon(message, queue=queue).add_done_callback(settle)
+            except Exception as error:  # of the caller, who has the future
+                future.set_exception(error)
+
+        def settle(sending: Sending) -> None:
+            try:
+                result = sending.result()
+            except Exception as error:  # as above
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self.thread.post(begin)
+        return future
+
+
+@final
+class TransactionProducer(Facade[transaction_producer.TransactionProducer]):
+    """Sends messages in transactions; `check` and local transactions run in threads, and may
+    block. See `aio.transaction_producer`."""
+
+    def __init__(self, group: str, *, check: Checker, **keywords: Unpack[ProducerKeywords]) -> None:
+        self._pool: Final = ThreadPoolExecutor(THREADS, "gantrymq-transaction")
+        checked = in_pool(self._pool, check)
+        super().__init__(transaction_producer.TransactionProducer(group, check=checked, **keywords))
+
+    send = waits(transaction_producer.TransactionProducer.send)
+
+    def send_in_transaction(
+        self, message: Message, local: Local, argument: object = None
+    ) -> TransactionResult:
+        """`local(message, argument)` runs once the broker has the message; what it says decides.
+        Raises what a send raises, when there is no such message: `local` did not run then."""
+        called = in_pool(self._pool, local)
+        return self.thread.run(self._member.send_in_transaction(message, called, argument))
+
+    def close(self) -> None:
+        """Nothing happens the second time."""
+        try:
+            super().close()
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,96 @@
+"""Blocking producers, against servers on loopback."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gantrymq.client.blocking import loop_thread
+from gantrymq.client.blocking.consumers import PullConsumer
+from gantrymq.client.blocking.loop_thread import LoopThread
+from gantrymq.client.blocking.producers import Producer, TransactionProducer
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.results import SendStatus
+from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.transactions import TransactionState
+from gantrymq.client.log_handler import LogHandler
+from gantrymq.fakes.servers import Servers, servers
+
+
+@pytest.fixture
+def thread() -> Iterator[LoopThread]:
+    joined = loop_thread.join()
+    yield joined
+    joined.leave()
+
+
+@pytest.fixture
+def running(tmp_path: Path, thread: LoopThread) -> Iterator[Servers]:
+    """Servers on the loop of the clients."""
+    context = servers(tmp_path)
+    yield thread.run(context.__aenter__())
+    thread.run(context.__aexit__(None, None, None))
+
+
+def stored(running: Servers, topic: str, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    with PullConsumer(
+        "G", name_servers=running.name_server, consume_from=ConsumeFrom.FIRST_OFFSET
+    ) as consumer:
+        consumer.subscribe(topic)
+        while len(found) < count and (some := consumer.poll(5.0)):
+            found += [message.body for message in some]
+    return sorted(found)
+
+
+def test_messages_are_sent_now_and_soon(running: Servers) -> None:
+    with Producer("P", name_servers=running.name_server) as producer:
+        assert producer.send(Message("T", b"a")).status is SendStatus.SEND_OK
+        futures = [producer.send_soon(Message("T", b"b%d" % n)) for n in range(3)]
+        assert [each.result(10.0).status for each in futures] == [SendStatus.SEND_OK] * 3
+        late = producer.send_soon(Message("T", b"c"))
+    assert late.result(0).status is SendStatus.SEND_OK
+    assert stored(running, "T", 5) == [b"a", b"b0", b"b1", b"b2", b"c"]
+
+
+def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> None:
+    producer = Producer("P", name_servers=running.name_server)
+    with pytest.raises(StateError, match="start it first"):
+        producer.send_soon(Message("T", b"a"))
+    with producer:
+        future = producer.send_soon(Message("T", b"x" * (5 << 20)))
+        assert future.exception(10.0) is not None
+
+
+def test_local_transactions_run_in_threads(running: Servers) -> None:
+    names: list[str] = []
+
+    def pay(message: Message, argument: object) -> TransactionState:
+        names.append(threading.current_thread().name)
+        return TransactionState.COMMIT
+
+    def check(message: object) -> TransactionState:
+        return TransactionState.UNKNOWN
+
+    with TransactionProducer("P", check=check, name_servers=running.name_server) as producer:
+        producer.send_in_transaction(Message("T", b"paid"), pay)
+    assert names[0].startswith("gantrymq-transaction")
+    assert stored(running, "T", 1) == [b"paid"]
+
+
+def test_log_records_arrive(running: Servers) -> None:
+    logger = logging.getLogger("app")
+    handler = LogHandler("logs", Producer("P", name_servers=running.name_server))
+    logger.addHandler(handler)
+    logger.error("first")
+    handler.flush()
+    logger.error("second")
+    logger.removeHandler(handler)
+    handler.close()
+    assert (handler.dropped, handler.failed) == (0, 0)
+    assert stored(running, "logs", 2) == [b"first", b"second"]
