@@ -27,11 +27,16 @@ class NameServers:
         self.timeout_s = timeout_s
         self._current = first % len(self.addresses) if self.addresses else 0
 
+    @property
+    def current(self) -> str:
+        """The one that is asked first: after an answer, the one that gave it."""
+        return self.addresses[self._current]
+
     async def ask(self, command: Command) -> Command:
         """What the first one that can be reached answers; raises RouteError when none can."""
         failures = []
         for _ in self.addresses:
-            address = self.addresses[self._current]
+            address = self.current
             try:
                 return await Ask(address, command, self.timeout_s)
             except RequestError as error:
@@ -52,5 +57,5 @@ class NameServers:
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return None
         if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, self.addresses[self._current])
+            raise BrokerError(answer.code, answer.remark, self.current)
         return TopicRouteData.from_json(javajson.loads(answer.body))

@@ -1,0 +1,233 @@
+"""Administration on asyncio: every flow of the core, awaited.
+
+    async with Admin(name_servers="127.0.0.1:9876") as admin:
+        names = await admin.topics.names()
+        behind = (await admin.groups.progress("payments")).queues
+
+`admin.flows` is the core's own: `await admin.run(flow)` runs what was put together of its parts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Final, ParamSpec, Protocol, Self, TypeVar, final
+
+from gantrymq.acl.signature import Credentials
+from gantrymq.client.aio.client import Client, ClientKey
+from gantrymq.client.aio.world import REAL, Identity, World
+from gantrymq.client.core.admin.accounts import Accounts
+from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
+from gantrymq.client.core.admin.brokers import Brokers
+from gantrymq.client.core.admin.clusters import Clusters
+from gantrymq.client.core.admin.connections import Connections
+from gantrymq.client.core.admin.groups import Groups
+from gantrymq.client.core.admin.messages import Messages
+from gantrymq.client.core.admin.name_servers import NameServerOrders
+from gantrymq.client.core.admin.offsets import Offsets
+from gantrymq.client.core.admin.topics import Topics
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.steps import Flow
+from gantrymq.runtime.client_contexts import ClientContexts
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
+
+
+class Awaited(Protocol):
+    """Makes of a function that gives a flow one that is awaited."""
+
+    def __call__(self, function: Callable[P, Flow[T]]) -> Callable[P, Awaitable[T]]: ...
+
+
+@final
+class Admin:
+    """`async with`; its nouns are those of the core, and documented there."""
+
+    def __init__(
+        self,
+        *,
+        name_servers: str | Sequence[str] = (),
+        timeout_s: float = TIMEOUT_S,
+        credentials: Credentials | None = None,
+        tls: ClientContexts | None = None,
+        vip_channel: bool = False,
+        world: World = REAL,
+    ) -> None:
+        """Without `name_servers`, NAMESRV_ADDR says where they are. No I/O yet."""
+        settings = ClientSettings(
+            name_servers=addresses_of(name_servers),
+            vip_channel=vip_channel,
+            api_timeout_s=timeout_s,
+        )
+        self._client = Client(ClientKey(settings, Identity(credentials, tls)), world)
+        self.run = self._client.run
+        """Runs any flow of the core."""
+        self.flows = Administration(self._client.instance, timeout_s)
+        flows = self.flows
+        self.clusters = _Clusters(self._awaited, flows.clusters)
+        self.topics = _Topics(self._awaited, flows.topics)
+        self.groups = _Groups(self._awaited, flows.groups)
+        self.offsets = _Offsets(self._awaited, flows.offsets)
+        self.connections = _Connections(self._awaited, flows.connections)
+        self.messages = _Messages(self._awaited, flows.messages)
+        self.brokers = _Brokers(self._awaited, flows.brokers)
+        self.name_servers = _NameServers(self._awaited, flows.name_servers)
+        self.accounts = _Accounts(self._awaited, flows.accounts)
+
+    def _awaited(self, function: Callable[P, Flow[T]]) -> Callable[P, Awaitable[T]]:
+        def run(*arguments: P.args, **named: P.kwargs) -> Awaitable[T]:
+            return self.run(function(*arguments, **named))
+
+        run.__doc__ = function.__doc__
+        return run
+
+    async def start(self) -> None:
+        await self._client.start()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def addresses_of(name_servers: str | Sequence[str]) -> tuple[str, ...]:
+    """One text with ";" or "," between addresses, or several; the environment's when empty."""
+    given = name_servers or os.environ.get(NAME_SERVERS_VARIABLE, "")
+    parts = re.split(r"[;,]", given) if isinstance(given, str) else given
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+@final
+class _Clusters:
+    def __init__(self, awaited: Awaited, flows: Clusters) -> None:
+        self.info = awaited(flows.info)
+        self.brokers = awaited(flows.brokers)
+        self.masters = awaited(flows.masters)
+        self.members = awaited(flows.members)
+        self.master = awaited(flows.master)
+
+
+@final
+class _Topics:
+    def __init__(self, awaited: Awaited, flows: Topics) -> None:
+        self.names = awaited(flows.names)
+        self.names_in = awaited(flows.names_in)
+        self.system_names = awaited(flows.system_names)
+        self.route = awaited(flows.route)
+        self.route_by = awaited(flows.route_by)
+        self.brokers = awaited(flows.brokers)
+        self.groups = awaited(flows.groups)
+        self.stats = awaited(flows.stats)
+        self.stats_of = awaited(flows.stats_of)
+        self.config = awaited(flows.config)
+        self.configs = awaited(flows.configs)
+        self.create = awaited(flows.create)
+        self.create_all = awaited(flows.create_all)
+        self.delete = awaited(flows.delete)
+        self.forget = awaited(flows.forget)
+
+
+@final
+class _Groups:
+    def __init__(self, awaited: Awaited, flows: Groups) -> None:
+        self.names = awaited(flows.names)
+        self.brokers = awaited(flows.brokers)
+        self.config = awaited(flows.config)
+        self.configs = awaited(flows.configs)
+        self.progress = awaited(flows.progress)
+        self.progress_at = awaited(flows.progress_at)
+        self.all_progress_at = awaited(flows.all_progress_at)
+        self.time_spans = awaited(flows.time_spans)
+        self.topics = awaited(flows.topics)
+        self.create = awaited(flows.create)
+        self.create_all = awaited(flows.create_all)
+        self.delete = awaited(flows.delete)
+        self.set_mode = awaited(flows.set_mode)
+
+
+@final
+class _Offsets:
+    def __init__(self, awaited: Awaited, flows: Offsets) -> None:
+        self.first = awaited(flows.first)
+        self.end = awaited(flows.end)
+        self.at = awaited(flows.at)
+        self.first_stored_ms = awaited(flows.first_stored_ms)
+        self.of = awaited(flows.of)
+        self.move = awaited(flows.move)
+        self.reset = awaited(flows.reset)
+        self.reset_at = awaited(flows.reset_at)
+        self.clone = awaited(flows.clone)
+
+
+@final
+class _Connections:
+    def __init__(self, awaited: Awaited, flows: Connections) -> None:
+        self.consumers = awaited(flows.consumers)
+        self.consumers_at = awaited(flows.consumers_at)
+        self.producers = awaited(flows.producers)
+        self.all_producers = awaited(flows.all_producers)
+        self.running = awaited(flows.running)
+        self.progress = awaited(flows.progress)
+        self.consume = awaited(flows.consume)
+
+
+@final
+class _Messages:
+    def __init__(self, awaited: Awaited, flows: Messages) -> None:
+        self.by_offset_id = awaited(flows.by_offset_id)
+        self.by_key = awaited(flows.by_key)
+        self.pull = awaited(flows.pull)
+        self.units = awaited(flows.units)
+
+
+@final
+class _Brokers:
+    def __init__(self, awaited: Awaited, flows: Brokers) -> None:
+        self.figures = awaited(flows.figures)
+        self.settings = awaited(flows.settings)
+        self.change = awaited(flows.change)
+        self.stats = awaited(flows.stats)
+        self.replication = awaited(flows.replication)
+        self.reset_master_flush_offset = awaited(flows.reset_master_flush_offset)
+        self.clean_expired_queues = awaited(flows.clean_expired_queues)
+        self.clean_unused_topics = awaited(flows.clean_unused_topics)
+        self.delete_expired_log = awaited(flows.delete_expired_log)
+
+
+@final
+class _NameServers:
+    def __init__(self, awaited: Awaited, flows: NameServerOrders) -> None:
+        self.settings = awaited(flows.settings)
+        self.change = awaited(flows.change)
+        self.clusters = awaited(flows.clusters)
+        self.value = awaited(flows.value)
+        self.values = awaited(flows.values)
+        self.put = awaited(flows.put)
+        self.delete = awaited(flows.delete)
+        self.wipe_write = awaited(flows.wipe_write)
+        self.add_write = awaited(flows.add_write)
+
+
+@final
+class _Accounts:
+    def __init__(self, awaited: Awaited, flows: Accounts) -> None:
+        self.table = awaited(flows.table)
+        self.versions = awaited(flows.versions)
+        self.update = awaited(flows.update)
+        self.delete = awaited(flows.delete)
+        self.set_white_addresses = awaited(flows.set_white_addresses)

@@ -1,0 +1,72 @@
+"""Single brokers: their settings, figures, upkeep and replication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from gantrymq.base.properties import decode_properties, format_properties, parse_properties
+from gantrymq.client.core.admin.asking import Asking
+from gantrymq.wire.bodies.ha_status import HaStatus
+from gantrymq.wire.bodies.kv import kv_table_from_json
+from gantrymq.wire.bodies.stats import BrokerStatsData
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.headers.admin import ViewBrokerStatsRequest
+from gantrymq.wire.headers.ha import ResetMasterFlushOffsetRequest
+
+UPKEEP_TIMEOUT_S: Final = 60.0
+"""Deleting files takes as long as there are files."""
+
+
+@final
+class Brokers:
+    """By their addresses."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def figures(self, address: str) -> dict[str, str]:
+        """Runtime information: what the broker counts."""
+        code = RequestCode.GET_BROKER_RUNTIME_INFO
+        return await self._asking.read(address, code, kv_table_from_json)
+
+    async def settings(self, address: str) -> dict[str, str]:
+        """Every setting as it is in force."""
+        answer = await self._asking.ask(address, RequestCode.GET_BROKER_CONFIG)
+        return parse_properties(decode_properties(answer.body))
+
+    async def change(self, address: str, settings: Mapping[str, str]) -> None:
+        """Settings for good: the broker writes them into its file."""
+        body = format_properties(settings).encode()
+        await self._asking.ask(address, RequestCode.UPDATE_BROKER_CONFIG, body=body)
+
+    async def stats(self, address: str, name: str, key: str) -> BrokerStatsData:
+        """What a topic or group did lately; raises BrokerError (1) where it did nothing yet."""
+        header = ViewBrokerStatsRequest(stats_name=name, stats_key=key)
+        code = RequestCode.VIEW_BROKER_STATS_DATA
+        return await self._asking.read(address, code, BrokerStatsData.from_json, header)
+
+    async def replication(self, address: str) -> HaStatus:
+        """How its slaves keep up, or it with its master (5.x)."""
+        code = RequestCode.GET_BROKER_HA_STATUS
+        return await self._asking.read(address, code, HaStatus.from_json)
+
+    async def reset_master_flush_offset(self, address: str, offset: int) -> None:
+        """At a slave: how far its master is safe, as the slave shall take it (5.x)."""
+        header = ResetMasterFlushOffsetRequest(master_flush_offset=offset)
+        await self._asking.ask(address, RequestCode.RESET_MASTER_FLUSH_OFFSET, header)
+
+    async def clean_expired_queues(self, address: str) -> None:
+        """Delete the files of queues whose messages are gone."""
+        code = RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE
+        await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
+
+    async def clean_unused_topics(self, address: str) -> None:
+        """Delete the queues of topics that are no more."""
+        code = RequestCode.CLEAN_UNUSED_TOPIC
+        await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
+
+    async def delete_expired_log(self, address: str) -> None:
+        """Delete the files of the log that are old enough, now."""
+        code = RequestCode.DELETE_EXPIRED_COMMITLOG
+        await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)

@@ -1,0 +1,88 @@
+"""An administrator makes, finds and deletes topics, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.fakes.administered import NAME_SERVER, Cluster
+from gantrymq.remoting.failures import ConnectError
+from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
+from gantrymq.wire.codes import ResponseCode
+
+
+def test_a_topic_that_is_made_is_found() -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    topics = cluster.admin.topics
+    config = TopicConfig("T", read_queue_nums=2, write_queue_nums=3, perm=6)
+    made = cluster.run(topics.create(cluster.brokers, config))
+    assert list(made.all()) == cluster.addresses
+    assert "T" in cluster.run(topics.names())
+    assert "T" in cluster.run(topics.names_in("DefaultCluster"))
+    route = cluster.run(topics.route("T"))
+    assert [(each.broker_name, each.write_queue_nums) for each in route.queues] == [
+        ("broker-a", 3),
+        ("broker-b", 3),
+    ]
+    assert cluster.run(topics.config(cluster.addresses[0], "T")) == config
+    assert cluster.run(topics.configs(cluster.addresses[1]))["T"] == config
+    stats = cluster.run(topics.stats("T"))
+    assert len(stats.queues) == 6
+    assert stats.queues[MessageQueue("T", "broker-b", 2)].max_offset == 0
+
+
+def test_what_one_broker_refuses_is_told_and_the_rest_done() -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    first, second = cluster.addresses
+    cluster.dead = {second}
+    made = cluster.run(cluster.admin.topics.create(cluster.addresses, TopicConfig("T")))
+    assert list(made.done) == [first]
+    assert isinstance(made.failed[second], ConnectError)
+    with pytest.raises(ConnectError):
+        made.all()
+
+
+def test_a_refusal_has_the_brokers_address_code_and_remark() -> None:
+    cluster = Cluster()
+    made = cluster.run(cluster.admin.topics.create(cluster.brokers, TopicConfig("bad^name")))
+    with pytest.raises(BrokerError, match="illegal characters") as refused:
+        made.all()
+    assert refused.value.address == cluster.addresses[0]
+    assert refused.value.code == ResponseCode.INVALID_PARAMETER
+
+
+def test_an_unknown_topic_is_the_name_servers_refusal() -> None:
+    cluster = Cluster()
+    with pytest.raises(BrokerError) as refused:
+        cluster.run(cluster.admin.topics.route("none"))
+    assert (refused.value.code, refused.value.address) == (
+        ResponseCode.TOPIC_NOT_EXIST,
+        NAME_SERVER,
+    )
+
+
+def test_a_deleted_topic_is_gone() -> None:
+    cluster = Cluster()
+    cluster.create_topic("T")
+    topics = cluster.admin.topics
+    cluster.run(topics.delete("T", cluster.brokers)).all()
+    cluster.run(topics.forget("T")).all()
+    assert "T" not in cluster.run(topics.names())
+
+
+def test_several_topics_are_made_at_once() -> None:
+    cluster = Cluster()
+    address = cluster.addresses[0]
+    cluster.run(cluster.admin.topics.create_all(address, [TopicConfig("A"), TopicConfig("B")]))
+    assert {"A", "B"} <= set(cluster.run(cluster.admin.topics.configs(address)))
+
+
+def test_clusters_and_their_brokers() -> None:
+    cluster = Cluster(("broker-b", "broker-a"))
+    clusters = cluster.admin.clusters
+    assert cluster.run(clusters.masters("DefaultCluster")) == list(reversed(cluster.addresses))
+    assert cluster.run(clusters.master("broker-b")) == cluster.addresses[0]
+    with pytest.raises(RouteError, match="there is: DefaultCluster"):
+        cluster.run(clusters.masters("none"))
+    with pytest.raises(RouteError, match="they know: broker-a, broker-b"):
+        cluster.run(clusters.master("none"))
