@@ -1,1 +1,1 @@
-"""The `gantry` command line: administration, produce, consume, doctor, over the client library."""
+"""The command line: `gantry topicList`, `gantry doctor` and the like."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 _USAGE: Final = """\
-usage: gantry PROGRAM [OPTIONS]
+usage: gantry PROGRAM|COMMAND [OPTIONS]
 
 programs:
   broker       start a broker (gantry broker --help)
@@ -20,6 +20,9 @@ programs:
 options:
   -h, --help   show this text
   --version    show the version, and which modules run compiled
+
+Commands are mqadmin's, with its options; gantry COMMAND -h shows them. Name servers: -n, or
+NAMESRV_ADDR.
 """
 
 
@@ -41,6 +44,13 @@ def _store(arguments: list[str]) -> int:
     return run(arguments)
 
 
+def _command(arguments: list[str]) -> int:
+    """What is no program is a command of the administrator."""
+    from gantrymq.cli.main import run  # noqa: PLC0415 - as above
+
+    return run(arguments)
+
+
 _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "broker": _broker,
     "namesrv": _namesrv,
@@ -54,8 +64,10 @@ def main() -> None:
 
 def dispatch(arguments: list[str]) -> int:
     """Run one program; answers its exit code (2: the command line makes no sense)."""
-    if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        sys.stdout.write(_USAGE)
+    if not arguments or arguments in (["-h"], ["--help"], ["help"]):
+        from gantrymq.cli.catalog import overview  # noqa: PLC0415 - as the programs
+
+        sys.stdout.write(_USAGE + overview())
         return 0 if arguments else 2
     if arguments[0] in {"--version", "version"}:
         from gantrymq.app.version import describe  # noqa: PLC0415 - as the programs
@@ -63,8 +75,4 @@ def dispatch(arguments: list[str]) -> int:
         sys.stdout.write(describe() + "\n")
         return 0
     program = _PROGRAMS.get(arguments[0])
-    if program is None:
-        known = ", ".join(sorted(_PROGRAMS))
-        sys.stderr.write(f"gantry: no program '{arguments[0]}'; there is: {known}\n")
-        return 2
-    return program(arguments[1:])
+    return _command(arguments) if program is None else program(arguments[1:])

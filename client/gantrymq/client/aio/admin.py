@@ -28,6 +28,7 @@ from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.topics import Topics
+from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import Flow
 from gantrymq.runtime.client_contexts import ClientContexts
@@ -74,7 +75,7 @@ class Admin:
         self.groups = _Groups(self._awaited, flows.groups)
         self.offsets = _Offsets(self._awaited, flows.offsets)
         self.connections = _Connections(self._awaited, flows.connections)
-        self.messages = _Messages(self._awaited, flows.messages)
+        self.messages = _Messages(self._awaited, flows.messages, flows.tracks)
         self.brokers = _Brokers(self._awaited, flows.brokers)
         self.name_servers = _NameServers(self._awaited, flows.name_servers)
         self.accounts = _Accounts(self._awaited, flows.accounts)
@@ -188,11 +189,12 @@ class _Connections:
 
 @final
 class _Messages:
-    def __init__(self, awaited: Awaited, flows: Messages) -> None:
+    def __init__(self, awaited: Awaited, flows: Messages, tracks: Tracks) -> None:
         self.by_offset_id = awaited(flows.by_offset_id)
         self.by_key = awaited(flows.by_key)
         self.pull = awaited(flows.pull)
         self.units = awaited(flows.units)
+        self.tracks = awaited(tracks.of)
 
 
 @final

@@ -14,6 +14,7 @@ from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.topics import Topics
+from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.instance import Instance
 
 TIMEOUT_S: Final = 5.0
@@ -33,6 +34,7 @@ class Administration:
         self.offsets = Offsets(asking, self.topics)
         self.connections = Connections(asking, self.topics, self.groups)
         self.messages = Messages(asking, self.topics)
+        self.tracks = Tracks(self.clusters, self.topics, self.groups, self.connections)
         self.brokers = Brokers(asking)
         self.name_servers = NameServerOrders(asking)
         self.accounts = Accounts(asking)

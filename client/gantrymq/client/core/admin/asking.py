@@ -1,14 +1,14 @@
 """How an administrator asks: what a server refuses is raised, with its address, code and remark.
 
-Invariant: of several servers that are asked the same, all are asked at once and each outcome is
-kept; `Each.all()` is for those who need every one.
+Invariant: of several servers that are asked the same, each outcome is kept; `Each.all()` is for
+those who need every one. So many are asked at once, and no more: names can be thousands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
@@ -20,6 +20,8 @@ from gantrymq.wire.header import Header
 from gantrymq.wire.jsonvalue import Json
 
 T = TypeVar("T")
+
+AT_ONCE_MAX: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +92,18 @@ class Asking:
 
 
 async def on_each(addresses: Iterable[str], flow: Callable[[str], Flow[T]]) -> Each[T]:
-    """The flow of every address, side by side."""
+    """The flow of every address (or name), side by side."""
     each = tuple(dict.fromkeys(addresses))
-    results = await All([flow(address) for address in each])
     done: dict[str, T] = {}
     failed: dict[str, Exception] = {}
-    for address, result in zip(each, results, strict=True):
-        if isinstance(result, Exception):
-            failed[address] = result
-        else:
-            done[address] = result
+    for start in range(0, len(each), AT_ONCE_MAX):
+        part = each[start : start + AT_ONCE_MAX]
+        results = await All([flow(address) for address in part])
+        for address, result in zip(part, results, strict=True):
+            if isinstance(result, Exception):
+                failed[address] = result
+            else:
+                done[address] = result
     return Each(done, failed)
 
 

@@ -1,0 +1,88 @@
+"""Command lines of commands, read by argparse; every command has the common options besides."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.cli.command import Command
+from gantrymq.cli.option import Option, Options
+
+NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
+_EPILOG: Final = """\
+Exit codes: 0 done; 1 refused, failed or done in part; 2 wrong usage. -n may be left out where
+NAMESRV_ADDR is set. Keys of access control: GANTRY_ACCESS_KEY and GANTRY_SECRET_KEY, or
+$ROCKETMQ_HOME/conf/tools.yml.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command line that makes sense."""
+
+    name: str
+    options: Options
+    name_servers: str
+    is_json: bool
+    watch_s: float
+    timeout_s: float
+    tls: str | None
+
+
+def parse(command: Command, about: str, words: Sequence[str]) -> Asked | int:
+    """The exit code instead when there is nothing more to do: help was shown, or usage."""
+    try:
+        values = vars(parser(command, about).parse_args(words))
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return Asked(
+        command.name,
+        Options(values),
+        values["namesrvAddr"] or os.environ.get(NAME_SERVERS_VARIABLE, ""),
+        values["output"] == "json",
+        values["watch"],
+        values["timeout"],
+        values["tls"],
+    )
+
+
+def parser(command: Command, about: str) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=f"gantry {command.name}",
+        description=about,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for option in command.options:
+        _add(made, option)
+    common = made.add_argument_group("common options")
+    common.add_argument("-n", "--namesrvAddr", metavar="HOST:PORT;...", help="name servers")
+    common.add_argument("--output", choices=["table", "json"], default="table")
+    common.add_argument(
+        "--watch", type=float, default=0.0, metavar="S", help="again every S seconds, until Ctrl-C"
+    )
+    common.add_argument(
+        "--timeout", type=float, default=5.0, metavar="S", help="for each answer (5)"
+    )
+    common.add_argument(
+        "--tls", nargs="?", const="", metavar="FILE", help="by TLS; FILE: RocketMQ's tls.properties"
+    )
+    return made
+
+
+def _add(made: argparse.ArgumentParser, option: Option) -> None:
+    spellings = [f"-{option.letter}", f"--{option.name}"] if option.letter else [f"--{option.name}"]
+    if option.is_flag:
+        made.add_argument(*spellings, dest=option.name, action="store_true", help=option.about)
+    else:
+        made.add_argument(
+            *spellings,
+            dest=option.name,
+            required=option.is_required,
+            metavar="VALUE",
+            help=option.about,
+        )

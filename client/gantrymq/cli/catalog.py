@@ -1,0 +1,261 @@
+"""All commands by family: the names, descriptions and modules that `gantry --help` shows.
+
+Kept apart from the commands themselves, so that help needs none of them. Names are mqadmin's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_CONTROLLER: Final = (
+    "asks a controller, which the classic architecture does not have: masters are named by"
+    " brokerId=0 in broker.conf, slaves follow by HA (gantry haStatus)"
+)
+_CONTAINER: Final = (
+    "asks a broker container, which the classic architecture does not have: start each broker by"
+    " itself (gantry broker -c broker.conf)"
+)
+_STATIC: Final = (
+    "is for static topics, which the classic architecture does not have: gantry updateTopic makes"
+    " an ordinary one, updateOrderConf fixes its queues"
+)
+_ROCKSDB: Final = (
+    "reads RocksDB, which the classic store does not use: gantry exportMetadata exports topics and"
+    " groups, gantry store dump reads files"
+)
+_COLD: Final = (
+    "is for the flow control of cold data, which Gantry's broker does not have: it reads ahead of"
+    " consumers by itself"
+)
+_USERS: Final = (
+    "is for the users of 5.x; Gantry's broker has the accounts of 4.9: gantry getAclConfig,"
+    " updateAclConfig, deleteAclConfig"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`instead`: why there is no such command, and what there is."""
+
+    name: str
+    about: str
+    module: str = ""
+    instead: str = ""
+
+
+_FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
+    (
+        "clusters and brokers",
+        "clusters",
+        {
+            "clusterList": "list clusters, their brokers and what they do",
+            "haStatus": "how slaves keep up with their master",
+            "resetMasterFlushOffset": "tell a slave how far its master is safe",
+        },
+    ),
+    (
+        "single brokers",
+        "brokers",
+        {
+            "brokerStatus": "all figures of a broker",
+            "getBrokerConfig": "all settings of a broker",
+            "updateBrokerConfig": "change a setting of a broker for good",
+            "cleanExpiredCQ": "delete the files of queues whose messages are gone",
+            "cleanUnusedTopic": "delete the queues of topics that are no more",
+            "deleteExpiredCommitLog": "delete the files of the log that are old enough, now",
+        },
+    ),
+    (
+        "topics",
+        "topics",
+        {
+            "topicList": "list all topics",
+            "topicRoute": "where a topic is",
+            "topicStatus": "the queues of a topic and how much is in them",
+            "topicClusterList": "which clusters a topic is in",
+            "allocateMQ": "how a topic's queues would be shared out",
+            "statsAll": "what all topics and groups did lately",
+        },
+    ),
+    (
+        "changing topics",
+        "topic_changes",
+        {
+            "updateTopic": "make a topic, or change it",
+            "updateTopicList": "make several topics, from a JSON file",
+            "updateTopicPerm": "change who may use a topic",
+            "deleteTopic": "delete a topic and its messages",
+            "updateOrderConf": "fix the queues of an ordered topic",
+        },
+    ),
+    (
+        "progress of groups",
+        "progress",
+        {"consumerProgress": "how far groups are, and how far behind"},
+    ),
+    (
+        "consumer groups",
+        "groups",
+        {
+            "brokerConsumeStats": "how far all groups of one broker are",
+            "getConsumerConfig": "the settings of a group",
+            "updateSubGroup": "make a group, or change it",
+            "updateSubGroupList": "make several groups, from a JSON file",
+            "deleteSubGroup": "delete a group",
+            "setConsumeMode": "whether a group pops or pulls a topic",
+        },
+    ),
+    (
+        "offsets of groups",
+        "offsets",
+        {
+            "resetOffsetByTime": "let a group go on at a moment",
+            "skipAccumulatedMessage": "let a group skip what waits",
+            "cloneGroupOffset": "let a group go on where another one is",
+            "getConsumerStatus": "how far the clients of a group say they are",
+        },
+    ),
+    (
+        "clients",
+        "connections",
+        {
+            "consumerConnection": "who consumes for a group, and what",
+            "producerConnection": "who produces for a group",
+            "producer": "all producers of one broker",
+            "consumerStatus": "what consumers say of themselves",
+        },
+    ),
+    (
+        "messages",
+        "messages",
+        {
+            "queryMsgById": "a message by its offset id",
+            "queryMsgByKey": "messages by a key",
+            "queryMsgByUniqueKey": "a message by the id its producer gave it",
+            "queryMsgByOffset": "a message by its place in a queue",
+            "queryCq": "the entries of a queue as they are stored",
+            "DecodeMessageId": "what a message's unique id says",
+        },
+    ),
+    (
+        "reading topics",
+        "reading",
+        {
+            "printMsg": "read a topic, without consuming it",
+            "printMsgByQueue": "read one queue, without consuming it",
+            "consumeMessage": "read messages from a place, without consuming them",
+        },
+    ),
+    (
+        "name servers",
+        "name_servers",
+        {
+            "getNamesrvConfig": "all settings of name servers",
+            "updateNamesrvConfig": "change a setting of all name servers",
+            "updateKvConfig": "put a key and value at all name servers",
+            "deleteKvConfig": "delete a key at all name servers",
+            "wipeWritePerm": "let producers leave a broker",
+            "addWritePerm": "let producers come back to a broker",
+        },
+    ),
+    (
+        "accounts",
+        "accounts",
+        {
+            "getAclConfig": "all accounts of a broker",
+            "clusterAclConfigVersion": "which state of its accounts a broker has",
+            "updateAclConfig": "make an account, or change it",
+            "deleteAclConfig": "delete an account",
+            "updateGlobalWhiteAddr": "let addresses in without a key",
+        },
+    ),
+    (
+        "exports",
+        "exports",
+        {
+            "exportMetadata": "topics and groups, to a JSON file",
+            "exportConfigs": "the settings of a cluster's brokers, to a JSON file",
+        },
+    ),
+    (
+        "trouble",
+        "doctor",
+        {"doctor": "look for what is usually wrong, and say what helps"},
+    ),
+)
+
+_INSTEAD: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("getControllerConfig", "updateControllerConfig", "getControllerMetaData"),
+            *("getSyncStateSet", "electMaster", "cleanBrokerMetadata", "getBrokerEpoch"),
+        ),
+        _CONTROLLER,
+    ),
+    **dict.fromkeys(("addBroker", "removeBroker"), _CONTAINER),
+    **dict.fromkeys(("updateStaticTopic", "remappingStaticTopic"), _STATIC),
+    **dict.fromkeys(
+        (
+            *("exportMetadataInRocksDB", "rocksDBConfigToJson", "checkRocksdbCqWriteProgress"),
+            *("exportPopRecord", "dumpCompactionLog"),
+        ),
+        _ROCKSDB,
+    ),
+    **dict.fromkeys(
+        (
+            *("getColdDataFlowCtrInfo", "updateColdDataFlowCtrGroupConfig"),
+            *("removeColdDataFlowCtrGroupConfig", "setCommitLogReadAheadMode"),
+        ),
+        _COLD,
+    ),
+    **dict.fromkeys(
+        (
+            *("createUser", "updateUser", "deleteUser", "getUser", "listUser", "copyUser"),
+            *("createAcl", "updateAcl", "deleteAcl", "getAcl", "listAcl", "copyAcl"),
+        ),
+        _USERS,
+    ),
+    "consumer": "is consumerStatus, which shows more",
+    "startMonitoring": "is gantry doctor --watch 60",
+    "resetOffsetByTimeOld": "is resetOffsetByTime, which needs no restart of consumers",
+}
+
+
+def find(name: str) -> Entry | None:
+    for _, module, commands in _FAMILIES:
+        if name in commands:
+            return Entry(name, commands[name], module)
+    if name in _INSTEAD:
+        return Entry(name, "", instead=_INSTEAD[name])
+    return None
+
+
+def names() -> list[str]:
+    """Of all commands that there are."""
+    return [name for _, _, commands in _FAMILIES for name in commands]
+
+
+def absent() -> dict[str, str]:
+    """mqadmin's commands that there are not, and why."""
+    return dict(_INSTEAD)
+
+
+def similar(name: str) -> str:
+    """What somebody may have meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - help need not wait for it
+
+    lowered = {each.lower(): each for each in names()}
+    close = get_close_matches(name.lower(), lowered, n=3)
+    if not close:
+        return " gantry --help lists what there is."
+    return f" Is it {' or '.join(lowered[each] for each in close)}?"
+
+
+def overview() -> str:
+    """Every command with its line."""
+    lines = []
+    for title, _, commands in _FAMILIES:
+        lines.append(f"\n{title}:\n")
+        lines.extend(f"  {name:24} {about}\n" for name, about in commands.items())
+    return "".join(lines)

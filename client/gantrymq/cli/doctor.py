@@ -1,0 +1,2 @@
+"""stub"""
+COMMANDS: dict[str, object] = {}

@@ -1,0 +1,131 @@
+"""`gantry exportMetadata` and the like: what a cluster consists of, as JSON files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.cli.command import Command, chosen
+from gantrymq.cli.failures import CommandError
+from gantrymq.cli.option import Option, Options, flag, required
+from gantrymq.cli.page import Page, members
+from gantrymq.client.core.admin.asking import on_each
+from gantrymq.client.core.admin.groups import DEAD_LETTER_PREFIX, RETRY_PREFIX
+from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.steps import SaveFile
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import JsonObject
+
+if TYPE_CHECKING:
+    from gantrymq.client.core.admin.administration import Administration
+
+_FOLDER: Final = Option("f", "filePath", "into this folder (/tmp/rocketmq/export)")
+_DEFAULT_FOLDER: Final = "/tmp/rocketmq/export"  # noqa: S108 - mqadmin's
+_SETTINGS: Final = (
+    *("brokerClusterName", "brokerId", "brokerName", "brokerRole", "fileReservedTime"),
+    *("filterServerNums", "flushDiskType", "maxMessageSize", "messageDelayLevel"),
+    *("msgTraceTopicName", "slaveReadEnable", "traceOn", "traceTopicEnable", "useTLS"),
+    *("autoCreateTopicEnable", "autoCreateSubscriptionGroup"),
+)
+
+
+async def metadata(admin: Administration, options: Options) -> Page:
+    addresses = await chosen(admin, options)
+    only_topics, only_groups = options.is_set("topic"), options.is_set("subscriptionGroup")
+    exported: JsonObject = {}
+    if not only_groups:
+        exported["topicConfigTable"] = await _topics(admin, addresses, options)
+    if not only_topics:
+        exported["subscriptionGroupTable"] = await _groups(admin, addresses)
+    exported["exportTime"] = admin.ports.clock.wall_ms()
+    name = "topic" if only_topics else "subscriptionGroup" if only_groups else "metadata"
+    return await _saved(options, f"{name}.json", exported)
+
+
+async def _topics(admin: Administration, addresses: list[str], options: Options) -> JsonObject:
+    """The topics of users; the queues of a topic of several brokers are those of all together."""
+    with_special = options.is_set("specialTopic")
+    merged: dict[str, JsonObject] = {}
+    for address in addresses:
+        system = set(await admin.topics.system_names(address))
+        for topic, config in (await admin.topics.configs(address)).items():
+            is_special = topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+            if topic in system or (is_special and not with_special):
+                continue
+            value = config.to_json()
+            before = merged.get(topic)
+            if before is not None:
+                for queues in ("readQueueNums", "writeQueueNums"):
+                    value[queues] = int(str(value[queues])) + int(str(before[queues]))
+            merged[topic] = value
+    return members(merged)
+
+
+async def _groups(admin: Administration, addresses: list[str]) -> JsonObject:
+    """Those of users."""
+    merged: JsonObject = {}
+    for address in addresses:
+        for group, config in (await admin.groups.configs(address)).items():
+            if not group.startswith(_SYSTEM_GROUPS):
+                merged[group] = config.to_json()
+    return merged
+
+
+_SYSTEM_GROUPS: Final = (
+    *("CID_RMQ_SYS_", "CID_ONSAPI_", "CID_ONS-HTTP-PROXY", "CID_ONSAPI-", "SELF_TEST_"),
+    *("TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "__MONITOR_CONSUMER", "CID_SYS_RMQ_TRANS"),
+    *("SCHEDULE_CONSUMER", "DEFAULT_CONSUMER", "CLIENT_INNER_PRODUCER"),
+)
+
+
+async def configs(admin: Administration, options: Options) -> Page:
+    brokers = await admin.clusters.brokers(options.text("clusterName"))
+    addresses = [each.addresses[MASTER_ID] for each in brokers if MASTER_ID in each.addresses]
+    told = await on_each(addresses, admin.brokers.settings)
+    settings = told.all()
+    slaves = sum(len(each.addresses) - (MASTER_ID in each.addresses) for each in brokers)
+    kept: JsonObject = {}
+    for each in settings.values():
+        kept[each.get("brokerName", "")] = {name: each[name] for name in _SETTINGS if name in each}
+    scale = {
+        "namesrvSize": len(admin.name_servers.addresses),
+        "masterBrokerSize": len(addresses),
+        "slaveBrokerSize": slaves,
+    }
+    return await _saved(
+        options, "configs.json", {"brokerConfigs": kept, "clusterScale": members(scale)}
+    )
+
+
+async def _saved(options: Options, name: str, exported: JsonObject) -> Page:
+    path = f"{options.maybe('filePath') or _DEFAULT_FOLDER}/{name}"
+    try:
+        await SaveFile(path, javajson.dumps_pretty(exported))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error}; -f names another folder") from error
+    shown = Page()
+    shown.say("file", f"export {path} success", path)
+    return shown
+
+
+COMMANDS: Final = {
+    command.name: command
+    for command in (
+        Command(
+            "exportMetadata",
+            (
+                Option("c", "clusterName", "of this cluster"),
+                Option("b", "brokerAddr", "of this broker"),
+                _FOLDER,
+                flag("t", "topic", "only topics"),
+                flag("g", "subscriptionGroup", "only groups"),
+                flag("s", "specialTopic", "retry and dead letter topics too"),
+            ),
+            metadata,
+        ),
+        Command(
+            "exportConfigs",
+            (required("c", "clusterName", "of this cluster"), _FOLDER),
+            configs,
+        ),
+    )
+}

@@ -1,0 +1,71 @@
+"""`gantry COMMAND`: finds the command, runs its flow, shows its page. Exit codes: failures.
+
+Nothing that talks to servers is imported before a command line makes sense.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gantrymq.base.errors import GantryError
+from gantrymq.cli import catalog
+from gantrymq.cli.failures import DONE, FAILED, INTERRUPTED, WRONG_USAGE, UsageError
+
+if TYPE_CHECKING:
+    from gantrymq.cli.command import Command
+
+
+def run(argv: list[str]) -> int:
+    """Run one command; the exit code."""
+    if not argv or argv[0] in {"-h", "--help", "help"}:
+        return _help(argv[1:])
+    name, *rest = argv
+    entry = catalog.find(name)
+    if entry is None:
+        sys.stderr.write(f"The sub command {name} not exist.{catalog.similar(name)}\n")
+        return WRONG_USAGE
+    if entry.instead:
+        sys.stderr.write(f"gantry {name}: {entry.instead}\n")
+        return FAILED
+    try:
+        return _run(entry, rest)
+    except UsageError as error:
+        sys.stderr.write(f"gantry {name}: {error} (gantry {name} -h)\n")
+        return WRONG_USAGE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (GantryError, OSError) as error:
+        sys.stderr.write(f"gantry {name}: {error}\n")
+        return FAILED
+
+
+def _help(names: list[str]) -> int:
+    if names:
+        return run([names[0], "-h"])
+    sys.stdout.write(catalog.overview())
+    return DONE
+
+
+def load(entry: catalog.Entry) -> Command:
+    """The command of an entry."""
+    module = import_module(f"gantrymq.cli.{entry.module}")
+    command: Command = module.COMMANDS[entry.name]
+    return command
+
+
+def _run(entry: catalog.Entry, words: list[str]) -> int:
+    from gantrymq.cli.arguments import parse  # noqa: PLC0415 - argparse is half of a quick start
+
+    command = load(entry)
+    asked = parse(command, entry.about, words)
+    if isinstance(asked, int):
+        return asked
+    from gantrymq.cli.session import perform  # noqa: PLC0415 - as is all that can connect
+
+    return perform(command, asked)

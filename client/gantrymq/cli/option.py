@@ -1,0 +1,75 @@
+"""The options of commands: mqadmin's letters and long names.
+
+    -t T, --topic T, --topic=T       takes a value
+    -l, --list                       does not
+
+Invariant: what a command reads is what it declared; an option that was not given is None, or its
+default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.cli.failures import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """`letter` may have two letters, as a few of mqadmin's have."""
+
+    letter: str
+    name: str
+    about: str
+    is_required: bool = False
+    is_flag: bool = False
+
+
+@final
+class Options:
+    """What was given, by long name."""
+
+    def __init__(self, values: Mapping[str, str | bool | None]) -> None:
+        self._values = values
+
+    def maybe(self, name: str) -> str | None:
+        """As it was typed, without blanks around it."""
+        value = self._values[name]
+        return value.strip() if isinstance(value, str) else None
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """One that is required, or has a default."""
+        value = self.maybe(name)
+        if value is None:
+            value = default
+        if value is None:
+            raise UsageError(f"--{name} is missing")
+        return value
+
+    def number(self, name: str, default: int | None = None) -> int:
+        value = self.maybe(name)
+        if value is None and default is not None:
+            return default
+        text = self.text(name)
+        try:
+            return int(text)
+        except ValueError:
+            raise UsageError(f"--{name} is a whole number, not {text!r}") from None
+
+    def decision(self, name: str, *, default: bool = False) -> bool:
+        """`true` in any case is yes; anything else that is given is no, as in Java."""
+        value = self.maybe(name)
+        return default if value is None else value.lower() == "true"
+
+    def is_set(self, name: str) -> bool:
+        return bool(self._values[name])
+
+
+def required(letter: str, name: str, about: str) -> Option:
+    return Option(letter, name, about, is_required=True)
+
+
+def flag(letter: str, name: str, about: str) -> Option:
+    return Option(letter, name, about, is_flag=True)

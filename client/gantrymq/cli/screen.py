@@ -1,0 +1,62 @@
+"""Where pages are shown: standard output, failures on standard error; in colours on terminals."""
+
+from __future__ import annotations
+
+import os
+from typing import Final, TextIO, final
+
+from gantrymq.cli.page import Page, Part, Table
+from gantrymq.client.core.errors import BrokerError
+from gantrymq.wire import javajson
+
+_BOLD: Final = "\x1b[1m"
+_RED: Final = "\x1b[31m"
+_PLAIN: Final = "\x1b[0m"
+_CLEAR: Final = "\x1b[H\x1b[2J"
+
+
+@final
+class Screen:
+    """For people, or for programs with `is_json`."""
+
+    def __init__(self, out: TextIO, err: TextIO, *, is_json: bool) -> None:
+        self._out = out
+        self._err = err
+        self._is_json = is_json
+
+    def clear(self) -> None:
+        """Between two pages, where somebody looks at them."""
+        if self._out.isatty() and not self._is_json:
+            self._out.write(_CLEAR)
+
+    def show(self, command: str, page: Page) -> None:
+        if self._is_json:
+            self._out.write(javajson.dumps_standard(page.json()).decode() + "\n")
+        else:
+            for part in page.parts:
+                self._out.write(self._text(part))
+        self._out.flush()
+        for failure in page.failures:
+            line = f"gantry {command}: {failure_text(failure)}"
+            self._err.write((_coloured(_RED, line) if _has_colours(self._err) else line) + "\n")
+
+    def _text(self, part: Part) -> str:
+        lines = part.lines()
+        if isinstance(part, Table) and _has_colours(self._out):
+            lines[0] = _coloured(_BOLD, lines[0])
+        return "".join(f"{line}\n" for line in lines)
+
+
+def failure_text(failure: Exception) -> str:
+    """A broker's refusal as mqadmin says it, and who said it."""
+    if isinstance(failure, BrokerError):
+        return f"CODE: {failure.code}  DESC: {failure.remark}  (from {failure.address})"
+    return str(failure)
+
+
+def _has_colours(stream: TextIO) -> bool:
+    return stream.isatty() and "NO_COLOR" not in os.environ
+
+
+def _coloured(colour: str, text: str) -> str:
+    return f"{colour}{text}{_PLAIN}"

@@ -1,0 +1,85 @@
+"""Runs the flow of a command against real servers, and shows what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from gantrymq.acl.signature import Credentials
+from gantrymq.base.errors import ConfigurationError, GantryError
+from gantrymq.base.properties import decode_properties, parse_properties
+from gantrymq.cli.arguments import Asked
+from gantrymq.cli.command import Command
+from gantrymq.cli.failures import DONE, FAILED, UsageError
+from gantrymq.cli.page import Page
+from gantrymq.cli.screen import Screen
+from gantrymq.client.aio.admin import Admin
+from gantrymq.runtime.certificates import ClientTls
+from gantrymq.runtime.client_contexts import ClientContexts
+
+_KEY: Final = "GANTRY_ACCESS_KEY"
+_SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
+
+
+def perform(command: Command, asked: Asked) -> int:
+    """Until it is done, or for ever with --watch; the exit code."""
+    return asyncio.run(_perform(command, asked))
+
+
+async def _perform(command: Command, asked: Asked) -> int:
+    admin = Admin(
+        name_servers=asked.name_servers,
+        timeout_s=asked.timeout_s,
+        credentials=_credentials(),
+        tls=None if asked.tls is None else _tls(asked.tls),
+    )
+    screen = Screen(sys.stdout, sys.stderr, is_json=asked.is_json)
+    async with admin:
+        while True:
+            page = await _page(command, asked, admin)
+            if asked.watch_s:
+                screen.clear()
+            screen.show(asked.name, page)
+            if not asked.watch_s:
+                return FAILED if page.failures else DONE
+            await asyncio.sleep(asked.watch_s)
+
+
+async def _page(command: Command, asked: Asked, admin: Admin) -> Page:
+    try:
+        return await admin.run(command.run(admin.flows, asked.options))
+    except UsageError:
+        raise
+    except GantryError as error:
+        return Page(failures=[error])
+
+
+def _tls(file: str) -> ClientContexts:
+    """Any certificate will do where no file says otherwise."""
+    properties = parse_properties(decode_properties(Path(file).read_bytes())) if file else {}
+    return ClientContexts(ClientTls.from_properties(properties))
+
+
+def _credentials() -> Credentials | None:
+    key, secret = os.environ.get(_KEY), os.environ.get(_SECRET)
+    if key and secret:
+        return Credentials(key, secret)
+    home = os.environ.get("ROCKETMQ_HOME")
+    return None if not home else _of_tools(Path(home) / "conf" / "tools.yml")
+
+
+def _of_tools(file: Path) -> Credentials | None:
+    """mqadmin's own file."""
+    try:
+        text = file.read_text()
+    except FileNotFoundError:
+        return None
+    import yaml  # noqa: PLC0415 - only where there is such a file
+
+    values = yaml.safe_load(text)
+    if not isinstance(values, dict) or not {"accessKey", "secretKey"} <= values.keys():
+        raise ConfigurationError(f"{file} names no accessKey and secretKey; write both, or move it")
+    return Credentials(str(values["accessKey"]), str(values["secretKey"]))
