@@ -5,8 +5,10 @@ Kept apart from the commands themselves, so that help needs none of them. Names 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+
+PROGRAMS: Final = ("broker", "namesrv", "store", "completion")
+"""What `gantry` runs besides commands."""
 
 _CONTROLLER: Final = (
     "asks a controller, which the classic architecture does not have: masters are named by"
@@ -34,8 +36,7 @@ _USERS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """`instead`: why there is no such command, and what there is."""
 
     name: str
@@ -245,7 +246,7 @@ def similar(name: str) -> str:
     """What somebody may have meant."""
     from difflib import get_close_matches  # noqa: PLC0415 - help need not wait for it
 
-    lowered = {each.lower(): each for each in names()}
+    lowered = {each.lower(): each for each in (*PROGRAMS, *names())}
     close = get_close_matches(name.lower(), lowered, n=3)
     if not close:
         return " gantry --help lists what there is."

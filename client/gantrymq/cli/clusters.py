@@ -80,7 +80,7 @@ def _load(figures: dict[str, str], now_ms: int) -> tuple[str, ...]:
     """What a broker does, in the columns behind its address."""
 
     def number(name: str) -> float:
-        return float((figures.get(name) or "0").split()[0])
+        return float((figures.get(name, "").split() or ["0"])[0])
 
     def queue(kind: str) -> str:
         size = figures.get(f"{kind}ThreadPoolQueueSize", "N")

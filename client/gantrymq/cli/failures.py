@@ -1,7 +1,7 @@
 """How a command ends otherwise than well, and what the process tells of it.
 
 0    done
-1    refused, failed, or only done in part
+1    refused, failed, or only done in part; doctor: something is wrong
 2    the command line makes no sense
 130  interrupted
 """

@@ -16,7 +16,7 @@ from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.codes import ResponseCode
-from gantrymq.wire.jsonvalue import JsonObject, object_of
+from gantrymq.wire.jsonvalue import Json, JsonObject, object_of
 
 if TYPE_CHECKING:
     from gantrymq.client.core.admin.administration import Administration
@@ -43,14 +43,19 @@ async def group_settings(admin: Administration, options: Options) -> Page:
         if config is None:
             continue
         cluster, name = places[address]
-        values = {key: _java_text(value) for key, value in config.to_json().items()}
+        values = _java_values(config)
         heading = f"============================={cluster}:{name}============================="
+        values["subscriptionDataSet"] = ""
         lines = [f"{key:<40}=  {value}" for key, value in values.items()]
         shown.parts.append(Text(name, [heading, *lines], config.to_json()))
     return shown
 
 
-def _java_text(value: object) -> str:
+def _java_text(value: Json) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}={each}' for name, each in value.items())}}}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -158,12 +163,12 @@ async def broker_progress(admin: Administration, options: Options) -> Page:
             offset.broker_offset,
             offset.consumer_offset,
             offset.broker_offset - offset.consumer_offset,
-            moments.second(offset.last_ms) if offset.last_ms else "-",
+            moments.second(offset.last_ms),
         )
         for group, parts in listed.groups
         for stats in parts
         for queue, offset in sorted(stats.queues.items())
-        if offset.broker_offset - offset.consumer_offset >= least
+        if offset.broker_offset - offset.consumer_offset >= least and offset.last_ms > 0
     ]
     titles = (
         *("#Topic", "#Group", "#Broker Name", "#QID", "#Broker Offset", "#Consumer Offset"),
@@ -176,6 +181,12 @@ async def broker_progress(admin: Administration, options: Options) -> Page:
 
 def java_text(config: GroupConfig) -> str:
     """SubscriptionGroupConfig as Java prints it."""
+    listed = ", ".join(f"{name}={value}" for name, value in _java_values(config).items())
+    return f"SubscriptionGroupConfig{{{listed}}}"
+
+
+def _java_values(config: GroupConfig) -> dict[str, str]:
+    """In the order of Java's class."""
     values = config.to_json()
     names = (
         *("groupName", "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable"),
@@ -183,8 +194,19 @@ def java_text(config: GroupConfig) -> str:
         *("brokerId", "whichBrokerWhenConsumeSlowly", "notifyConsumerIdsChangedEnable"),
         *("groupSysFlag", "consumeTimeoutMinute", "subscriptionDataSet", "attributes"),
     )
-    listed = ", ".join(f"{name}={_java_text(values.get(name))}" for name in names)
-    return f"SubscriptionGroupConfig{{{listed}}}"
+    texts = {name: _java_text(values.get(name)) for name in names}
+    policy = config.retry_policy
+    texts["groupRetryPolicy"] = (
+        f"GroupRetryPolicy{{type={policy.get('type')}, exponentialRetryPolicy="
+        f"{_policy_text('ExponentialRetryPolicy', policy.get('exponentialRetryPolicy'))},"
+        " customizedRetryPolicy="
+        f"{_policy_text('CustomizedRetryPolicy', policy.get('customizedRetryPolicy'))}}}"
+    )
+    return texts
+
+
+def _policy_text(kind: str, value: Json) -> str:
+    return "null" if value is None else kind + _java_text(value)
 
 
 COMMANDS: Final = {

@@ -23,6 +23,8 @@ def run(argv: list[str]) -> int:
     if not argv or argv[0] in {"-h", "--help", "help"}:
         return _help(argv[1:])
     name, *rest = argv
+    if name == "completion":
+        return _completion(rest)
     entry = catalog.find(name)
     if entry is None:
         sys.stderr.write(f"The sub command {name} not exist.{catalog.similar(name)}\n")
@@ -49,6 +51,17 @@ def _help(names: list[str]) -> int:
     if names:
         return run([names[0], "-h"])
     sys.stdout.write(catalog.overview())
+    return DONE
+
+
+def _completion(shells: list[str]) -> int:
+    from gantrymq.cli.completion import script  # noqa: PLC0415 - it loads every command
+
+    try:
+        sys.stdout.write(script(shells[0] if shells else "nothing"))
+    except UsageError as error:
+        sys.stderr.write(f"gantry completion: {error}\n")
+        return WRONG_USAGE
     return DONE
 
 

@@ -148,6 +148,11 @@ async def queue_units(admin: Administration, options: Options) -> Page:
     found = await admin.messages.units(
         address, queue, index, options.number("count", 10), options.maybe("consumer")
     )
+    if found is None:
+        raise CommandError(
+            f"queue {queue.queue_id} of {topic} at {address} has no entry {index};"
+            f" gantry topicStatus -t {topic} shows which it has"
+        )
     return page(Text("queue", _unit_lines(found, index), found.to_json()))
 
 
@@ -156,7 +161,8 @@ def _unit_lines(found: ConsumeQueueBody, index: int) -> list[str]:
     if found.subscription is not None:
         pretty = javajson.dumps_pretty(found.subscription.to_json()).decode()
         lines += ["Subscription data: ", pretty, _RULE]
-        lines += ["Filter data: ", found.filter_data or "null", _RULE]
+    if found.filter_data is not None:
+        lines += ["Filter data: ", found.filter_data, _RULE]
     lines += ["Queue data: ", f"max: {found.maximum}, min: {found.minimum}", _RULE]
     for number, unit in enumerate(found.units, index):
         lines += [

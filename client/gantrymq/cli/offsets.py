@@ -73,11 +73,8 @@ async def skip(admin: Administration, options: Options) -> Page:
 
 async def clone(admin: Administration, options: Options) -> Page:
     source, target, topic = (options.text(name) for name in ("srcGroup", "destGroup", "topic"))
-    addresses = await admin.topics.brokers(topic)
-    told = await on_each(
-        addresses, lambda address: admin.offsets.clone(address, source, target, topic)
-    )
-    told.all()
+    progress = await admin.groups.progress(source, topic)
+    await admin.offsets.copy(progress, target)
     text = f"clone group offset success. srcGroup[{source}], destGroup=[{target}], topic[{topic}]"
     shown = Page()
     shown.say("cloned", text)
@@ -128,7 +125,7 @@ COMMANDS: Final = {
                 required("s", "srcGroup", "the group that is there"),
                 required("d", "destGroup", "the group that shall be there"),
                 _TOPIC,
-                Option("o", "offline", "ignored: a running group is refused by the broker"),
+                Option("o", "offline", "ignored: let the group that is moved not run"),
             ),
             clone,
         ),

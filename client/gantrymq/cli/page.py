@@ -57,10 +57,11 @@ Part: TypeAlias = Table | Text
 
 @dataclass(slots=True)
 class Page:
-    """Several parts, and what failed beside them."""
+    """Several parts, and what failed beside them; `is_well` is no when what was found is bad."""
 
     parts: list[Part] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
+    is_well: bool = True
 
     def text(self) -> str:
         lines = [line for part in self.parts for line in part.lines()]

@@ -69,10 +69,13 @@ def _queue_table(rows: list[tuple[Cell, ...]], *, with_addresses: bool) -> Table
     left = "%-64s  %-32s  %-4d  %-20d  %-20d  "
     titles = ["#Topic", "#Broker Name", "#QID", "#Broker Offset", "#Consumer Offset"]
     rest = ["#Diff", "#Inflight", "#LastTime"]
+    # mqadmin's titles lack the blank before the last one.
+    names = left.replace("d", "s")
     if with_addresses:
-        form = left + "%-20s %-20d %-20d %s"
-        return Table("queues", [*titles, "#Client IP", *rest], form, rows)
-    return Table("queues", [*titles, *rest], left + "%-20d %-20d %s", rows)
+        titles.append("#Client IP")
+        left, names = left + "%-20s ", names + "%-20s "
+    form, title_form = left + "%-20d %-20d %s", names + "%-20s %-20s%s"
+    return Table("queues", [*titles, *rest], form, rows, title_form)
 
 
 async def _clients(admin: Administration, group: str) -> dict[MessageQueue, str]:

@@ -145,7 +145,7 @@ async def print_queue(admin: Administration, options: Options) -> Page:
     found = await _read(admin, place, options.maybe("subExpression") or "*")
     lines = []
     if options.decision("calculate"):
-        tags = Counter(message.tag for message in found.messages)
+        tags = Counter(message.tag for message in found.messages if message.tag)
         lines = [f"Tag: {tag:<30} Count: {count}" for tag, count in tags.most_common()]
     if options.decision("print"):
         charset = options.maybe("charsetName") or "UTF-8"

@@ -44,7 +44,7 @@ async def _perform(command: Command, asked: Asked) -> int:
                 screen.clear()
             screen.show(asked.name, page)
             if not asked.watch_s:
-                return FAILED if page.failures else DONE
+                return DONE if page.is_well and not page.failures else FAILED
             await asyncio.sleep(asked.watch_s)
 
 

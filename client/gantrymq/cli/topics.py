@@ -145,7 +145,7 @@ async def _activity(admin: Administration, topic: str) -> list[tuple[Cell, ...]]
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
         tps, day = await _rate(admin, brokers, "GROUP_GET_NUMS", f"{topic}@{group}")
-        waiting = await _waiting(admin, group, topic)
+        waiting = await _waiting(admin, brokers, group, topic)
         rows.append((topic, group, waiting, *arriving, f"{tps:.2f}", put_day, day))
     return rows
 
@@ -163,16 +163,17 @@ async def _rate(
         if not isinstance(failure, BrokerError):
             raise failure
     counted = each.done.values()
-    return sum(one.minute.tps for one in counted), sum(one.day.total for one in counted)
+    # A broker that is young has no day yet, nor an hour.
+    totals = (one.day.total or one.hour.total or one.minute.total for one in counted)
+    return sum(one.minute.tps for one in counted), sum(totals)
 
 
-async def _waiting(admin: Administration, group: str, topic: str) -> int:
-    try:
-        progress = await admin.groups.progress(group, topic)
-    except BrokerError:
-        return 0
+async def _waiting(admin: Administration, brokers: list[str], group: str, topic: str) -> int:
+    parts = await on_each(brokers, lambda address: admin.groups.progress_at(address, group, topic))
     return sum(
-        max(0, each.broker_offset - each.consumer_offset) for each in progress.queues.values()
+        each.broker_offset - each.consumer_offset
+        for part in parts.all().values()
+        for each in part.queues.values()
     )
 
 

@@ -15,6 +15,7 @@ usage: gantry PROGRAM|COMMAND [OPTIONS]
 programs:
   broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
+  completion   a script for bash, zsh or fish: source <(gantry completion bash)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
 
 options:

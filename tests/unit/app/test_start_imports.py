@@ -54,6 +54,8 @@ def test_help_loads_nothing_but_itself() -> None:
     assert {name for name in names if name.startswith("gantrymq.")} == {
         "gantrymq.app",
         "gantrymq.app.entry",
+        "gantrymq.cli",
+        "gantrymq.cli.catalog",
     }
     assert not names & {"argparse", "asyncio", "dataclasses", "importlib.metadata", "inspect"}
 

@@ -108,6 +108,7 @@ def test_messages_are_read_without_consuming_them(cluster: Cluster) -> None:
     assert (pulled.status, pulled.next_offset, pulled.end_offset) == ("FOUND", 3, 3)
     assert cluster.run(cluster.admin.offsets.of(address, "G", QUEUE)) == 1
     units = cluster.run(messages.units(address, QUEUE, 0, 10))
+    assert units is not None
     assert (units.maximum, len(units.units)) == (3, 3)
 
 

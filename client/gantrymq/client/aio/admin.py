@@ -173,6 +173,7 @@ class _Offsets:
         self.reset = awaited(flows.reset)
         self.reset_at = awaited(flows.reset_at)
         self.clone = awaited(flows.clone)
+        self.copy = awaited(flows.copy)
 
 
 @final

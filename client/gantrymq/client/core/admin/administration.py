@@ -31,7 +31,7 @@ class Administration:
         self.clusters = Clusters(asking)
         self.topics = Topics(asking)
         self.groups = Groups(asking, self.topics)
-        self.offsets = Offsets(asking, self.topics)
+        self.offsets = Offsets(asking, self.clusters, self.topics)
         self.connections = Connections(asking, self.topics, self.groups)
         self.messages = Messages(asking, self.topics)
         self.tracks = Tracks(self.clusters, self.topics, self.groups, self.connections)

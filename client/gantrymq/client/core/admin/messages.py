@@ -141,8 +141,9 @@ class Messages:
 
     async def units(
         self, address: str, queue: MessageQueue, index: int, count: int, group: str | None = None
-    ) -> ConsumeQueueBody:
-        """The entries of a queue as they are stored, and what a group's filter makes of each."""
+    ) -> ConsumeQueueBody | None:
+        """The entries of a queue as they are stored, and what a group's filter makes of each; None
+        when it has none from there on."""
         header = QueryConsumeQueueRequest(
             topic=queue.topic,
             queue_id=queue.queue_id,
@@ -151,7 +152,7 @@ class Messages:
             consumer_group=group,
         )
         answer = await self._asking.ask(address, RequestCode.QUERY_CONSUME_QUEUE, header)
-        return ConsumeQueueBody.from_json(javajson.loads(answer.body))
+        return ConsumeQueueBody.from_json(javajson.loads(answer.body)) if answer.body else None
 
 
 def _received(body: bytes, broker_name: str) -> list[ReceivedMessage]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from gantrymq.client.core.admin.asking import Asking, on_each
-from gantrymq.client.core.admin.topics import Topics
+from gantrymq.client.core.admin.clusters import Clusters
+from gantrymq.client.core.admin.topics import Topics, readable
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
+from gantrymq.wire.bodies.queue_stats import ConsumeStats
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.headers.offset import (
@@ -35,8 +37,9 @@ RESET_TIMEOUT_S: Final = 15.0
 class Offsets:
     """Of queues, which are asked at their brokers' addresses, and of groups."""
 
-    def __init__(self, asking: Asking, topics: Topics) -> None:
+    def __init__(self, asking: Asking, clusters: Clusters, topics: Topics) -> None:
         self._asking = asking
+        self._clusters = clusters
         self._topics = topics
 
     # ------------------------------------------------------------------ of queues
@@ -130,6 +133,15 @@ class Offsets:
         return ResetOffsetBody.from_json(javajson.loads(answer.body) or {}).offsets
 
     async def clone(self, address: str, source: str, target: str, topic: str) -> None:
-        """At one broker: let a group be where another one is."""
+        """At one broker: let a group be where another one is. Java's takes groups it never heard
+        of; `copy` does not."""
         header = CloneGroupOffsetRequest(src_group=source, dest_group=target, topic=topic)
         await self._asking.ask(address, RequestCode.CLONE_GROUP_OFFSET, header)
+
+    async def copy(self, progress: ConsumeStats, target: str) -> None:
+        """Let a group be where this progress is; raises BrokerError (26) when it is not there."""
+        info = await self._clusters.info()
+        for queue, offset in sorted(progress.queues.items()):
+            broker = info.brokers.get(queue.broker_name)
+            if broker is not None and offset.consumer_offset >= 0:
+                await self.move(readable(broker), target, queue, offset.consumer_offset)

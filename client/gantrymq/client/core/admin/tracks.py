@@ -57,7 +57,7 @@ class Tracks:
         """A track for each group, in the order of their names."""
         groups = await self._topics.groups(message.record.topic.decode("utf-8", "replace"))
         found = await on_each(sorted(groups), lambda group: self._track(message, group))
-        failed = (Track(group, Fate.UNKNOWN, str(why)) for group, why in found.failed.items())
+        failed = (Track(group, Fate.UNKNOWN, _text(why)) for group, why in found.failed.items())
         return sorted((*found.done.values(), *failed), key=lambda track: track.group)
 
     async def _track(self, message: ReceivedMessage, group: str) -> Track:
@@ -65,7 +65,7 @@ class Tracks:
             consumers = await self._connections.consumers(group)
         except BrokerError as error:
             if error.code == ResponseCode.CONSUMER_NOT_ONLINE:
-                return Track(group, Fate.NOT_ONLINE, f"CODE:{error.code} DESC:{error.remark}")
+                return Track(group, Fate.NOT_ONLINE, _text(error))
             raise
         if consumers.consume_type == _ACTIVELY:
             return Track(group, Fate.PULL)
@@ -88,6 +88,12 @@ class Tracks:
             if broker is not None and message.store_host in broker.addresses.values():
                 return offset.consumer_offset > message.offset
         return False
+
+
+def _text(why: Exception) -> str:
+    if isinstance(why, BrokerError):
+        return f"CODE: {why.code}  DESC: {why.remark.partition(chr(10))[0]}"
+    return str(why)
 
 
 def _wants(consumers: ConsumerConnection, message: ReceivedMessage) -> bool:

@@ -1,0 +1,60 @@
+"""Completion of commands and their options in shells: `source <(gantry completion bash)`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.cli import catalog
+from gantrymq.cli.failures import UsageError
+from gantrymq.cli.main import load
+
+_COMMON: Final = ("--namesrvAddr", "--output", "--watch", "--timeout", "--tls", "--help")
+
+
+def script(shell: str) -> str:
+    """What a shell reads at its start."""
+    if shell == "bash":
+        return _bash()
+    if shell == "zsh":
+        return "autoload -U +X bashcompinit && bashcompinit\n" + _bash()
+    if shell == "fish":
+        return _fish()
+    raise UsageError(f"there is completion for bash, zsh and fish, not for {shell}")
+
+
+def _options() -> dict[str, list[str]]:
+    """The long options of each command."""
+    found = {}
+    for name in catalog.names():
+        entry = catalog.find(name)
+        assert entry is not None, "the catalog finds its own names"
+        found[name] = [f"--{option.name}" for option in load(entry).options] + [*_COMMON]
+    return found
+
+
+def _bash() -> str:
+    options = _options()
+    cases = "".join(f"    {name}) words='{' '.join(each)}' ;;\n" for name, each in options.items())
+    return f"""\
+_gantry() {{
+  local words
+  case "${{COMP_WORDS[1]}}" in
+{cases}  esac
+  [ "$COMP_CWORD" = 1 ] && words='{" ".join([*catalog.PROGRAMS, *options])}'
+  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _gantry gantry
+"""
+
+
+def _fish() -> str:
+    lines = [
+        f"complete -c gantry -n __fish_use_subcommand -f -a {name}"
+        for name in (*catalog.PROGRAMS, *catalog.names())
+    ]
+    for name, options in _options().items():
+        lines += [
+            f"complete -c gantry -n '__fish_seen_subcommand_from {name}' -l {option[2:]}"
+            for option in options
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,159 @@
+"""gantry prints what the real mqadmin prints, about a Java broker and about ours.
+
+What may differ is in cli_sides, each with its reason; refusals must have the same code and remark.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop.admin_commands import READS, READS_OF_5
+from gantrymq.interop.admin_pair import _without_figures
+from gantrymq.interop.admin_sides import CLUSTER, GROUP, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.cli_sides import gantry, lines, mqadmin, refusal
+from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.plays import BrokerKind
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+# gantry says otherwise what these say: command -> why.
+DIFFERENT = {
+    **dict.fromkeys(
+        ("consumerStatus", "allocateMQ"), "mqadmin writes files, or takes its order from a hash"
+    ),
+    "queryCq -t AdminTopic -q 0 -i 9999": "mqadmin prints a NullPointerException",
+    **dict.fromkeys(
+        ("getBrokerEpoch", "rocksDBConfigToJson", "addBroker", "removeBroker"), "not applicable"
+    ),
+    **dict.fromkeys(("queryMsgTraceById",), "traces are looked at elsewhere"),
+    "deleteSubGroup -b {broker} -g NoSuchGroup": "changes something",
+}
+SHARED = [each for each in (*READS, *READS_OF_5) if not each.startswith(tuple(DIFFERENT))]
+MORE_READS = (
+    "consumerProgress",
+    "topicList",
+    "topicList -c",
+    f"statsAll -t {TOPIC}",
+    "getBrokerConfig -b {broker}",
+    f"getBrokerConfig -c {CLUSTER}",
+    "getNamesrvConfig",
+    f"queryMsgById -i {{offset_id}} -t {TOPIC}",
+    f"queryMsgByOffset -t {TOPIC} -b broker-admin -i 0 -o 1",
+    f"queryMsgByUniqueKey -t {TOPIC} -i {{id}}",
+    f"queryCq -t {TOPIC} -q 0 -i 0 -c 2 -g {GROUP}",
+    f"printMsg -t {TOPIC} -s TagB",
+)
+FIGURES = (
+    "clusterList",
+    "clusterList -m",
+    "brokerStatus -b {broker}",
+    f"brokerStatus -c {CLUSTER}",
+)
+CHANGES = (
+    "updateTopic -b {broker} -t CliTopic",
+    f"updateTopic -c {CLUSTER} -t CliTopic -r 4 -w 4 -o true",
+    "updateOrderConf -t CliTopic -m get",
+    "updateTopicPerm -b {broker} -t CliTopic -p 6",
+    "updateTopic -b {broker} -t CliTyped -a +message.type=FIFO",
+    "updateSubGroup -b {broker} -g CliGroup",
+    f"updateSubGroup -c {CLUSTER} -g CliGroup -s true -m false -q 2 -r 3",
+    "getConsumerConfig -g CliGroup",
+    f"cloneGroupOffset -s {GROUP} -d CliGroup -t {TOPIC}",
+    f"resetOffsetByTime -g CliGroup -t {TOPIC} -s 0",
+    f"resetOffsetByTime -g CliGroup -t {TOPIC} -s now -b {{broker}} -q 0 -o 2",
+    f"skipAccumulatedMessage -g CliGroup -t {TOPIC}",
+    f"setConsumeMode -b {{broker}} -t {TOPIC} -g CliGroup -m PULL -q 0",
+    "deleteSubGroup -b {broker} -g CliGroup",
+    f"deleteSubGroup -c {CLUSTER} -g CliGroup -r true",
+    f"deleteTopic -t CliTopic -c {CLUSTER}",
+    "updateBrokerConfig -b {broker} -k transactionCheckMax -v 15",
+    "updateKvConfig -s cli -k key -v value",
+    "deleteKvConfig -s cli -k key",
+    "wipeWritePerm -b broker-admin",
+    "addWritePerm -b broker-admin",
+    "updateNamesrvConfig -k productEnvName -v center",
+    f"exportConfigs -c {CLUSTER} -f {{folder}}",
+    "exportMetadata -b {broker} -f {folder} -t",
+)
+
+
+@pytest.fixture(scope="module")
+def sides(folder: Callable[[str], Path]) -> Iterator[tuple[AdminSide, AdminSide]]:
+    """Java's and ours, for the whole module."""
+    with admin_sides(BrokerKind.GANTRY, folder) as pair:
+        yield pair
+
+
+@pytest.fixture(params=["java", "gantry"])
+def side(request: pytest.FixtureRequest, sides: tuple[AdminSide, AdminSide]) -> AdminSide:
+    """Whose broker is asked."""
+    return sides[request.param == "gantry"]
+
+
+@pytest.fixture
+def admin(admins: Callable[[str], MqAdmin]) -> MqAdmin:
+    """mqadmin of 5.3.3."""
+    return admins("5.3.3")
+
+
+@pytest.mark.parametrize("command", [*SHARED, *MORE_READS])
+def test_the_same_is_printed(admin: MqAdmin, side: AdminSide, command: str) -> None:
+    _assert_same(admin, side, command)
+
+
+def test_changes_are_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+    for command in CHANGES:
+        _assert_same(admin, side, command)
+
+
+def _assert_same(admin: MqAdmin, side: AdminSide, command: str) -> None:
+    theirs = mqadmin(admin, side, command)
+    ours = gantry(side, command)
+    refused = refusal(theirs)
+    if refused is not None and "MessageTrack" not in theirs:
+        assert refusal(ours.text) == refused, ours.text
+        assert ours.exit_code == 1
+        return
+    assert lines(side, command, ours.text) == lines(side, command, theirs), command
+    assert ours.exit_code == 0
+
+
+@pytest.mark.parametrize("command", FIGURES)
+def test_the_same_but_for_figures_is_printed(admin: MqAdmin, side: AdminSide, command: str) -> None:
+    theirs, ours = (
+        sorted(_shape(side.without_place(text)))
+        for text in (mqadmin(admin, side, command), gantry(side, command).text)
+    )
+    assert ours == theirs
+
+
+def _shape(text: str) -> list[str]:
+    """Lines whose numbers, and how many of them there are, are of this moment."""
+    return [
+        re.sub(r"<n>( <n>)*", "<n>", _without_figures(line)).strip()
+        for line in text.splitlines()
+        if line.strip()
+    ]
+
+
+def test_an_export_is_the_same(admin: MqAdmin, side: AdminSide) -> None:
+    command, file = (
+        f"exportMetadata -c {CLUSTER} -f {{folder}}",
+        side.export_folder / "metadata.json",
+    )
+    exported = []
+    for run in (lambda: mqadmin(admin, side, command), lambda: gantry(side, command)):
+        run()
+        value = json.loads(file.read_text())
+        del value["exportTime"]
+        exported.append(value)
+    assert exported[0] == exported[1]
+
+
+def test_json_has_the_values_of_the_table(side: AdminSide) -> None:
+    shown = json.loads(gantry(side, f"topicStatus -t {TOPIC} --output json").text)
+    assert [queue["qid"] for queue in shown["queues"]] == [0, 1, 2, 3]
+    assert all(queue["maxOffset"] >= 5 for queue in shown["queues"])

@@ -1,0 +1,191 @@
+"""Commands against a cluster in virtual time: what they print, as tables and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.cli import catalog
+from gantrymq.cli.arguments import Asked, parse
+from gantrymq.cli.failures import UsageError
+from gantrymq.cli.main import load
+from gantrymq.cli.page import Page
+from gantrymq.client.core.errors import BrokerError
+from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.heartbeats import beat, consumer
+from gantrymq.fakes.sends import UNIQUE, message
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.jsonvalue import list_of, object_of
+
+UNIQUE_1 = f"{UNIQUE[:-1]}1"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A topic of one queue with two messages, of which a group has consumed one."""
+    cluster = Cluster()
+    cluster.create_topic("T", 1)
+    (broker,) = cluster.brokers.values()
+    for number in range(2):
+        properties = {"UNIQ_KEY": f"{UNIQUE[:-1]}{number}", "KEYS": "k", "TAGS": f"Tag{number}"}
+        header = message(queues=1, properties=properties)
+        assert broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"body %d" % number).code == 0
+    beat(broker, cluster.channel, consumer("G", "T"), producers=("P",), client_id="c@1")
+    cluster.register()
+    queue = MessageQueue("T", "broker-a", 0)
+    cluster.run(cluster.admin.offsets.move(cluster.addresses[0], "G", queue, 1))
+    return cluster
+
+
+def asked(line: str) -> Asked:
+    name, *words = line.split()
+    entry = catalog.find(name)
+    assert entry is not None
+    made = parse(load(entry), entry.about, words)
+    assert isinstance(made, Asked), line
+    return made
+
+
+def page_of(cluster: Cluster, line: str) -> Page:
+    entry = catalog.find(line.split(maxsplit=1)[0])
+    assert entry is not None
+    return cluster.run(load(entry).run(cluster.admin, asked(line).options))
+
+
+def printed(cluster: Cluster, line: str) -> list[list[str]]:
+    """The words of each line, for an address that needs naming: {broker}."""
+    shown = page_of(cluster, line.format(broker=cluster.addresses[0]))
+    assert shown.failures == []
+    return [text.split() for text in shown.text().splitlines() if text.strip()]
+
+
+def test_the_queues_of_a_topic(cluster: Cluster) -> None:
+    titles, row, tps = printed(cluster, "topicStatus -t T")
+    assert titles[:3] == ["#Broker", "Name", "#QID"]
+    assert row[:4] == ["broker-a", "0", "0", "2"]
+    assert tps[:3] == ["Topic", "Put", "TPS:"]
+    queues = page_of(cluster, "topicStatus -t T").json()["queues"]
+    assert [object_of(each, "queue")["maxOffset"] for each in list_of(queues, "queues")] == [2]
+
+
+def test_a_route_as_a_table(cluster: Cluster) -> None:
+    rows = printed(cluster, "topicRoute -t T -l")
+    assert rows[1] == ["DefaultCluster", "broker-a", "{0=127.0.0.1:10911}", "1", "1", "6"]
+    assert rows[-1] == ["Total:", "1", "1", "1"]
+
+
+def test_how_far_a_group_is(cluster: Cluster) -> None:
+    rows = printed(cluster, "consumerProgress -g G -t T")
+    assert rows[1][:7] == ["T", "broker-a", "0", "2", "1", "1", "0"]
+    assert ["Consume", "Diff", "Total:", "1"] in rows
+    assert ["G", "1"] in [row[:2] for row in printed(cluster, "consumerProgress")]
+
+
+def test_who_consumes(cluster: Cluster) -> None:
+    rows = printed(cluster, "consumerConnection -g G")
+    assert rows[1][0] == "c@1"
+    assert ["ConsumeType:", "CONSUME_PASSIVELY"] in rows
+    assert printed(cluster, "producerConnection -g P -t T")[0][:2] == ["0001", "c@1"]
+
+
+def test_a_message_is_found(cluster: Cluster) -> None:
+    assert printed(cluster, "queryMsgByKey -t T -k k")[1][1:] == ["0", "0"]
+    lines = page_of(cluster, f"queryMsgByUniqueKey -t T -i {UNIQUE_1}").text().splitlines()
+    assert "Tags:                [Tag1]" in lines
+    assert "Message Body:        body 1" in lines
+    assert "MessageTrack [consumerGroup=G, trackType=NOT_CONSUME_YET, exceptionDesc=null]" in lines
+    offset = page_of(cluster, "queryMsgByOffset -t T -b broker-a -i 0 -o 0").text()
+    assert "trackType=CONSUMED" in offset
+
+
+def test_messages_are_read(cluster: Cluster) -> None:
+    text = page_of(cluster, "printMsg -t T -s Tag1").text()
+    assert "BODY: body 1" in text
+    assert "body 0" not in text
+    some = page_of(cluster, "consumeMessage -t T -b broker-a -i 0 -o 1 -c 1").text()
+    assert "BODY: body 1" in some
+    counted = printed(cluster, "printMsgByQueue -t T -a broker-a -i 0 -f true")
+    assert sorted(counted) == [["Tag:", "Tag0", "Count:", "1"], ["Tag:", "Tag1", "Count:", "1"]]
+
+
+def test_a_topic_lives(cluster: Cluster) -> None:
+    made = printed(cluster, "updateTopic -c DefaultCluster -t New -r 2 -w 2 -o true")
+    assert made[0] == ["create", "topic", "to", "127.0.0.1:10911", "success."]
+    assert printed(cluster, "updateOrderConf -t New -m get")[0] == [
+        "get",
+        "orderConf",
+        "success.",
+        "topic=[New],",
+        "orderConf=[broker-a:2]",
+    ]
+    assert printed(cluster, "updateTopicPerm -b {broker} -t New -p 4")[0][:7] == (
+        ["update", "topic", "perm", "from", "6", "to", "4"]
+    )
+    assert printed(cluster, "updateTopicPerm -b {broker} -t New -p 4") == [
+        ["new", "perm", "equals", "to", "the", "old", "one!"]
+    ]
+    printed(cluster, "deleteTopic -t New -c DefaultCluster")
+    with pytest.raises(BrokerError):
+        page_of(cluster, "topicRoute -t New")
+
+
+def test_a_group_lives(cluster: Cluster) -> None:
+    assert printed(cluster, "updateSubGroup -b {broker} -g H -r 3")[0][-1] == "success."
+    assert ["retryMaxTimes", "=", "3"] in printed(cluster, "getConsumerConfig -g H")
+    printed(cluster, "cloneGroupOffset -s G -d H -t T")
+    assert printed(cluster, "resetOffsetByTime -g H -t T -s 0")[-1] == ["broker-a", "0", "0"]
+    assert printed(cluster, "skipAccumulatedMessage -g H -t T")[-1] == ["broker-a", "0", "2"]
+    printed(cluster, "deleteSubGroup -c DefaultCluster -g H -r true")
+    assert printed(cluster, "getConsumerConfig -g H") == []
+
+
+def test_topics_of_a_file(cluster: Cluster) -> None:
+    cluster.driver.files["t.json"] = b'[{"topicName":"A"},{"topicName":"B","perm":4}]'
+    printed(cluster, "updateTopicList -b {broker} -f t.json")
+    assert {"A", "B"} <= {row[0] for row in printed(cluster, "topicList")}
+
+
+def test_an_export_is_a_file(cluster: Cluster) -> None:
+    printed(cluster, "exportMetadata -c DefaultCluster -f out")
+    assert b'"T"' in cluster.driver.files["out/metadata.json"]
+    printed(cluster, "exportConfigs -c DefaultCluster -f out")
+    assert b'"masterBrokerSize":1' in cluster.driver.files["out/configs.json"]
+
+
+def test_brokers_and_name_servers(cluster: Cluster) -> None:
+    assert printed(cluster, "clusterList")[1][:4] == [
+        *("DefaultCluster", "broker-a", "0", "127.0.0.1:10911")
+    ]
+    assert printed(cluster, "clusterList -m")[1][2:] == ["0", "0", "2", "0"]
+    assert ["maxMessageSize", "=", "4194304"] in printed(cluster, "getBrokerConfig -b {broker}")
+    assert ["productEnvName", "=", "center"] in printed(cluster, "getNamesrvConfig")
+    assert printed(cluster, "cleanExpiredCQ -c DefaultCluster") == [["success"]]
+    assert printed(cluster, "wipeWritePerm -b broker-a")[0][-2] == "OK,"
+    assert printed(cluster, "haStatus -b {broker}")[2] == ["#SlaveNum", "0"]
+    assert printed(cluster, "statsAll -t T")[1][:3] == ["T", "G", "1"]
+
+
+def test_what_fails_beside_the_rest_is_kept() -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    cluster.dead = {cluster.addresses[1]}
+    shown = page_of(cluster, "updateTopic -c DefaultCluster -t T")
+    assert len(shown.failures) == 1
+    assert "create topic to 127.0.0.1:10911 success." in shown.text()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("updateTopic -t T", "say where"),
+        ("updateTopic -b x:1 -t T -r many", "--readQueueNums is a whole number"),
+        ("updateTopic -b x:1 -t T -a key=value", r"\+key=value,-key"),
+        ("updateOrderConf -t T -m give", "get, put or delete"),
+        ("setConsumeMode -b x:1 -t T -g G -m PUSH", "PULL or POP"),
+        ("resetOffsetByTime -g G -t T -s yesterday", "no moment"),
+        ("resetOffsetByTime -g G -t T -s 0 -b x:1", "-b and -q go together"),
+        ("consumeMessage -t T -i 1", "brokerName before queueId"),
+    ],
+)
+def test_options_that_make_no_sense(cluster: Cluster, line: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        page_of(cluster, line)

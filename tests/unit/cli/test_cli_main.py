@@ -1,0 +1,131 @@
+"""The command line itself: what is found, what it costs, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gantrymq.app.entry import dispatch
+from gantrymq.cli import catalog, completion
+from gantrymq.cli.main import load, run
+from gantrymq.cli.page import Page, Table, Text
+from gantrymq.cli.screen import Screen
+from gantrymq.client.core.errors import BrokerError
+
+
+def test_every_command_of_the_catalog_is_there() -> None:
+    for name in catalog.names():
+        entry = catalog.find(name)
+        assert entry is not None
+        assert load(entry).name == name
+
+
+def test_no_command_is_left_out_of_the_catalog() -> None:
+    modules = {entry.module for entry in map(catalog.find, catalog.names()) if entry is not None}
+    for module in modules:
+        commands = __import__(f"gantrymq.cli.{module}", fromlist=["COMMANDS"]).COMMANDS
+        assert set(commands) <= set(catalog.names())
+
+
+def test_no_option_is_declared_twice() -> None:
+    for name in catalog.names():
+        assert run([name, "-h"]) == 0
+
+
+@pytest.mark.parametrize("line", ["--help", "topicList --help"])
+def test_help_imports_nothing_that_connects(line: str) -> None:
+    """Help must be quick, and asyncio alone takes longer than all the rest."""
+    program = (
+        "import sys; from gantrymq.app.entry import dispatch;"
+        f" dispatch({line.split()!r}); print(sorted(sys.modules))"
+    )
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = ran.stdout.splitlines()[-1]
+    for module in ("asyncio", "aiohttp", "ssl", "yaml", "cryptography", "gantrymq.client.aio"):
+        assert f"'{module}'" not in loaded
+
+
+def test_help_shows_programs_and_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("broker ", "consumerProgress", "doctor"):
+        assert word in shown
+
+
+def test_an_unknown_command_is_told_what_it_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["topiclist"]) == 2
+    assert "The sub command topiclist not exist. Is it topicList" in capsys.readouterr().err
+
+
+def test_what_does_not_apply_says_what_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["electMaster", "-a", "x:1"]) == 1
+    assert "brokerId=0" in capsys.readouterr().err
+
+
+def test_a_missing_option_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["topicStatus"]) == 2
+    assert "-t/--topic" in capsys.readouterr().err
+
+
+def test_no_name_server_is_a_failure_that_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    assert dispatch(["topicList"]) == 1
+    assert "NAMESRV_ADDR" in capsys.readouterr().err
+
+
+class _Terminal:
+    """Text that was written to a terminal, or to a pipe."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        self.text = ""
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+PAGE = Page(
+    [Table("rows", ("#A B", "#QID"), "%-4s %d", [("x", 1)]), Text("said", ["done"], True)],
+    [BrokerError(17, "no such topic", "b:1")],
+)
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for is_terminal in (True, False):
+        out, err = (_Terminal(is_terminal=is_terminal) for _ in range(2))
+        Screen(out, err, is_json=False).show("x", PAGE)  # type: ignore[arg-type]  # enough of it
+        assert ("\x1b[" in out.text + err.text) == is_terminal
+        assert "CODE: 17  DESC: no such topic  (from b:1)" in err.text
+
+
+def test_json_is_one_object() -> None:
+    out, err = (_Terminal(is_terminal=True) for _ in range(2))
+    Screen(out, err, is_json=True).show("x", PAGE)  # type: ignore[arg-type]  # as above
+    assert json.loads(out.text) == {"rows": [{"aB": "x", "qid": 1}], "said": True}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str) -> None:
+    script = completion.script(shell)
+    assert "consumerProgress" in script
+    assert "groupName" in script
+
+
+@pytest.mark.parametrize("shell", ["bash"])
+def test_a_completion_script_is_sound(shell: str) -> None:
+    script = completion.script(shell)
+    subprocess.run([shell, "-n"], input=script, text=True, check=True)
