@@ -2,109 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 from gantrymq.cli import catalog
 
 # Of 5.3.3, and 4.9.7's own.
-MQADMIN = [
-    "addBroker",
-    "addWritePerm",
-    "allocateMQ",
-    "brokerConsumeStats",
-    "brokerStatus",
-    "checkMsgSendRT",
-    "checkRocksdbCqWriteProgress",
-    "cleanBrokerMetadata",
-    "cleanExpiredCQ",
-    "cleanUnusedTopic",
-    "cloneGroupOffset",
-    "clusterList",
-    "clusterRT",
-    "consumeMessage",
-    "consumer",
-    "consumerConnection",
-    "consumerProgress",
-    "consumerStatus",
-    "copyAcl",
-    "copyUser",
-    "createAcl",
-    "createUser",
-    "DecodeMessageId",
-    "deleteAcl",
-    "deleteExpiredCommitLog",
-    "deleteKvConfig",
-    "deleteSubGroup",
-    "deleteTopic",
-    "deleteUser",
-    "dumpCompactionLog",
-    "electMaster",
-    "exportConfigs",
-    "exportMetadata",
-    "exportMetadataInRocksDB",
-    "exportMetrics",
-    "exportPopRecord",
-    "getAcl",
-    "getBrokerConfig",
-    "getBrokerEpoch",
-    "getColdDataFlowCtrInfo",
-    "getConsumerConfig",
-    "getConsumerStatus",
-    "getControllerConfig",
-    "getControllerMetaData",
-    "getNamesrvConfig",
-    "getSyncStateSet",
-    "getUser",
-    "haStatus",
-    "listAcl",
-    "listUser",
-    "printMsg",
-    "printMsgByQueue",
-    "producer",
-    "producerConnection",
-    "queryCq",
-    "queryMsgById",
-    "queryMsgByKey",
-    "queryMsgByOffset",
-    "queryMsgByUniqueKey",
-    "queryMsgTraceById",
-    "remappingStaticTopic",
-    "removeBroker",
-    "removeColdDataFlowCtrGroupConfig",
-    "resetMasterFlushOffset",
-    "resetOffsetByTime",
-    "resetOffsetByTimeOld",
-    "rocksDBConfigToJson",
-    "sendMessage",
-    "sendMsgStatus",
-    "setCommitLogReadAheadMode",
-    "setConsumeMode",
-    "skipAccumulatedMessage",
-    "startMonitoring",
-    "statsAll",
-    "topicClusterList",
-    "topicList",
-    "topicRoute",
-    "topicStatus",
-    "updateAcl",
-    "updateBrokerConfig",
-    "updateColdDataFlowCtrGroupConfig",
-    "updateControllerConfig",
-    "updateKvConfig",
-    "updateNamesrvConfig",
-    "updateOrderConf",
-    "updateStaticTopic",
-    "updateSubGroup",
-    "updateSubGroupList",
-    "updateTopic",
-    "updateTopicList",
-    "updateTopicPerm",
-    "updateUser",
-    "wipeWritePerm",
-    "clusterAclConfigVersion",
-    "deleteAclConfig",
-    "getAclConfig",
-    "updateAclConfig",
-    "updateGlobalWhiteAddr",
-]
+MQADMIN = set(
+    re.findall(
+        r"\w+",
+        """
+addBroker addWritePerm allocateMQ brokerConsumeStats brokerStatus checkMsgSendRT
+checkRocksdbCqWriteProgress cleanBrokerMetadata cleanExpiredCQ cleanUnusedTopic cloneGroupOffset
+clusterList clusterRT consumeMessage consumer consumerConnection consumerProgress consumerStatus
+copyAcl copyUser createAcl createUser DecodeMessageId deleteAcl deleteExpiredCommitLog
+deleteKvConfig deleteSubGroup deleteTopic deleteUser dumpCompactionLog electMaster exportConfigs
+exportMetadata exportMetadataInRocksDB exportMetrics exportPopRecord getAcl getBrokerConfig
+getBrokerEpoch getColdDataFlowCtrInfo getConsumerConfig getConsumerStatus getControllerConfig
+getControllerMetaData getNamesrvConfig getSyncStateSet getUser haStatus listAcl listUser printMsg
+printMsgByQueue producer producerConnection queryCq queryMsgById queryMsgByKey queryMsgByOffset
+queryMsgByUniqueKey queryMsgTraceById remappingStaticTopic removeBroker
+removeColdDataFlowCtrGroupConfig resetMasterFlushOffset resetOffsetByTime resetOffsetByTimeOld
+rocksDBConfigToJson sendMessage sendMsgStatus setCommitLogReadAheadMode setConsumeMode
+skipAccumulatedMessage startMonitoring statsAll topicClusterList topicList topicRoute topicStatus
+updateAcl updateBrokerConfig updateColdDataFlowCtrGroupConfig updateControllerConfig
+updateKvConfig updateNamesrvConfig updateOrderConf updateStaticTopic updateSubGroup
+updateSubGroupList updateTopic updateTopicList updateTopicPerm updateUser wipeWritePerm
+clusterAclConfigVersion deleteAclConfig getAclConfig updateAclConfig updateGlobalWhiteAddr
+""",
+    )
+)
 
 NOT_YET = {
     *("sendMessage", "sendMsgStatus", "checkMsgSendRT", "clusterRT"),
