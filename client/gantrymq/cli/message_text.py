@@ -35,7 +35,7 @@ def described(message: ReceivedMessage, *, with_offset_id: bool = True) -> Text:
     if not with_offset_id:
         del values["OffsetID"]
     lines = [f"{name + ':':<20} {value}" for name, value in values.items()]
-    return Text("message", lines, to_json(message))
+    return Text("messages", lines, to_json(message), is_one_of_many=True)
 
 
 def body_text(message: ReceivedMessage, charset: str = "UTF-8") -> str:

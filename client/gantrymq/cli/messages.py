@@ -91,7 +91,8 @@ async def _show(
 async def _show_tracks(admin: Administration, message: ReceivedMessage, shown: Page) -> None:
     tracks = await admin.tracks.of(message)
     if not tracks:
-        shown.parts.append(Text("tracks", ["", "", "WARN: No Consumer"], []))
+        lines = ["", "", "WARN: No Consumer"]
+        shown.parts.append(Text("tracks", lines, [], is_one_of_many=True))
         return
     lines = [
         f"MessageTrack [consumerGroup={each.group}, trackType={each.fate.value},"
@@ -101,7 +102,7 @@ async def _show_tracks(admin: Administration, message: ReceivedMessage, shown: P
     value: list[Json] = [
         {"group": each.group, "trackType": each.fate.value, "why": each.why} for each in tracks
     ]
-    shown.parts.append(Text("tracks", ["", "", *lines], value))
+    shown.parts.append(Text("tracks", ["", "", *lines], value, is_one_of_many=True))
 
 
 def _java_text(value: object) -> str:

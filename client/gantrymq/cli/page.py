@@ -39,11 +39,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines as they stand, and what they say."""
+    """Lines as they stand, and what they say; where there may be several of a name, JSON has a
+    list of them, however many there are."""
 
     name: str
     shown: Sequence[str]
     value: Json
+    is_one_of_many: bool = False
 
     def lines(self) -> list[str]:
         return list(self.shown)
@@ -68,11 +70,19 @@ class Page:
         return "".join(f"{line}\n" for line in lines)
 
     def json(self) -> JsonObject:
-        return {part.name: part.json() for part in self.parts}
+        found: JsonObject = {}
+        for part in self.parts:
+            if isinstance(part, Text) and part.is_one_of_many:
+                before = found.setdefault(part.name, [])
+                assert isinstance(before, list), f"{part.name} is one, and one of many"
+                before.append(part.json())
+            else:
+                found[part.name] = part.json()
+        return found
 
     def say(self, name: str, text: str, value: Json = True) -> None:
-        """One line that something was done; several of one name are a list."""
-        self.parts.append(Text(name, [text], value))
+        """One of many lines that something was done."""
+        self.parts.append(Text(name, [text], value, is_one_of_many=True))
 
 
 def page(*parts: Part) -> Page:

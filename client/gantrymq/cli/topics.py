@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli import moments
 from gantrymq.cli.command import Command
-from gantrymq.cli.failures import CommandError
+from gantrymq.cli.failures import CommandError, UsageError
 from gantrymq.cli.option import Option, Options, flag, required
-from gantrymq.cli.page import Cell, Page, Table, Text, page
+from gantrymq.cli.page import Cell, Page, Table, Text, members, page
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.client.core.admin.groups import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.jsonvalue import Json
 
 if TYPE_CHECKING:
     from gantrymq.client.core.admin.administration import Administration
@@ -102,17 +104,32 @@ async def topic_clusters(admin: Administration, options: Options) -> Page:
 
 
 async def allocate(admin: Administration, options: Options) -> Page:
-    """As clients share queues out by default: each a run of neighbours."""
+    """As clients share queues out by default: each takes a run of neighbours."""
     topic = options.text("topic")
-    await admin.topics.route(topic)
-    data = await admin.topics.route(topic)
+    route = await admin.topics.route(topic)
     queues = [
-        {"brokerName": each.broker_name, "queueId": number, "topic": topic}
-        for each in sorted(data.queues, key=lambda each: each.broker_name)
+        MessageQueue(topic, each.broker_name, number)
+        for each in sorted(route.queues, key=lambda each: each.broker_name)
         for number in range(each.read_queue_nums)
     ]
     clients = [each.strip() for each in options.text("ipList").split(",") if each.strip()]
-    return page(Text("result", [str(len(queues)), str(clients)], True))
+    shares = members({client: [*share] for client, share in _shares(queues, clients).items()})
+    line = javajson.dumps_fastjson({"result": shares}).decode()
+    return page(Text("result", [line], shares))
+
+
+def _shares(queues: list[MessageQueue], clients: list[str]) -> dict[str, list[Json]]:
+    """The first ones take one more where it does not come out even."""
+    if not clients:
+        raise UsageError("--ipList names no client")
+    least, more = divmod(len(queues), len(clients))
+    shares: dict[str, list[Json]] = {}
+    start = 0
+    for number, client in enumerate(clients):
+        end = start + least + (number < more)
+        shares[client] = [queue.to_json() for queue in queues[start:end]]
+        start = end
+    return shares
 
 
 async def stats_all(admin: Administration, options: Options) -> Page:

@@ -74,6 +74,18 @@ def test_a_route_as_a_table(cluster: Cluster) -> None:
     assert rows[-1] == ["Total:", "1", "1", "1"]
 
 
+def test_queues_are_shared_out(cluster: Cluster) -> None:
+    cluster.create_topic("Shared", 3)
+    shown = page_of(cluster, "allocateMQ -t Shared -i 10.0.0.1,10.0.0.2")
+    shares = object_of(shown.json()["result"], "result")
+    assert [
+        [object_of(each, "queue")["queueId"] for each in list_of(share, "share")]
+        for share in shares.values()
+    ] == [[0, 1], [2]]
+    with pytest.raises(UsageError, match="names no client"):
+        page_of(cluster, "allocateMQ -t Shared -i ,")
+
+
 def test_how_far_a_group_is(cluster: Cluster) -> None:
     rows = printed(cluster, "consumerProgress -g G -t T")
     assert rows[1][:7] == ["T", "broker-a", "0", "2", "1", "1", "0"]

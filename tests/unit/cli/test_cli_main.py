@@ -112,6 +112,14 @@ def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "CODE: 17  DESC: no such topic  (from b:1)" in err.text
 
 
+def test_json_of_what_may_be_several_is_a_list() -> None:
+    shown = Page()
+    shown.say("done", "create topic to b:1 success.", "b:1")
+    assert shown.json() == {"done": ["b:1"]}
+    shown.say("done", "create topic to b:2 success.", "b:2")
+    assert shown.json() == {"done": ["b:1", "b:2"]}
+
+
 def test_json_is_one_object() -> None:
     out, err = (_Terminal(is_terminal=True) for _ in range(2))
     Screen(out, err, is_json=True).show("x", PAGE)  # type: ignore[arg-type]  # as above

@@ -9,7 +9,9 @@ import pytest
 from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
+from gantrymq.client.core.routes import Route
 from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.steps import All
 from gantrymq.fakes.flows import VirtualDriver
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire import javajson
@@ -81,6 +83,18 @@ def test_a_dead_name_server_is_left_for_the_next() -> None:
     world.driver.run(world.instance.route("T"))
     world.driver.run(world.instance.refresh_route("T"))
     assert world.heard_of(RequestCode.GET_ROUTEINFO_BY_TOPIC) == ["n1:1", "n2:1", "n2:1"]
+
+
+def test_many_who_ask_at_once_leave_a_dead_name_server_together() -> None:
+    world = World()
+    world.dead = {"n1:1"}
+
+    async def both() -> list[object]:
+        routes = [world.instance.refresh_route("T") for _ in range(2)]
+        return [*await All(routes)]
+
+    answers = world.driver.run(both())
+    assert [type(each) for each in answers] == [Route, Route]
 
 
 def test_what_cannot_be_known_is_told() -> None:

@@ -35,13 +35,18 @@ class NameServers:
     async def ask(self, command: Command) -> Command:
         """What the first one that can be reached answers; raises RouteError when none can."""
         failures = []
-        for _ in self.addresses:
-            address = self.current
+        first, count = self._current, len(self.addresses)
+        for place in (number % count for number in range(first, first + count)):
+            address = self.addresses[place]
             try:
-                return await Ask(address, command, self.timeout_s)
+                answer = await Ask(address, command, self.timeout_s)
             except RequestError as error:
                 failures.append(f"{address}: {error}")
-                self._current = (self._current + 1) % len(self.addresses)
+                if self._current == place:  # others who asked it may have left it already
+                    self._current = (place + 1) % count
+            else:
+                self._current = place
+                return answer
         if not failures:
             raise RouteError(
                 "no name server address is set: give name_servers, or set NAMESRV_ADDR to"
