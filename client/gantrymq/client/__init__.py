@@ -1,50 +1,60 @@
-"""Producers, consumers and administration of RocketMQ and Gantry clusters."""
+"""Producers, consumers and administration of RocketMQ and Gantry clusters.
 
-from gantrymq.client.aio.producer import Producer
-from gantrymq.client.aio.push_consumer import PushConsumer
-from gantrymq.client.aio.sending_soon import Sending
-from gantrymq.client.aio.transaction_producer import TransactionProducer
-from gantrymq.client.core.allocation import (
-    Configured,
-    ConsistentHash,
-    MachineRoom,
-    NearMachineRoom,
-    average,
-    average_by_circle,
-)
-from gantrymq.client.core.batches import split
-from gantrymq.client.core.errors import (
-    BrokerError,
-    ClientError,
-    MessageError,
-    RouteError,
-    SendError,
-    StateError,
-)
-from gantrymq.client.core.lingering import WaitingFullError
-from gantrymq.client.core.listeners import Listener
-from gantrymq.client.core.message import Message
-from gantrymq.client.core.outcomes import (
-    COMMIT,
-    LATER,
-    ROLLBACK,
-    SUCCESS,
-    SUSPEND,
-    Later,
-    Outcome,
-    Suspend,
-)
-from gantrymq.client.core.push_consumer import QueueStatus
-from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.replies import NoReplyError, reply
-from gantrymq.client.core.results import SendResult, SendStatus
-from gantrymq.client.core.selecting import by_key, random_queue
-from gantrymq.client.core.sending import SendMode
-from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.subscriptions import Sql
-from gantrymq.client.core.transactions import TransactionResult, TransactionState
-from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.message.compression import CompressionType
+Names are loaded when they are asked for: a command line that lists topics needs no consumers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gantrymq.client.aio.admin import Admin
+    from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
+    from gantrymq.client.aio.producer import Producer
+    from gantrymq.client.aio.pull_consumer import PullConsumer
+    from gantrymq.client.aio.push_consumer import PushConsumer
+    from gantrymq.client.aio.sending_soon import Sending
+    from gantrymq.client.aio.transaction_producer import TransactionProducer
+    from gantrymq.client.core.allocation import (
+        Configured,
+        ConsistentHash,
+        MachineRoom,
+        NearMachineRoom,
+        average,
+        average_by_circle,
+    )
+    from gantrymq.client.core.batches import split
+    from gantrymq.client.core.errors import (
+        BrokerError,
+        ClientError,
+        MessageError,
+        RouteError,
+        SendError,
+        StateError,
+    )
+    from gantrymq.client.core.lingering import WaitingFullError
+    from gantrymq.client.core.listeners import Listener
+    from gantrymq.client.core.message import Message
+    from gantrymq.client.core.outcomes import (
+        COMMIT,
+        LATER,
+        ROLLBACK,
+        SUCCESS,
+        SUSPEND,
+        Later,
+        Outcome,
+        Suspend,
+    )
+    from gantrymq.client.core.push_consumer import QueueStatus
+    from gantrymq.client.core.received import ReceivedMessage
+    from gantrymq.client.core.replies import NoReplyError, reply
+    from gantrymq.client.core.results import SendResult, SendStatus
+    from gantrymq.client.core.selecting import by_key, random_queue
+    from gantrymq.client.core.sending import SendMode
+    from gantrymq.client.core.start_offset import ConsumeFrom
+    from gantrymq.client.core.subscriptions import Sql
+    from gantrymq.client.core.transactions import TransactionResult, TransactionState
+    from gantrymq.wire.bodies.shared import MessageQueue
+    from gantrymq.wire.message.compression import CompressionType
 
 __all__ = [
     "COMMIT",
@@ -52,6 +62,7 @@ __all__ = [
     "ROLLBACK",
     "SUCCESS",
     "SUSPEND",
+    "Admin",
     "BrokerError",
     "ClientError",
     "CompressionType",
@@ -67,7 +78,10 @@ __all__ = [
     "NearMachineRoom",
     "NoReplyError",
     "Outcome",
+    "PopConsumer",
+    "PoppedMessage",
     "Producer",
+    "PullConsumer",
     "PushConsumer",
     "QueueStatus",
     "ReceivedMessage",
@@ -91,3 +105,67 @@ __all__ = [
     "reply",
     "split",
 ]
+
+_HOMES: Final = {
+    "gantrymq.client.aio.admin": ("Admin",),
+    "gantrymq.client.aio.pop_consumer": ("PopConsumer", "PoppedMessage"),
+    "gantrymq.client.aio.producer": ("Producer",),
+    "gantrymq.client.aio.pull_consumer": ("PullConsumer",),
+    "gantrymq.client.aio.push_consumer": ("PushConsumer",),
+    "gantrymq.client.aio.sending_soon": ("Sending",),
+    "gantrymq.client.aio.transaction_producer": ("TransactionProducer",),
+    "gantrymq.client.core.allocation": (
+        "Configured",
+        "ConsistentHash",
+        "MachineRoom",
+        "NearMachineRoom",
+        "average",
+        "average_by_circle",
+    ),
+    "gantrymq.client.core.batches": ("split",),
+    "gantrymq.client.core.errors": (
+        "BrokerError",
+        "ClientError",
+        "MessageError",
+        "RouteError",
+        "SendError",
+        "StateError",
+    ),
+    "gantrymq.client.core.lingering": ("WaitingFullError",),
+    "gantrymq.client.core.listeners": ("Listener",),
+    "gantrymq.client.core.message": ("Message",),
+    "gantrymq.client.core.outcomes": (
+        "COMMIT",
+        "LATER",
+        "Later",
+        "Outcome",
+        "ROLLBACK",
+        "SUCCESS",
+        "SUSPEND",
+        "Suspend",
+    ),
+    "gantrymq.client.core.push_consumer": ("QueueStatus",),
+    "gantrymq.client.core.received": ("ReceivedMessage",),
+    "gantrymq.client.core.replies": ("NoReplyError", "reply"),
+    "gantrymq.client.core.results": ("SendResult", "SendStatus"),
+    "gantrymq.client.core.selecting": ("by_key", "random_queue"),
+    "gantrymq.client.core.sending": ("SendMode",),
+    "gantrymq.client.core.start_offset": ("ConsumeFrom",),
+    "gantrymq.client.core.subscriptions": ("Sql",),
+    "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
+    "gantrymq.wire.bodies.shared": ("MessageQueue",),
+    "gantrymq.wire.message.compression": ("CompressionType",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            value: object = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

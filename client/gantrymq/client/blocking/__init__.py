@@ -6,5 +6,13 @@ from gantrymq.client.blocking.consumers import (
     PullConsumer,
     PushConsumer,
 )
+from gantrymq.client.blocking.producers import Producer, TransactionProducer
 
-__all__ = ["PopConsumer", "PoppedMessage", "PullConsumer", "PushConsumer"]
+__all__ = [
+    "PopConsumer",
+    "PoppedMessage",
+    "Producer",
+    "PullConsumer",
+    "PushConsumer",
+    "TransactionProducer",
+]
