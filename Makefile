@@ -15,8 +15,8 @@ HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: .venv/ready ## start the product: a name server on port 9876 (ARGS="-c FILE" for settings)
-	$(BIN)/gantry namesrv $(ARGS)
+run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
+	$(BIN)/gantry standalone $(ARGS)
 
 test: .venv/ready ## everything that needs no cluster: lint, types, units, build, sim, crash, interop
 	@$(BIN)/python -m tools.stages lint types units build sim crash fuzz-short interop

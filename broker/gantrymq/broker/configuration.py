@@ -72,12 +72,15 @@ def load(
     environment: Mapping[str, str],
     flags: Mapping[str, str],
     data: Path | None = None,
+    defaults: Mapping[str, str] | None = None,
 ) -> Setup:
     """Read the layers; ConfigurationError names every setting that cannot be used.
 
-    The store is in `store` of the data folder, the user's home unless given.
+    The store is in `store` of the data folder, the user's home unless given. A program that starts
+    a broker in a way of its own has `defaults` that differ from a broker's.
     """
-    layers, tls = _of_file(config_file)
+    of_file, tls = _of_file(config_file)
+    layers = [Layer(Source.DEFAULT, defaults or {}), *of_file]
     last = [
         environment_layer(BrokerSettings, environment),
         environment_layer(StoreSettings, environment),

@@ -13,6 +13,7 @@ _USAGE: Final = """\
 usage: gantry PROGRAM|COMMAND [OPTIONS]
 
 programs:
+  standalone   start all of it in one process, to try or to develop (gantry standalone --help)
   broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
   completion   a script for bash, zsh or fish: source <(gantry completion bash)
@@ -27,8 +28,14 @@ NAMESRV_ADDR.
 """
 
 
+def _standalone(arguments: list[str]) -> int:
+    from gantrymq.app.standalone import run  # noqa: PLC0415 - programs load when asked for
+
+    return run(arguments)
+
+
 def _broker(arguments: list[str]) -> int:
-    from gantrymq.broker.main import run  # noqa: PLC0415 - programs load when asked for
+    from gantrymq.broker.main import run  # noqa: PLC0415 - as above
 
     return run(arguments)
 
@@ -54,6 +61,7 @@ def _command(arguments: list[str]) -> int:
 
 _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "broker": _broker,
+    "standalone": _standalone,
     "namesrv": _namesrv,
     "store": _store,
 }

@@ -5,7 +5,7 @@
 | /health/live | 200 while the event loop turns; a process that fails this is to be restarted |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
-| pages given by the owner | further documents, say the same metrics under other names |
+| pages given by the owner | further documents: metrics under other names, or HTML |
 
 A connection serves one answer and has a few seconds for all of it, and there are only so many: who
 probes and scrapes is a handful, whoever else finds the port cannot use up files or memory.
@@ -22,6 +22,8 @@ from aiohttp import web
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
+
+HTML: Final = "text/html; charset=utf-8"
 
 # How long an open scrape may hold up the end of the process.
 SHUTDOWN_SECONDS: Final = 2.0
@@ -60,13 +62,30 @@ class Readiness:
 class HealthServer:
     """Owner of the HTTP listener. `start`, then `stop`."""
 
-    __slots__ = ("_born_at", "_guard", "_listening", "_pages", "_readiness", "_runner")
+    __slots__ = (
+        "_born_at",
+        "_guard",
+        "_listening",
+        "_metrics",
+        "_page_type",
+        "_pages",
+        "_readiness",
+        "_runner",
+    )
 
     def __init__(
-        self, metrics: Metrics, readiness: Readiness, pages: Mapping[str, Page] | None = None
+        self,
+        metrics: Metrics,
+        readiness: Readiness,
+        pages: Mapping[str, Page] | None = None,
+        *,
+        page_type: str = CONTENT_TYPE,
     ) -> None:
+        """`page_type` is the content type of the `pages`."""
         self._readiness = readiness
-        self._pages = {"/metrics": metrics.exposition, **(pages or {})}
+        self._metrics = metrics
+        self._pages = dict(pages or {})
+        self._page_type = page_type
         self._runner: web.AppRunner | None = None
         self._listening: Sequence[asyncio.Server] = ()
         self._guard: asyncio.TimerHandle | None = None
@@ -122,6 +141,7 @@ class HealthServer:
         application.on_response_prepare.append(_close_after)
         application.router.add_get("/health/live", self._live)
         application.router.add_get("/health/ready", self._ready)
+        application.router.add_get("/metrics", self._scrape)
         for path in self._pages:
             application.router.add_get(path, self._page)
         return application
@@ -138,9 +158,14 @@ class HealthServer:
         lines = "".join(f"{name}: {reason}\n" for name, reason in reasons.items())
         return web.Response(status=503, text="not ready\n" + lines)
 
+    async def _scrape(self, request: web.Request) -> web.Response:
+        del request
+        body = self._metrics.exposition()
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
     async def _page(self, request: web.Request) -> web.Response:
         body = self._pages[request.path]()
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=body, headers={"Content-Type": self._page_type})
 
 
 async def _close_after(request: web.Request, response: web.StreamResponse) -> None:

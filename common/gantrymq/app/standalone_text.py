@@ -1,0 +1,47 @@
+"""What a standalone start says when it is up, and the page that stands where the console will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gantrymq.app.standalone_setup import StandaloneSetup
+
+_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Gantry</title>
+<style>body {{ font: 16px/1.5 system-ui; max-width: 40em; margin: 4em auto }}</style>
+<h1>Gantry is running</h1>
+<p>The console will be here: topics, groups and how far they are, messages, and what is wrong.
+It is not built yet.</p>
+<p>Meanwhile: name server <code>{names}</code>, broker <code>{broker}</code>,
+<a href="/health/ready">health</a>{metrics}.</p>
+</html>
+"""
+
+
+def announcement(setup: StandaloneSetup, seconds: float) -> str:
+    """Addresses first, for whoever has come to copy one."""
+    lines = [f"Gantry is up, {seconds:.2f} s after its start.", ""]
+    lines += _addresses(setup)
+    lines += ["", "Ctrl-C stops it; a second one ends it at once."]
+    return "\n".join(lines) + "\n"
+
+
+def console_page(setup: StandaloneSetup) -> bytes:
+    metrics = setup.place("metrics")
+    link = "" if metrics is None else f', <a href="http://{metrics.address}/metrics">metrics</a>'
+    names, broker = setup.place("name server"), setup.place("broker")
+    assert names is not None
+    assert broker is not None
+    return _PAGE.format(names=names.address, broker=broker.address, metrics=link).encode()
+
+
+def _addresses(setup: StandaloneSetup) -> Iterator[str]:
+    for place in setup.places:
+        path = {"metrics": "/metrics", "console": "/"}.get(place.what)
+        shown = place.address if path is None else f"http://{place.address}{path}"
+        yield f"  {place.what:<18}{shown}"
+    yield f"  {'data':<18}{setup.data}"

@@ -1,0 +1,69 @@
+"""Ports that others listen on, and by whom as far as this machine tells.
+
+The kernel lists listening sockets by inode in /proc/net; whose they are stands in the folders of
+processes, of which one sees one's own, and root sees all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+_LISTENING: Final = "0A"
+
+
+def why_taken(host: str, port: int) -> str | None:
+    """Why nobody can listen there now; None when one can."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)  # bound and silent is free to bind, though not to listen
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return error.strerror or str(error)
+        holder = holder_of(port)
+        return f"taken by {holder}" if holder else "taken by another process"
+    return None
+
+
+def holder_of(port: int) -> str:
+    """Who listens on this port: `name (process 123)`, several by commas; empty if it is not to be
+    seen."""
+    inodes = {f"socket:[{inode}]" for inode in _listening(port)}
+    return ", ".join(processes_with(inodes)) if inodes else ""
+
+
+def processes_with(targets: set[str]) -> Iterator[str]:
+    """Those that have one of these open, as the kernel calls it: a path, or `socket:[inode]`."""
+    for folder in _PROC.iterdir():
+        if folder.name.isdigit() and not targets.isdisjoint(_open_in(folder)):
+            with contextlib.suppress(OSError):
+                name = (folder / "comm").read_text().strip()
+                yield f"{name} (process {folder.name})"
+
+
+def _open_in(process: Path) -> Iterator[str]:
+    """Nothing where we may not look, or where it has just ended."""
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield str(link.readlink())
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The inodes of the sockets that listen on it."""
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (_PROC / "net" / table).read_text().splitlines()[1:]:
+                _, local, _, state, *rest = line.split()
+                if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                    yield rest[5]

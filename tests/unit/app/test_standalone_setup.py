@@ -1,0 +1,105 @@
+"""What a standalone start is made of, before anything starts."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from gantrymq.app.sample_config import sample
+from gantrymq.app.standalone_setup import (
+    DEFAULTS,
+    StandaloneSetup,
+    Wish,
+    load,
+    must_be_possible,
+)
+from gantrymq.app.taken_ports import holder_of, why_taken
+from gantrymq.base.errors import ConfigurationError
+
+
+def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) -> StandaloneSetup:
+    return load(Wish(data, flags=flags), environment or {})
+
+
+def test_it_listens_on_loopback_and_the_broker_knows_its_name_server(tmp_path: Path) -> None:
+    setup = loaded(tmp_path)
+    assert {place.port for place in setup.places} == {9876, 10911, 10909, 5557, 8080}
+    assert {place.host for place in setup.places} == {"127.0.0.1"}
+    settings = setup.broker.settings
+    assert settings.namesrv_addr == "127.0.0.1:9876"
+    assert setup.broker.identity.address == "127.0.0.1:10911"
+    assert settings.auto_create_topic_enable
+
+
+def test_everything_is_in_the_data_folder(tmp_path: Path) -> None:
+    setup = loaded(tmp_path)
+    assert setup.broker.root == tmp_path / "store"
+    names = setup.names.settings
+    assert Path(names.kv_config_path) == tmp_path / "namesrv" / "kvConfig.json"
+    assert Path(names.config_store_path) == tmp_path / "namesrv" / "namesrv.properties"
+
+
+def test_a_file_wins_over_what_standalone_prefers(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text("autoCreateTopicEnable=false\nlistenPort=20911\n")
+    setup = load(Wish(tmp_path, path), {"GANTRY_LISTEN_PORT": "30911"})
+    assert not setup.broker.settings.auto_create_topic_enable
+    assert setup.broker.identity.address == "127.0.0.1:30911"
+    assert setup.names.settings.listen_port == 9876
+
+
+def test_the_address_told_is_one_that_is_listened_on(tmp_path: Path) -> None:
+    assert loaded(tmp_path, bindAddress="127.0.0.2").broker.identity.address == "127.0.0.2:10911"
+    everywhere = loaded(tmp_path, bindAddress="0.0.0.0")
+    assert everywhere.broker.settings.namesrv_addr == "127.0.0.1:9876"
+    assert not everywhere.broker.identity.address.startswith("0.0.0.0")
+    assert loaded(tmp_path, bindAddress="::1").broker.settings.namesrv_addr == "[::1]:9876"
+
+
+def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
+    setup = load(Wish(tmp_path, flags={"metricsPort": "0"}, console_port=0), {})
+    assert setup.place("console") is None
+    assert setup.place("metrics") is None
+    with pytest.raises(ConfigurationError, match="--broker-port"):
+        loaded(tmp_path, listenPort="0")
+
+
+def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        setup = loaded(tmp_path, listenPort="9878", metricsPort=str(port))
+        with pytest.raises(ConfigurationError) as failure:
+            must_be_possible(setup)
+    text = str(failure.value)
+    assert "port 9876 would be that of the name server and of the broker, fast port" in text
+    assert f"{port}: taken by" in text
+    assert "--metrics-port" in text
+
+
+@pytest.mark.parametrize("name", ["namesrv", "store"])
+def test_a_folder_that_cannot_be_made_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("a file")
+    with pytest.raises(ConfigurationError, match=r"data folder cannot be written.*--data"):
+        must_be_possible(loaded(tmp_path))
+
+
+def test_who_listens_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert "process " in holder_of(port)
+        assert "process " in (why_taken("127.0.0.1", port) or "")
+    assert holder_of(port) == ""
+    assert why_taken("127.0.0.1", port) is None
+
+
+def test_the_sample_changes_nothing_commented_out_or_not(tmp_path: Path) -> None:
+    text = sample(DEFAULTS)
+    assert all(line.startswith("#") for line in text.splitlines() if line)
+    path = tmp_path / "broker.conf"
+    path.write_text(text.replace("\n#", "\n").replace("\n ", "\n# "))
+    plain = loaded(tmp_path)
+    assert load(Wish(tmp_path, path), {}).broker.settings == plain.broker.settings
+    assert load(Wish(tmp_path, path), {}).broker.store == plain.broker.store
+    assert load(Wish(tmp_path, path), {}).broker.unknown == {}
