@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -56,7 +55,7 @@ class Client:
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""
-        chance = random.Random().randrange  # noqa: S311 - spreads load, guards nothing
+        chance = world.chance
         ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, log.warning)
         timeout_s = settings.api_timeout_s
         names = NameServers(settings.name_servers, chance(1 << 16), timeout_s)

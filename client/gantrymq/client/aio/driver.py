@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, final
 
 from gantrymq.client.aio.world import Links, World
@@ -25,7 +24,6 @@ from gantrymq.client.core.steps import (
     Tell,
     Wait,
 )
-from gantrymq.runtime.files import save_now
 
 T = TypeVar("T")
 
@@ -99,9 +97,10 @@ class Driver:
             runs = [self.run(flow) for flow in step.flows]
             return await asyncio.gather(*runs, return_exceptions=True)
         if isinstance(step, LoadFile):
-            return await asyncio.to_thread(_content, step.path)
+            return await self._world.load_file(step.path)
         assert isinstance(step, SaveFile), f"{step!r} is no step"
-        return await asyncio.to_thread(_save, step.path, step.content)
+        await self._world.save_file(step.path, step.content)
+        return None
 
     async def _wait(self, step: Wait) -> bool:
         woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -133,16 +132,3 @@ class _Settle:
     def __call__(self) -> None:
         if not self._woken.done():
             self._woken.set_result(self._is_fired)
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def _save(path: str, content: bytes) -> None:
-    failure = save_now(Path(path), content)
-    if failure is not None:
-        raise OSError(failure.cause)

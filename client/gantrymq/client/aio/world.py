@@ -1,4 +1,4 @@
-"""What a client is connected to: time and servers, the real ones or a test's.
+"""What a client is connected to: time, chance, servers and files, the real ones or a test's.
 
 A world makes the links of a client, and knows the clock that all of its waiting goes by.
 `REAL` is this machine's clock and TCP; `gantrymq.testing` has one with a clock of its own and
@@ -8,8 +8,10 @@ brokers in the same process.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.acl.signature import Credentials
@@ -18,6 +20,7 @@ from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.dialer import Dialer, DialerSettings
+from gantrymq.runtime.files import save_now
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 
@@ -51,15 +54,25 @@ class Timer(Protocol):
 
 
 class World(Protocol):
-    """Time and servers."""
+    """Everything outside of a client."""
 
     @property
     def clock(self) -> Clock: ...
+
+    @property
+    def chance(self) -> Callable[[int], int]:
+        """A number from 0 to below the one given."""
 
     def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
         """Call it on the loop when the clock is there."""
 
     def links(self, identity: Identity, serve: Serve) -> Links: ...
+
+    async def load_file(self, path: str) -> bytes | None:
+        """None when there is none; raises an OSError."""
+
+    async def save_file(self, path: str, content: bytes) -> None:
+        """Whole or not at all; raises an OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +86,12 @@ class Identity:
 
 @final
 class RealWorld:
-    """The machine's clock, and TCP."""
+    """The machine's clock, TCP, and the machine's files."""
 
     clock: Clock = SYSTEM_CLOCK
+
+    def __init__(self) -> None:
+        self.chance: Callable[[int], int] = random.randrange  # a child of a fork has its own
 
     def call_at(self, moment: float, action: Callable[[], None]) -> Timer:
         delay_s = max(0.0, moment - self.clock.monotonic())
@@ -88,6 +104,14 @@ class RealWorld:
             credentials=identity.credentials,
             handler=_Handler(serve),
         )
+
+    async def load_file(self, path: str) -> bytes | None:
+        return await asyncio.to_thread(_content, path)
+
+    async def save_file(self, path: str, content: bytes) -> None:
+        failure = await asyncio.to_thread(save_now, Path(path), content)
+        if failure is not None:
+            raise OSError(failure.cause)
 
 
 @final
@@ -111,6 +135,13 @@ def _responder(channel: Channel, request: Command) -> Respond:
             channel.respond(request, response)
 
     return respond
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 REAL: Final[World] = RealWorld()

@@ -1,0 +1,249 @@
+"""A name server and a broker inside of the test's own process, in a time of the test's own.
+
+    broker = EmbeddedBroker()
+    async with Producer("group", world=broker, name_servers=broker.name_servers) as producer:
+        await producer.send(Message("orders", b"late", delay_s=7200))
+        await broker.expect("orders", [])
+        await broker.advance(hours=2)
+        await broker.expect("orders", [b"late"])
+
+It is the real broker on the real store, but for sockets and disk, and a `World` for clients: all of
+their waiting goes by its clock, which moves only when `advance`, `run` or an expectation with
+`within_s` moves it. Invariant: what is due happens in the order of its time, and before the clock
+moves on, everything has happened that needs no time. So no run differs from the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar, final
+
+from gantrymq.broker.core.broker import FAST_LISTENER
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import Identity as BrokerIdentity
+from gantrymq.client.aio.world import Identity, Serve
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.runtime.clock import VirtualClock
+from gantrymq.testing.expectation import Progress, mismatch, progress_of, unconsumed
+from gantrymq.testing.idleness import settle_loop
+from gantrymq.testing.memory_links import MemoryLinks, MemoryServer
+from gantrymq.testing.memory_servers import STORE_SETTINGS, BrokerInMemory, NameServerInMemory
+from gantrymq.testing.stored_messages import messages_of
+from gantrymq.testing.timeline import Alarm, Timeline
+from gantrymq.wire.command import Command
+
+T = TypeVar("T")
+
+NAME_SERVER: Final = "127.0.0.1:9876"
+BROKER: Final = "127.0.0.1:10911"
+BROKER_FAST: Final = "127.0.0.1:10909"
+HIGH_AVAILABILITY: Final = "127.0.0.1:10912"
+DEAD_LETTERS: Final = "%DLQ%"
+
+# For `run`: what needs longer in virtual time waits for something that will not come.
+RUN_SECONDS_MAX: Final = 86_400.0
+
+
+@final
+class EmbeddedBroker:
+    """One broker with its name server, and the world of the clients that use them."""
+
+    def __init__(self, settings: BrokerSettings | None = None) -> None:
+        """Topics are created by their first message unless the settings say otherwise."""
+        self.timeline = Timeline()
+        self.chance: Callable[[int], int] = random.Random(0).randrange  # noqa: S311 - repeats
+        self.files: dict[str, bytes] = {}
+        """What clients saved, offsets of broadcasts say."""
+        self._names = NameServerInMemory(self.timeline)
+        self._broker = BrokerInMemory(
+            self.timeline,
+            self._names,
+            BrokerIdentity("broker-a", "DefaultCluster", 0, BROKER, HIGH_AVAILABILITY),
+            settings or BrokerSettings(auto_create_topic_enable=True),
+            STORE_SETTINGS,
+        )
+        self._hosts = (f"10.0.{n >> 8}.{n & 255}" for n in itertools.count(1))
+        self._is_stirred = False
+        self._is_reachable = True
+        self._is_moving = False
+
+    # ------------------------------------------------------------------ for clients
+
+    @property
+    def name_servers(self) -> str:
+        """What clients are given."""
+        return NAME_SERVER
+
+    @property
+    def clock(self) -> VirtualClock:
+        return self.timeline.clock
+
+    def call_at(self, moment: float, action: Callable[[], None]) -> Alarm:
+        def call() -> None:
+            self._is_stirred = True
+            action()
+
+        return self.timeline.call_at(moment, call)
+
+    def links(self, identity: Identity, serve: Serve) -> MemoryLinks:
+        return MemoryLinks(self, identity, serve, next(self._hosts))
+
+    async def load_file(self, path: str) -> bytes | None:
+        return self.files.get(path)
+
+    async def save_file(self, path: str, content: bytes) -> None:
+        self.files[path] = content
+
+    # ------------------------------------------------------------------ time
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return self.timeline.now
+
+    async def advance(
+        self, seconds: float = 0.0, *, minutes: float = 0.0, hours: float = 0.0, days: float = 0.0
+    ) -> None:
+        """Let so much time pass: everything that is due until then happens, in its order."""
+        span = seconds + 60.0 * minutes + 3600.0 * hours + 86_400.0 * days
+        await self._move_to(self.now + span, lambda: False)
+
+    async def settle(self) -> None:
+        """Let everything happen that needs no time."""
+        await self.advance()
+
+    async def sleep(self, seconds: float) -> None:
+        """For listeners and the like: wait in virtual time, which somebody else lets pass."""
+        woken = asyncio.Event()
+        alarm = self.call_at(self.now + seconds, woken.set)
+        try:
+            await woken.wait()
+        finally:
+            alarm.cancel()
+
+    async def run(self, work: Awaitable[T], *, seconds_max: float = RUN_SECONDS_MAX) -> T:
+        """What `work` gives; as much time passes as it needs. `await consumer.poll(5.0)` alone
+        would wait for ever."""
+        task = asyncio.ensure_future(work)
+        try:
+            await self._move_to(self.now + seconds_max, task.done)
+            assert task.done(), f"{work!r} has not ended after {seconds_max:g} s of virtual time"
+            return await task
+        finally:
+            task.cancel()
+
+    async def _move_to(self, end: float, is_enough: Callable[[], bool]) -> None:
+        assert not self._is_moving, "two at once let time pass: only one may, else no order holds"
+        self._is_moving = True
+        try:
+            await settle_loop(self._take_stirred)
+            while not is_enough() and (due := self._next_moment()) <= end:
+                self.timeline.go_to(max(due, self.now))
+                self._servers_turn()
+                if self._take_stirred():
+                    await settle_loop(self._take_stirred)
+            if not is_enough():
+                self.timeline.go_to(end)
+        finally:
+            self._is_moving = False
+
+    def _next_moment(self) -> float:
+        return min(self.timeline.next_moment(), self._broker.deadline(), self._names.deadline())
+
+    def _servers_turn(self) -> None:
+        if self._broker.deadline() <= self.now:
+            self._broker.turn()
+        if self._names.deadline() <= self.now:
+            self._names.expire()
+
+    def _take_stirred(self) -> bool:
+        is_stirred, self._is_stirred = self._is_stirred, False
+        return is_stirred
+
+    # ------------------------------------------------------------------ topics and messages
+
+    def create_topic(self, topic: str, *, queues: int = 4, attributes: str = "") -> str:
+        """As `mqadmin updateTopic` does; its name."""
+        self._broker.create_topic(topic, queues, attributes)
+        return topic
+
+    def messages(self, topic: str) -> list[ReceivedMessage]:
+        """What consumers of the topic find, oldest first; none where there is no such topic."""
+        return messages_of(self._broker.store, self._broker.identity.name, topic)
+
+    def dead_letters(self, group: str) -> list[ReceivedMessage]:
+        """What the group gave up."""
+        return self.messages(DEAD_LETTERS + group)
+
+    def progress(self, group: str, topic: str) -> Progress:
+        """How far the group has come, as far as it told the broker."""
+        return progress_of(self._broker.state, group, topic)
+
+    async def expect(
+        self,
+        topic: str,
+        bodies: Sequence[bytes],
+        *,
+        within_s: float = 0.0,
+        in_order: bool = False,
+    ) -> list[ReceivedMessage]:
+        """That the topic has these messages and no others, now or at some time within so many
+        seconds, which are let pass until then. Their order counts where that is asked for: it is
+        that of their storing, whatever their queues."""
+
+        def fault() -> str | None:
+            return mismatch(self._broker.state, topic, bodies, in_order=in_order)
+
+        await self._must_become_true(fault, within_s)
+        return self.messages(topic)
+
+    async def expect_dead_letters(
+        self, group: str, bodies: Sequence[bytes], *, within_s: float = 0.0
+    ) -> list[ReceivedMessage]:
+        """That the group gave these messages up."""
+        return await self.expect(DEAD_LETTERS + group, bodies, within_s=within_s)
+
+    async def expect_consumed(self, group: str, topic: str, *, within_s: float = 60.0) -> None:
+        """That the group has consumed every message of the topic, and told the broker so, which
+        consumers do each few seconds."""
+        await self._must_become_true(lambda: unconsumed(self._broker.state, group, topic), within_s)
+
+    async def _must_become_true(self, fault: Callable[[], str | None], within_s: float) -> None:
+        await self.settle()
+        began = self.now
+        await self._move_to(began + within_s, lambda: fault() is None)
+        if (text := fault()) is not None:
+            waited = f" within {within_s:g} s" if within_s else ""
+            raise AssertionError(f"{text}\n  now: {self.now:g} s after the start{waited}")
+
+    # ------------------------------------------------------------------ trouble
+
+    @contextmanager
+    def unreachable(self) -> Iterator[None]:
+        """Nobody reaches the broker meanwhile; the name server knows it still."""
+        self._is_reachable = False
+        try:
+            yield
+        finally:
+            self._is_reachable = True
+
+    # ------------------------------------------------------------------ where links end
+
+    def listening(self, address: str) -> tuple[MemoryServer, str] | None:
+        if address == NAME_SERVER:
+            return self._names, "internal"
+        if address == BROKER and self._is_reachable:
+            return self._broker, "internal"
+        if address == BROKER_FAST and self._is_reachable:
+            return self._broker, FAST_LISTENER
+        return None
+
+    def stirred(self) -> None:
+        self._is_stirred = True
+
+    def client_answered(self, number: int, response: Command | None) -> None:
+        self._broker.client_answered(number, response)

@@ -1,0 +1,126 @@
+"""What a test expects of an embedded broker, and texts that explain what is different.
+
+Invariant: a text has what was found, what was expected, and what may be on its way still.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.system_topics import HALF_TOPIC, SCHEDULE_TOPIC
+from gantrymq.testing.stored_messages import bodies_of, count_of
+
+# Longer lists and bodies hide what they should show.
+BODIES_MAX: Final = 20
+BODY_MAX: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Of a group in a topic, over all queues."""
+
+    consumed: int
+    stored: int
+
+    @property
+    def lag(self) -> int:
+        """Messages that are still to be consumed."""
+        return self.stored - self.consumed
+
+
+def progress_of(state: State, group: str, topic: str) -> Progress:
+    """As far as the group told the broker."""
+    committed = state.offsets.queues(group, topic)
+    consumed = stored = 0
+    for queue_id in state.store.queues.queue_ids(topic):
+        queue = state.store.queues.find(topic, queue_id)
+        assert queue is not None, "it was listed"
+        stored += queue.end - queue.minimum
+        consumed += max(0, committed.get(queue_id, 0) - queue.minimum)
+    return Progress(consumed, stored)
+
+
+def mismatch(state: State, topic: str, bodies: Sequence[bytes], *, in_order: bool) -> str | None:
+    """What is different from these bodies; None when nothing is."""
+    found = bodies_of(state.store, topic)
+    expected = list(bodies)
+    missing, extra = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    if not missing and not extra and not (in_order and found != expected):
+        return None
+    kind = "in this order " if in_order and not missing and not extra else ""
+    lines = [f"topic {topic} does not have {kind}what was expected"]
+    lines.append(f"  expected: {_shown(expected)}")
+    lines.append(f"  found:    {_shown(found)}")
+    if missing:
+        lines.append(f"  missing:  {_shown(list(missing.elements()))}")
+    if extra:
+        lines.append(f"  too many: {_shown(list(extra.elements()))}")
+    return "\n".join([*lines, *_elsewhere(state, topic)])
+
+
+def unconsumed(state: State, group: str, topic: str) -> str | None:
+    """What the group has still to consume; None when nothing."""
+    progress = progress_of(state, group, topic)
+    if progress.lag == 0:
+        return None
+    count = f"{progress.consumed} of {progress.stored} messages"
+    lines = [f"group {group} has not consumed all of topic {topic}: {count}"]
+    if not state.offsets.queues(group, topic):
+        told = ", ".join(state.offsets.topics_of(group)) or "none"
+        lines.append(
+            f"  it never told the broker how far it is here; topics of which it did: {told}."
+            " A consumer does each 5 s, and when it is closed"
+        )
+    return "\n".join([*lines, *_elsewhere(state, topic)])
+
+
+def _elsewhere(state: State, topic: str) -> Iterator[str]:
+    """Messages that may come, and topics that have some."""
+    waiting = {
+        "delayed by a level": _delayed(state),
+        "of a timer": state.timers.count,
+        "of open transactions": _open_halves(state),
+    }
+    shown = ", ".join(f"{count} {what}" for what, count in waiting.items() if count)
+    if shown:
+        yield f"  waiting:  {shown}; broker.advance(...) lets their time come"
+    queues = state.store.queues
+    counts = {each: count_of(state.store, each) for each in sorted(queues.topics())}
+    others = [
+        f"{each} ({count})"
+        for each, count in counts.items()
+        if count and each != topic and state.topics.find(each) is not None
+    ]
+    yield f"  other topics with messages: {', '.join(others) or 'none'}"
+
+
+def _delayed(state: State) -> int:
+    """Those of each level that were not delivered yet."""
+    queues = state.store.queues
+    return sum(
+        queue.end - state.delays.offset(queue_id + 1)
+        for queue_id in queues.queue_ids(SCHEDULE_TOPIC)
+        if (queue := queues.find(SCHEDULE_TOPIC, queue_id)) is not None
+    )
+
+
+def _open_halves(state: State) -> int:
+    queue = state.store.queues.find(HALF_TOPIC, 0)
+    if queue is None:
+        return 0
+    return sum(not state.halves.is_done(number) for number in range(queue.minimum, queue.end))
+
+
+def _shown(bodies: Sequence[bytes]) -> str:
+    """A body and its ellipsis; the number of those left out."""
+    texts = [
+        repr(body) if len(body) <= BODY_MAX else f"{body[:BODY_MAX]!r}... ({len(body)} bytes)"
+        for body in bodies[:BODIES_MAX]
+    ]
+    left_out = len(bodies) - len(texts)
+    more = f", and {left_out} more" if left_out else ""
+    return f"[{', '.join(texts)}{more}]"

@@ -1,0 +1,329 @@
+"""The cores of a broker and of a name server, on a disk in memory and a virtual clock, no sockets.
+
+Both answer in no time. `BrokerInMemory` registers with the name server whenever its core says so,
+and each 30 seconds; its store flushes with whatever else it does, as memory loses nothing.
+Invariant: after each call there is nothing left to do at that moment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+import zlib
+from typing import Final, Protocol, final, runtime_checkable
+
+from gantrymq.base.errors import LocalError
+from gantrymq.broker.core import messages as of_broker
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.refusals import Refusals
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import Identity, State
+from gantrymq.broker.core.stats import Stats
+from gantrymq.broker.core.system_topics import DEFAULT_TOPIC
+from gantrymq.namesrv.core import messages as of_names
+from gantrymq.namesrv.core.nameserver import NameServer
+from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.namesrv.core.state import Configuration
+from gantrymq.store.engine import Store
+from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.testing.timeline import Timeline
+from gantrymq.wire.bodies.shared import Permission, TopicFilterType
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import RegisterBrokerRequest
+from gantrymq.wire.headers.topic import CreateTopicRequest
+from gantrymq.wire.version import OWN_VERSION
+
+log: Final = logging.getLogger("gantrymq.testing")
+
+# Small, as each broker of each test makes some of these files; a largest message fits.
+STORE_SETTINGS: Final = StoreSettings(
+    mapped_file_size_commit_log=5 << 20,
+    mapped_file_size_consume_queue=200_000,
+    max_hash_slot_num=500,
+    max_index_num=2_000,
+)
+DISK_BYTES: Final = 1 << 28
+MEMORY_BYTES: Final = 1 << 30
+REGISTER_SECONDS: Final = 30.0
+
+# What these look at each second changes nothing for clients, and would cost a test that lets hours
+# pass a turn a second: they are looked at when something else is due, which is soon enough.
+_HOUSEKEEPING: Final = (Stats, Refusals)
+ROUNDS_MAX: Final = 100_000
+_LEVELS: Final = {
+    of_broker.Level.INFO: logging.INFO,
+    of_broker.Level.WARNING: logging.WARNING,
+    of_broker.Level.ERROR: logging.ERROR,
+}
+
+
+@runtime_checkable
+class Peer(Protocol):
+    """A client's connection, as servers in memory see it."""
+
+    @property
+    def listener(self) -> str: ...
+
+    @property
+    def peer(self) -> str: ...
+
+    @property
+    def is_closing(self) -> bool: ...
+
+    def answered(self, request: Command, answer: Command | None) -> None:
+        """A request has its answer; None: there is none."""
+
+    def told(self, command: Command) -> None:
+        """A oneway request of the server's."""
+
+    def asked(self, number: int, command: Command, timeout_s: float) -> None:
+        """A request of the server's; `BrokerInMemory.client_answered` takes the response."""
+
+    def cut(self, reason: str) -> None:
+        """The server closes the connection."""
+
+
+@final
+class NameServerInMemory:
+    """The real core. Its files are kept nowhere."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.core = NameServer(Configuration(NameServerSettings()), {}, timeline.now)
+
+    def handle(self, peer: Peer, command: Command) -> None:
+        """The peer is answered before this returns."""
+        outcome = self.core.handle(of_names.Request(command, peer), self._timeline.now)
+        if isinstance(outcome, of_names.Reply):
+            peer.answered(command, outcome.command)
+        elif isinstance(outcome, of_names.Silent):
+            peer.answered(command, None)
+        self._settle()
+
+    def closed(self, peer: Peer) -> None:
+        self.core.closed(peer, self._timeline.now)
+        self._settle()
+
+    def deadline(self) -> float:
+        return self.core.deadline()
+
+    def expire(self) -> None:
+        self.core.expire(self._timeline.now)
+        self._settle()
+
+    def _settle(self) -> None:
+        while effects := self.core.take_effects():
+            for effect in effects:
+                if isinstance(effect, of_names.SaveKv | of_names.SaveSettings):
+                    is_kv = isinstance(effect, of_names.SaveKv)
+                    file = of_names.File.KV if is_kv else of_names.File.SETTINGS
+                    for request, reply in self.core.written(file, None):
+                        _peer(request.channel).answered(request.command, reply.command)
+                elif isinstance(effect, of_names.LogLine):
+                    log.debug("name server: %s", effect.text)
+
+
+@final
+class _OwnChannel:
+    """By which the broker registers."""
+
+    listener = of_names.LISTENER_DEFAULT
+    is_closing = False
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self._answer: Command | None = None
+
+    def take_answer(self) -> Command:
+        """To what was asked last."""
+        answer, self._answer = self._answer, None
+        assert answer is not None, "servers in memory answer this at once"
+        return answer
+
+    def answered(self, request: Command, answer: Command | None) -> None:
+        del request
+        self._answer = answer
+
+    def told(self, command: Command) -> None:
+        """It serves nobody."""
+
+    def asked(self, number: int, command: Command, timeout_s: float) -> None:
+        """As above."""
+
+    def cut(self, reason: str) -> None:
+        """It registers again by the next request."""
+
+
+@final
+class BrokerInMemory:
+    """The real core on the real store. `handle` what peers ask, `turn` at its `deadline`."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        names: NameServerInMemory,
+        identity: Identity,
+        settings: BrokerSettings,
+        store_settings: StoreSettings = STORE_SETTINGS,
+    ) -> None:
+        self._timeline = timeline
+        self._names = names
+        self._channel = _OwnChannel(identity.address)
+        disk = MemoryDisk(total_bytes=DISK_BYTES)
+        self._background = MemoryBackground(disk)
+        self.store = Store(
+            disk,
+            self._background,
+            store_settings,
+            new_index_name=map(str, itertools.count(20_260_101_000_000_000)).__next__,
+            local_hour=lambda _: 12,
+        )
+        self.state = State(
+            settings,
+            identity,
+            self.store,
+            chance=random.Random(0).randrange,  # noqa: S311 - the same in every run
+            memory_bytes=MEMORY_BYTES,
+            now=timeline.now,
+            wall_ms=timeline.clock.wall_ms(),
+        )
+        self.core = Broker(self.state)
+        self._register_at = timeline.now
+        for _ in self.store.open(timeline.now):
+            pass
+        self.core.begin(timeline.now, timeline.clock.wall_ms())
+        self.turn()
+
+    @property
+    def identity(self) -> Identity:
+        return self.state.identity
+
+    # ------------------------------------------------------------------ what comes in
+
+    def handle(self, peer: Peer, command: Command) -> None:
+        """The peer is answered now, or when the core has an answer."""
+        now, wall_ms = self._times()
+        outcome = self.core.handle(of_broker.Request(command, peer), now, wall_ms)
+        if isinstance(outcome, of_broker.Reply):
+            peer.answered(command, outcome.command)
+        elif isinstance(outcome, of_broker.Silent):
+            peer.answered(command, None)
+        self._settle()
+
+    def create_topic(self, topic: str, queues: int, attributes: str = "") -> None:
+        """As an administrator would."""
+        header = CreateTopicRequest(
+            topic=topic,
+            default_topic=DEFAULT_TOPIC,
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=Permission.READ | Permission.WRITE,
+            topic_filter_type=TopicFilterType.SINGLE_TAG.value,
+            order=False,
+            attributes=attributes or None,
+        )
+        self.handle(
+            self._channel, Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode())
+        )
+        answer = self._channel.take_answer()
+        if answer.code != ResponseCode.SUCCESS:
+            raise LocalError(f"topic {topic} cannot be created: {answer.remark}")
+
+    def client_answered(self, number: int, response: Command | None) -> None:
+        self.core.client_answered(number, response, *self._times())
+        self._settle()
+
+    def closed(self, peer: Peer) -> None:
+        """The peer's connection ended."""
+        self.core.closed(peer, *self._times())
+        self._settle()
+
+    def deadline(self) -> float:
+        """When something is due that clients may see; the rest is done with it."""
+        machines = (each for each in self.state.machines if not isinstance(each, _HOUSEKEEPING))
+        deadlines = [machine.deadline() for machine in machines]
+        state = self.state
+        return min(*deadlines, state.works.deadline(), state.files.deadline(), self._register_at)
+
+    def turn(self) -> None:
+        """Do what is due."""
+        if self._register_at <= self._timeline.now:
+            self._register()
+        self._settle()
+
+    # ------------------------------------------------------------------ what goes out
+
+    def _times(self) -> tuple[float, int]:
+        return self._timeline.now, self._timeline.clock.wall_ms()
+
+    def _settle(self) -> None:
+        now, wall_ms = self._times()
+        for _ in range(ROUNDS_MAX):
+            self.core.turn(now, wall_ms)
+            effects = self.core.take_effects()
+            for effect in effects:
+                self._carry_out(effect)
+            if self._background.jobs:
+                self._background.complete_all()
+            elif not effects and self.core.deadline() > now:
+                return
+        raise AssertionError("the broker always has something more to do: a defect of Gantry's")
+
+    def _carry_out(self, effect: of_broker.Effect) -> None:
+        if isinstance(effect, of_broker.SaveFile):
+            self.core.written(effect.file, None, *self._times())
+        elif isinstance(effect, of_broker.Register):
+            self._register()
+        elif isinstance(effect, of_broker.AwaitRegistration):
+            self.core.client_answered(effect.number, None, *self._times())
+        elif isinstance(effect, of_broker.AskNameServers):
+            self._names.handle(self._channel, effect.command)
+            self.core.client_answered(effect.number, self._channel.take_answer(), *self._times())
+        elif isinstance(effect, of_broker.LogLine):
+            log.log(_LEVELS[effect.level], "broker: %s", effect.text, exc_info=effect.cause)
+        elif not isinstance(effect, of_broker.Spread):  # there is no other broker
+            _reach(effect)
+
+    def _register(self) -> None:
+        identity, topics = self.identity, self.state.topics
+        body = b'{"filterServerList":[],"topicConfigSerializeWrapper":%b}' % topics.content()
+        header = RegisterBrokerRequest(
+            broker_name=identity.name,
+            broker_addr=identity.address,
+            cluster_name=identity.cluster,
+            ha_server_addr=identity.ha_address,
+            broker_id=identity.broker_id,
+            compressed=False,
+            body_crc32=zlib.crc32(body) & 0x7FFFFFFF,
+        )
+        command = Command(
+            RequestCode.REGISTER_BROKER, version=OWN_VERSION, ext=header.encode(), body=body
+        )
+        self._names.handle(self._channel, command)
+        answer = self._channel.take_answer()
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+        self._register_at = self._timeline.now + REGISTER_SECONDS
+
+
+def _reach(effect: of_broker.Effect) -> None:
+    """What a peer sees of it."""
+    if isinstance(effect, of_broker.Answer):
+        _peer(effect.request.channel).answered(effect.request.command, effect.command)
+    elif isinstance(effect, of_broker.Release):
+        _peer(effect.request.channel).answered(effect.request.command, None)
+    elif isinstance(effect, of_broker.Tell):
+        _peer(effect.channel).told(effect.command)
+    elif isinstance(effect, of_broker.AskClient):
+        _peer(effect.channel).asked(effect.number, effect.command, effect.timeout_seconds)
+    else:
+        assert isinstance(effect, of_broker.CloseChannel), f"{effect!r} is of sends by sockets"
+        _peer(effect.channel).cut(effect.reason)
+
+
+def _peer(channel: object) -> Peer:
+    assert isinstance(channel, Peer), "servers in memory serve peers alone"
+    return channel

@@ -1,0 +1,40 @@
+"""The messages that consumers find in a topic, read from the store directly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.store.consumequeue import ConsumeQueue
+from gantrymq.store.engine import Store
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.message.record import decode
+
+
+def messages_of(store: Store, broker_name: str, topic: str) -> list[ReceivedMessage]:
+    """All of them, in the order in which they were stored."""
+    found = []
+    for queue in _queues(store, topic):
+        place = MessageQueue(topic, broker_name, queue.queue_id)
+        for offset in range(queue.minimum, queue.end):
+            position, size, _ = queue.unit(offset)
+            record = decode(store.log.segments.read(position, size))
+            found.append(ReceivedMessage(record, place))
+    return sorted(found, key=lambda message: message.record.physical_offset)
+
+
+def bodies_of(store: Store, topic: str) -> list[bytes]:
+    """The same, without what is around them."""
+    return [message.body for message in messages_of(store, "", topic)]
+
+
+def count_of(store: Store, topic: str) -> int:
+    """How many there are."""
+    return sum(queue.end - queue.minimum for queue in _queues(store, topic))
+
+
+def _queues(store: Store, topic: str) -> Iterator[ConsumeQueue]:
+    for queue_id in store.queues.queue_ids(topic):
+        queue = store.queues.find(topic, queue_id)
+        assert queue is not None, "it was listed"
+        yield queue

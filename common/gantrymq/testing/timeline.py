@@ -1,0 +1,76 @@
+"""Virtual time for everything in one process: a clock, and what is due by it.
+
+    timeline = Timeline()
+    timeline.call_at(3.0, action)
+    timeline.next_moment()              3.0
+    timeline.go_to(3.0)                 calls the action
+
+Invariant: actions are called in the order of their moments, those of one moment in the order in
+which they were asked for, and the clock never goes past one that was not called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Final, final
+
+from gantrymq.runtime.clock import VirtualClock
+
+NEVER: Final = float("inf")
+
+
+@final
+class Alarm:
+    """An action that will be called, unless it is cancelled."""
+
+    __slots__ = ("_number", "action", "moment")
+
+    def __init__(self, moment: float, number: int, action: Callable[[], None]) -> None:
+        self.moment = moment
+        self._number = number
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        self.action = None
+
+    def __lt__(self, other: Alarm) -> bool:
+        return (self.moment, self._number) < (other.moment, other._number)
+
+
+@final
+class Timeline:
+    """Of one world."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self._alarms: list[Alarm] = []
+        self._count = 0
+
+    @property
+    def now(self) -> float:
+        """In seconds since the world began."""
+        return self.clock.monotonic()
+
+    def call_at(self, moment: float, action: Callable[[], None]) -> Alarm:
+        """Call it when the clock is there; a moment that is past is the next that comes."""
+        self._count += 1
+        alarm = Alarm(max(moment, self.now), self._count, action)
+        heappush(self._alarms, alarm)
+        return alarm
+
+    def next_moment(self) -> float:
+        """When the next action is due."""
+        alarms = self._alarms
+        while alarms and alarms[0].action is None:
+            heappop(alarms)
+        return alarms[0].moment if alarms else NEVER
+
+    def go_to(self, moment: float) -> None:
+        """Set the clock, and call what is due at that moment."""
+        assert moment <= self.next_moment(), "something is due before"
+        self.clock.advance(moment - self.now)
+        while self.next_moment() <= self.now:
+            action = heappop(self._alarms).action
+            assert action is not None, "cancelled ones are left out"
+            action()
