@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from gantrymq.base.errors import LocalError
 from gantrymq.client.aio.client import Client, ClientKey
@@ -231,9 +233,12 @@ async def test_a_task_that_never_waits_is_told(
     task.cancel()
 
 
-async def test_settling_waits_for_what_wakes_what(broker: EmbeddedBroker) -> None:
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_settling_waits_for_what_wakes_what(
+    broker: EmbeddedBroker, new_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
     """Gathers, shields and groups of them take rounds of the loop in which no task can go on."""
-    done = asyncio.Event()
+    done = []
 
     async def deep(depth: int) -> None:
         if depth:
@@ -242,12 +247,16 @@ async def test_settling_waits_for_what_wakes_what(broker: EmbeddedBroker) -> Non
     async def work() -> None:
         await broker.sleep(1.0)
         await deep(20)
-        done.set()
+        done.append(broker.now)
 
-    task = asyncio.create_task(work())
-    await broker.advance(seconds=1)
-    assert done.is_set()
-    await task
+    async def scenario() -> None:
+        task = asyncio.create_task(work())
+        await broker.advance(seconds=100)
+        assert done == [1.0]
+        await task
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(scenario())
 
 
 def test_a_topic_that_cannot_be_is_refused(broker: EmbeddedBroker) -> None:
