@@ -47,7 +47,7 @@ from gantrymq.runtime.disk_background import DiskBackground
 from gantrymq.runtime.files import save_now
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
-from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
+from gantrymq.runtime.metrics import LoopLag, Metrics, Source, server_families
 from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.store.engine import Store
@@ -74,8 +74,12 @@ class BrokerHost:
     """Owner of everything a running broker has. `start`, then `stop`; `failed` tells of a store
     that cannot go on."""
 
-    def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, setup: Setup, clock: Clock = SYSTEM_CLOCK, more_metrics: Sequence[Source] = ()
+    ) -> None:
+        """`more_metrics` are shown with its own: those of whoever shares its process."""
         self._setup = setup
+        self._more_metrics = more_metrics
         self._clock = clock
         self._log = Log("broker")
         self._backlog: Backlog[Channel] = Backlog(
@@ -221,6 +225,8 @@ class BrokerHost:
         registry.add(partial(metrics.families, self.core))
         registry.add(partial(server_families, self._server))
         registry.add(self._lag.families)
+        for source in self._more_metrics:
+            registry.add(source)
         readiness = Readiness()
         readiness.add("broker", lambda: None if self._is_serving else "not serving")
         self._health = HealthServer(registry, readiness)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gantrymq.app.standalone_setup import StandaloneSetup
     from gantrymq.broker.server import BrokerHost
     from gantrymq.runtime.health import HealthServer
+    from gantrymq.runtime.metrics import Source
     from gantrymq.runtime.process import Process
 
 _EPILOG: Final = """\
@@ -51,12 +52,13 @@ def run(argv: list[str]) -> int:
 
 async def _serve(setup: StandaloneSetup, process: Process) -> None:
     from gantrymq.app.standalone_text import announcement  # noqa: PLC0415 - as above
+    from gantrymq.namesrv import metrics  # noqa: PLC0415 - as above
     from gantrymq.namesrv.server import NameServerHost  # noqa: PLC0415 - as above
 
     names = NameServerHost(setup.names)
     await names.start()
     try:
-        broker = await _start_broker(setup)
+        broker = await _start_broker(setup, partial(metrics.families, names.core))
         try:
             console = await _start_console(setup)
             sys.stdout.write(announcement(setup, _seconds_since_start()))
@@ -75,11 +77,11 @@ async def _serve(setup: StandaloneSetup, process: Process) -> None:
     sys.stdout.write("Gantry has stopped; everything it acknowledged is on disk.\n")
 
 
-async def _start_broker(setup: StandaloneSetup) -> BrokerHost:
+async def _start_broker(setup: StandaloneSetup, of_names: Source) -> BrokerHost:
     from gantrymq.app.standalone_setup import in_use  # noqa: PLC0415 - as above
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - as above
 
-    host = BrokerHost(setup.broker)
+    host = BrokerHost(setup.broker, more_metrics=[of_names])
     try:
         await host.start()
     except DiskError as error:

@@ -77,7 +77,11 @@ def test_the_console_and_the_metrics_answer(server: StandaloneServer) -> None:
         assert response.headers["Content-Type"].startswith("text/html")
         assert server.name_servers in response.read().decode()
     with urlopen(server.metrics_url) as response:  # noqa: S310 - as above
-        assert b"gantry_broker_" in response.read()
+        text = response.read().decode()
+    assert "gantry_broker_" in text
+    assert "gantry_namesrv_" in text
+    names = [line for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)), "two servers of one process must not say the same twice"
     with pytest.raises(HTTPError):
         urlopen(server.console_url + "nowhere")  # noqa: S310 - as above
 
