@@ -32,6 +32,7 @@ from gantrymq.testing.expectation import Progress, mismatch, progress_of, uncons
 from gantrymq.testing.idleness import settle_loop
 from gantrymq.testing.memory_links import MemoryLinks, MemoryServer
 from gantrymq.testing.memory_servers import STORE_SETTINGS, BrokerInMemory, NameServerInMemory
+from gantrymq.testing.stall import Stall
 from gantrymq.testing.stored_messages import messages_of
 from gantrymq.testing.timeline import Alarm, Timeline
 from gantrymq.wire.command import Command
@@ -70,6 +71,7 @@ class EmbeddedBroker:
         self._is_stirred = False
         self._is_reachable = True
         self._is_moving = False
+        self._stall = Stall(lambda: self.now)
 
     # ------------------------------------------------------------------ for clients
 
@@ -87,6 +89,7 @@ class EmbeddedBroker:
             self._is_stirred = True
             action()
 
+        self._stall.watch()
         return self.timeline.call_at(moment, call)
 
     def links(self, identity: Identity, serve: Serve) -> MemoryLinks:

@@ -233,6 +233,18 @@ async def test_a_task_that_never_waits_is_told(
     task.cancel()
 
 
+async def test_a_test_that_waits_for_time_nobody_lets_pass_is_told(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.testing.stall.STALL_SECONDS", 0.0)
+    said = asyncio.Event()
+    monkeypatch.setattr("gantrymq.testing.stall.log.warning", lambda *_: said.set())
+    waiting = asyncio.create_task(broker.sleep(1.0))
+    await said.wait()
+    await broker.advance(seconds=1)
+    await waiting
+
+
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_settling_waits_for_what_wakes_what(
     broker: EmbeddedBroker, new_loop: Callable[[], asyncio.AbstractEventLoop]
