@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop.ports import free_port
+from gantrymq.testing.server import free_ports
 
 # Prints the packages of others that are loaded when the server has started, and stops it then.
 STARTED = """
@@ -83,3 +84,14 @@ def test_a_server_loads_no_library_that_only_others_need(
 
     assert "uvloop" in names
     assert not names & NOT_NEEDED
+
+
+def test_a_standalone_start_loads_no_more_than_its_servers(tmp_path: Path) -> None:
+    names, broker, metrics, console = map(str, free_ports())
+    ports = ("--namesrv-port", names, "--broker-port", broker, "--metrics-port", metrics)
+    code = STARTED.format(module="gantrymq.broker.server", host="BrokerHost")
+    more = ("--console-port", console, "--data", str(tmp_path))
+    found = loaded(code, "standalone", *ports, *more)
+
+    assert "uvloop" in found
+    assert not found & NOT_NEEDED
