@@ -74,12 +74,9 @@ class BrokerHost:
     """Owner of everything a running broker has. `start`, then `stop`; `failed` tells of a store
     that cannot go on."""
 
-    def __init__(
-        self, setup: Setup, clock: Clock = SYSTEM_CLOCK, more_metrics: Sequence[Source] = ()
-    ) -> None:
-        """`more_metrics` are shown with its own: those of whoever shares its process."""
+    def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
         self._setup = setup
-        self._more_metrics = more_metrics
+        self._more_metrics: list[Source] = []
         self._clock = clock
         self._log = Log("broker")
         self._backlog: Backlog[Channel] = Backlog(
@@ -123,6 +120,10 @@ class BrokerHost:
             self._log.warning(warning)
 
     # ------------------------------------------------------------------ life
+
+    def show(self, source: Source) -> None:
+        """Before the start: metrics of whoever shares its process, beside its own."""
+        self._more_metrics.append(source)
 
     async def start(self) -> None:
         """Recover the store and listen; ConfigurationError or StoreRefusedError when that cannot
