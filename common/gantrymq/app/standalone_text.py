@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,12 +22,45 @@ It is not built yet.</p>
 <a href="/health/ready">health</a>{metrics}.</p>
 </html>
 """
+# To be copied into a shell.
+_SEND: Final = """\
+{python} - <<'END'
+import asyncio
+from gantrymq.client import Message, Producer
+
+async def send():
+    async with Producer("try", name_servers="{names}") as producer:
+        print(await producer.send(Message("try", b"hello")))
+
+asyncio.run(send())
+END
+"""
+_RECEIVE: Final = """\
+{python} - <<'END'
+import asyncio
+from gantrymq.client import ConsumeFrom, PushConsumer
+
+async def receive():
+    where = ConsumeFrom.FIRST_OFFSET
+    consumer = PushConsumer("try", name_servers="{names}", consume_from=where)
+    consumer.subscribe("try", "*", lambda messages: print(*messages, flush=True))
+    async with consumer:
+        await asyncio.Event().wait()
+
+asyncio.run(receive())
+END
+"""
 
 
 def announcement(setup: StandaloneSetup, seconds: float) -> str:
     """Addresses first, for whoever has come to copy one."""
     lines = [f"Gantry is up, {seconds:.2f} s after its start.", ""]
     lines += _addresses(setup)
+    names = setup.place("name server")
+    assert names is not None
+    for about, example in (("Send a message:", _SEND), ("Receive, from another shell:", _RECEIVE)):
+        text = example.format(python=shlex.quote(sys.executable), names=names.address)
+        lines += ["", about, "", text.rstrip()]
     lines += ["", "Ctrl-C stops it; a second one ends it at once."]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 from gantrymq.app.entry import dispatch
+from gantrymq.app.standalone_setup import Wish, load
+from gantrymq.app.standalone_text import announcement
 from gantrymq.fakes import sends
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.testing.server import ServerFailedError, StandaloneServer
@@ -84,6 +87,21 @@ def test_the_console_and_the_metrics_answer(server: StandaloneServer) -> None:
     assert len(names) == len(set(names)), "two servers of one process must not say the same twice"
     with pytest.raises(HTTPError):
         urlopen(server.console_url + "nowhere")  # noqa: S310 - as above
+
+
+def test_what_is_announced_can_be_copied(server: StandaloneServer, tmp_path: Path) -> None:
+    """The examples, as a shell would give them to Python."""
+    port = int(server.name_servers.rpartition(":")[2])
+    text = announcement(load(Wish(tmp_path, name_server_port=port), {}), 0.5)
+    send, receive = re.findall(r"<<'END'\n(.*?)\nEND\n", text, re.DOTALL)
+    sent = subprocess.run([sys.executable, "-c", send], capture_output=True, text=True, check=True)
+    assert "SEND_OK" in sent.stdout
+    with subprocess.Popen(
+        [sys.executable, "-c", receive], stdout=subprocess.PIPE, text=True
+    ) as receiver:
+        assert receiver.stdout is not None
+        assert "ReceivedMessage('try'" in receiver.stdout.readline()
+        receiver.kill()
 
 
 def test_a_folder_in_use_is_told(server: StandaloneServer) -> None:

@@ -1,0 +1,114 @@
+"""Producers and consumers on the broker of the plugin: hours that pass in a moment."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from gantrymq.client import (
+    LATER,
+    Later,
+    Message,
+    Producer,
+    PushConsumer,
+    ReceivedMessage,
+    TransactionProducer,
+    TransactionState,
+)
+from gantrymq.testing.embedded import EmbeddedBroker
+from gantrymq.testing.plugin import MakeTopic
+
+
+# Any: the keywords of several classes.
+def world(broker: EmbeddedBroker) -> dict[str, Any]:
+    return {"world": broker, "name_servers": broker.name_servers}
+
+
+async def test_a_delay_of_two_hours(gantry_broker: EmbeddedBroker) -> None:
+    heard: list[tuple[float, bytes]] = []
+
+    def listen(messages: list[ReceivedMessage]) -> None:
+        heard.extend((gantry_broker.now, message.body) for message in messages)
+
+    consumer = PushConsumer("readers", **world(gantry_broker))
+    consumer.subscribe("orders", "*", listen)
+    async with Producer("writers", **world(gantry_broker)) as producer, consumer:
+        await producer.send(Message("orders", b"by level", delay_level=18))
+        await producer.send(Message("orders", b"by timer", delay_s=7_200))
+        await gantry_broker.advance(hours=1, minutes=59)
+        assert heard == []
+        await gantry_broker.advance(minutes=2)
+        assert {body for _, body in heard} == {b"by level", b"by timer"}
+        assert all(7_200.0 <= moment <= 7_201.0 for moment, _ in heard)
+        await gantry_broker.expect_consumed("readers", "orders")
+
+
+async def test_a_transaction_is_asked_after(gantry_broker: EmbeddedBroker) -> None:
+    asked: list[float] = []
+
+    def check(message: ReceivedMessage) -> TransactionState:
+        assert message.body == b"paid"
+        asked.append(gantry_broker.now)
+        return TransactionState.COMMIT if len(asked) == 2 else TransactionState.UNKNOWN
+
+    def local(message: Message, argument: object) -> TransactionState:
+        del message, argument
+        return TransactionState.UNKNOWN
+
+    async with TransactionProducer("payers", check=check, **world(gantry_broker)) as producer:
+        await producer.send_in_transaction(Message("orders", b"paid"), local)
+        await gantry_broker.expect("orders", [])
+        await gantry_broker.expect("orders", [b"paid"], within_s=300)
+        assert len(asked) == 2
+
+
+async def test_what_is_refused_again_and_again_is_a_dead_letter(
+    gantry_broker: EmbeddedBroker, gantry_topic: MakeTopic
+) -> None:
+    tries: list[tuple[float, int]] = []
+
+    def refuse(messages: list[ReceivedMessage]) -> Later:
+        tries.extend((gantry_broker.now, message.reconsume_times) for message in messages)
+        return LATER
+
+    topic = gantry_topic(queues=1)
+    consumer = PushConsumer("readers", max_reconsume_times=3, **world(gantry_broker))
+    consumer.subscribe(topic, "*", refuse)
+    async with Producer("writers", **world(gantry_broker)) as producer, consumer:
+        await producer.send(Message(topic, b"poison"))
+        await gantry_broker.expect_dead_letters("readers", [b"poison"], within_s=600)
+    assert tries == [(0.0, 0), (10.0, 1), (40.0, 2), (100.0, 3)]
+
+
+async def test_a_broadcast_keeps_its_progress_in_the_world(gantry_broker: EmbeddedBroker) -> None:
+    consumer = PushConsumer("readers", broadcasting=True, **world(gantry_broker))
+    consumer.subscribe("orders", "*", lambda _: None)
+    async with Producer("writers", **world(gantry_broker)) as producer:
+        await producer.send(Message("orders", b"makes the topic"))
+        async with consumer:
+            await producer.send(Message("orders", b"a"))
+            await gantry_broker.advance(seconds=10)
+    assert gantry_broker.files
+    assert not any(map(os.path.exists, gantry_broker.files)), "of the machine it wrote none"
+
+
+async def history(broker: EmbeddedBroker) -> list[tuple[float, bytes, int, int]]:
+    """What a consumer hears, when, from where."""
+    heard: list[tuple[float, bytes, int, int]] = []
+
+    def listen(messages: list[ReceivedMessage]) -> None:
+        heard.extend((broker.now, m.body, m.queue.queue_id, m.offset) for m in messages)
+
+    consumer = PushConsumer("readers", **world(broker))
+    consumer.subscribe("orders", "*", listen)
+    async with Producer("writers", **world(broker)) as producer, consumer:
+        for number in range(20):
+            await producer.send(Message("orders", b"%d" % number, delay_level=number % 4))
+        await broker.advance(minutes=5)
+    return heard
+
+
+async def test_no_run_differs_from_the_next() -> None:
+    first, second = await history(EmbeddedBroker()), await history(EmbeddedBroker())
+    assert len(first) == 20
+    assert first == second
