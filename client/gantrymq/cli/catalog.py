@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-PROGRAMS: Final = ("broker", "namesrv", "store", "completion")
+PROGRAMS: Final = ("standalone", "broker", "namesrv", "store", "completion")
 """What `gantry` runs besides commands."""
 
 _CONTROLLER: Final = (

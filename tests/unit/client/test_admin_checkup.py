@@ -9,8 +9,8 @@ from gantrymq.client.core.admin.checkup import check_up
 from gantrymq.client.core.admin.checkup_brokers import broker_findings
 from gantrymq.client.core.admin.checkup_groups import _conflicts, _members
 from gantrymq.client.core.admin.findings import Finding, Level
-from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.administered import NAME_SERVER, Cluster
+from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.namesrv import Desk
 from gantrymq.fakes.sends import message

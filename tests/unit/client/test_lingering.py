@@ -9,8 +9,8 @@ from gantrymq.client.core.lingering import SENDS_MAX, Batch, Lingering, WaitingF
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.sending import Sender
-from gantrymq.fakes.sending_cluster import Cluster
 from gantrymq.fakes.flows import Late
+from gantrymq.fakes.sending_cluster import Cluster
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode

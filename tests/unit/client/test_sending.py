@@ -11,8 +11,8 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.results import SendResult, SendStatus
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
-from gantrymq.fakes.sending_cluster import NAME_SERVER, Cluster, Fault
 from gantrymq.fakes.flows import Late
+from gantrymq.fakes.sending_cluster import NAME_SERVER, Cluster, Fault
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
