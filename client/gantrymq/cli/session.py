@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from gantrymq.acl.signature import Credentials
 from gantrymq.base.errors import ConfigurationError, GantryError
 from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.cli.arguments import Asked
@@ -17,8 +16,8 @@ from gantrymq.cli.failures import DONE, FAILED, UsageError
 from gantrymq.cli.page import Page
 from gantrymq.cli.screen import Screen
 from gantrymq.client.aio.admin import Admin
+from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.runtime.certificates import ClientTls
-from gantrymq.runtime.client_contexts import ClientContexts
 
 _KEY: Final = "GANTRY_ACCESS_KEY"
 _SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
@@ -30,12 +29,12 @@ def perform(command: Command, asked: Asked) -> int:
 
 
 async def _perform(command: Command, asked: Asked) -> int:
-    admin = Admin(
-        name_servers=asked.name_servers,
-        timeout_s=asked.timeout_s,
-        credentials=_credentials(),
-        tls=None if asked.tls is None else _tls(asked.tls),
-    )
+    keywords: ClientKeywords = {"name_servers": asked.name_servers}
+    if (credentials := _credentials()) is not None:
+        keywords["access_key"], keywords["secret_key"] = credentials
+    if asked.tls is not None:
+        keywords["tls"] = _tls(asked.tls)
+    admin = Admin(timeout_s=asked.timeout_s, **keywords)
     screen = Screen(sys.stdout, sys.stderr, is_json=asked.is_json)
     async with admin:
         while True:
@@ -57,21 +56,22 @@ async def _page(command: Command, asked: Asked, admin: Admin) -> Page:
         return Page(failures=[error])
 
 
-def _tls(file: str) -> ClientContexts:
+def _tls(file: str) -> ClientTls:
     """Any certificate will do where no file says otherwise."""
     properties = parse_properties(decode_properties(Path(file).read_bytes())) if file else {}
-    return ClientContexts(ClientTls.from_properties(properties))
+    return ClientTls.from_properties(properties)
 
 
-def _credentials() -> Credentials | None:
+def _credentials() -> tuple[str, str] | None:
+    """The key, and the secret."""
     key, secret = os.environ.get(_KEY), os.environ.get(_SECRET)
     if key and secret:
-        return Credentials(key, secret)
+        return key, secret
     home = os.environ.get("ROCKETMQ_HOME")
     return None if not home else _of_tools(Path(home) / "conf" / "tools.yml")
 
 
-def _of_tools(file: Path) -> Credentials | None:
+def _of_tools(file: Path) -> tuple[str, str] | None:
     """mqadmin's own file."""
     try:
         text = file.read_text()
@@ -82,4 +82,4 @@ def _of_tools(file: Path) -> Credentials | None:
     values = yaml.safe_load(text)
     if not isinstance(values, dict) or not {"accessKey", "secretKey"} <= values.keys():
         raise ConfigurationError(f"{file} names no accessKey and secretKey; write both, or move it")
-    return Credentials(str(values["accessKey"]), str(values["secretKey"]))
+    return str(values["accessKey"]), str(values["secretKey"])

@@ -10,10 +10,14 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.aio.configuration import CLIENT_NAMES, ClientKeywords, choose
+from gantrymq.client.aio.consumer_names import LITE_NAMES, PUSH_NAMES
 from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywords
 from gantrymq.client.aio.world import Identity
+from gantrymq.client.core.consume_settings import ConsumeSettings
+from gantrymq.client.core.lite_pull import LiteSettings
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.runtime.certificates import ClientTls
 from gantrymq.wire.message.compression import CompressionType
 
@@ -39,6 +43,16 @@ def test_keywords_beat_the_environment_which_beats_the_file(tmp_path: Path) -> N
     client, _, _ = chosen(environment, properties_file=file, name_servers=["k:1"])
     assert client.name_servers == ("k:1",)
     assert chosen({}, properties_file=file)[0].name_servers == ("f1:1", "f2:2")
+
+
+@pytest.mark.parametrize("given", ["a:1;b:2", "a:1, b:2;", ["a:1", "b:2"]])
+def test_name_servers_are_given_in_many_ways(given: str | list[str]) -> None:
+    assert chosen({"NAMESRV_ADDR": "c:3"}, name_servers=given)[0].name_servers == ("a:1", "b:2")
+
+
+def test_the_environment_names_the_name_servers_where_nobody_else_does() -> None:
+    assert chosen({"NAMESRV_ADDR": "c:3"}, name_servers="")[0].name_servers == ("c:3",)
+    assert chosen({}, name_servers="")[0].name_servers == ()
 
 
 def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -82,3 +96,22 @@ def test_every_setting_has_a_keyword_and_every_name_a_setting() -> None:
     assert producer | client <= set(get_type_hints(ProducerKeywords))
     assert {field for field, _ in CLIENT_NAMES.values()} <= client
     assert {field for field, _ in PRODUCER_NAMES.values()} <= producer
+
+
+def test_consumers_are_configured_by_rocketmqs_names(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "consumeTimeout=2\npullThresholdSizeForQueue=3\nsuspendCurrentQueueTimeMillis=1500\n"
+        "consumeFromWhere=CONSUME_FROM_FIRST_OFFSET\nautoCommitIntervalMillis=9000\n"
+    )
+    _, _, push = choose(ConsumeSettings, PUSH_NAMES, {"properties_file": file}, {})
+    assert (push.consume_timeout_s, push.pull_threshold_bytes, push.suspend_s) == (
+        120,
+        3 << 20,
+        1.5,
+    )
+    assert push.consume_from is ConsumeFrom.FIRST_OFFSET
+    _, _, lite = choose(LiteSettings, LITE_NAMES, {"properties_file": file}, {})
+    assert (lite.auto_commit_s, lite.consume_from) == (9.0, ConsumeFrom.FIRST_OFFSET)
+    with pytest.raises(ConfigurationError, match="consume_tread: no such setting"):
+        choose(ConsumeSettings, PUSH_NAMES, {"consume_tread": 3}, {})

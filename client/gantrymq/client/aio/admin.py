@@ -9,15 +9,14 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, ParamSpec, Protocol, Self, TypeVar, final
+from typing import ParamSpec, Protocol, Self, TypeVar, Unpack, final
 
-from gantrymq.acl.signature import Credentials
 from gantrymq.client.aio.client import Client, ClientKey
-from gantrymq.client.aio.world import REAL, Identity, World
+from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
 from gantrymq.client.core.admin.brokers import Brokers
@@ -29,20 +28,21 @@ from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
-from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import Flow
-from gantrymq.runtime.client_contexts import ClientContexts
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
 
 
 class Awaited(Protocol):
     """Makes of a function that gives a flow one that is awaited."""
 
     def __call__(self, function: Callable[P, Flow[T]]) -> Callable[P, Awaitable[T]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _NothingMore:
+    """An administrator has no settings but its client's."""
 
 
 @final
@@ -52,20 +52,15 @@ class Admin:
     def __init__(
         self,
         *,
-        name_servers: str | Sequence[str] = (),
         timeout_s: float = TIMEOUT_S,
-        credentials: Credentials | None = None,
-        tls: ClientContexts | None = None,
-        vip_channel: bool = False,
         world: World = REAL,
+        **keywords: Unpack[ClientKeywords],
     ) -> None:
-        """Without `name_servers`, NAMESRV_ADDR says where they are. No I/O yet."""
-        settings = ClientSettings(
-            name_servers=addresses_of(name_servers),
-            vip_channel=vip_channel,
-            api_timeout_s=timeout_s,
-        )
-        self._client = Client(ClientKey(settings, Identity(credentials, tls)), world)
+        """Without `name_servers`, NAMESRV_ADDR says where they are. No I/O yet. Raises
+        ConfigurationError."""
+        keywords["api_timeout_s"] = timeout_s
+        settings, identity, _ = choose(_NothingMore, {}, keywords)
+        self._client = Client(ClientKey(settings, identity), world)
         self.run = self._client.run
         """Runs any flow of the core."""
         self.flows = Administration(self._client.instance, timeout_s)
@@ -104,13 +99,6 @@ class Admin:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-def addresses_of(name_servers: str | Sequence[str]) -> tuple[str, ...]:
-    """One text with ";" or "," between addresses, or several; the environment's when empty."""
-    given = name_servers or os.environ.get(NAME_SERVERS_VARIABLE, "")
-    parts = re.split(r"[;,]", given) if isinstance(given, str) else given
-    return tuple(part.strip() for part in parts if part.strip())
 
 
 @final

@@ -106,7 +106,11 @@ def choose(
     texts = _texts(keywords.get("properties_file"), environment)
     known = {**CLIENT_NAMES, **names}
     values: dict[str, Any] = dict(_read(texts, known))
-    values |= {name: value for name, value in keywords.items() if name not in _IDENTITY_NAMES}
+    values |= {
+        name: value
+        for name, value in keywords.items()
+        if name not in _IDENTITY_NAMES and (value or name != "name_servers")
+    }
     servers = values.get("name_servers", ())
     values["name_servers"] = addresses(servers if isinstance(servers, str) else ";".join(servers))
     if not values.get("namespace"):

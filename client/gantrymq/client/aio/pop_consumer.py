@@ -20,8 +20,10 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack, final
 
-from gantrymq.client.aio.client import Client
-from gantrymq.client.aio.options import ClientOptions, chosen, joined, settings_of
+from gantrymq.client.aio.client import Client, join
+from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.consumer_names import POP_NAMES
+from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
@@ -37,7 +39,7 @@ T = TypeVar("T")
 log: Final = logging.getLogger("gantrymq.client")
 
 
-class PopOptions(ClientOptions, total=False):
+class PopOptions(ClientKeywords, total=False):
     """Keywords of PopSettings, next to those of the client."""
 
     count: int
@@ -112,8 +114,15 @@ class PoppedMessage:
 class PopConsumer:
     """`subscribe`, then `async with`, or `start` and `close`; then `receive` or iterate."""
 
-    def __init__(self, group: str, *, retry_s: float = 10.0, **options: Unpack[PopOptions]) -> None:
-        """No I/O yet. The options are those of the client (name_servers, credentials and so on) and
+    def __init__(
+        self,
+        group: str,
+        *,
+        retry_s: float = 10.0,
+        world: World = REAL,
+        **options: Unpack[PopOptions],
+    ) -> None:
+        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
         of PopSettings (invisible_s, from_first and so on)."""
         fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
         if fault is not None:
@@ -122,10 +131,11 @@ class PopConsumer:
         """After how long a message comes again with which a block failed."""
         self.forgotten = 0
         """Messages with which nothing was done."""
-        self._options = options
-        self._namespace = settings_of(options).namespace
+        chosen = choose(PopSettings, POP_NAMES, options)
+        self._client_settings, self._identity, self._settings = chosen
+        self._world = world
+        self._namespace = self._client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
-        self._settings = chosen(PopSettings, {**options})
         self._subscriptions: dict[str, Expression] = {}
         self._client: Client | None = None
         self._member: PopMember | None = None
@@ -140,7 +150,7 @@ class PopConsumer:
         """Raises RouteError when a topic is not there, SubscriptionError, StateError."""
         if self._client is not None:
             raise StateError("The PopConsumer has already been started; make a new one")
-        client = self._client = joined(self._options)
+        client = self._client = join(self._client_settings, self._identity, self._world)
         member = self._member = PopMember(client.instance, self._group, self._settings)
         await client.start()
         try:

@@ -16,8 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, Unpack, final
 
-from gantrymq.client.aio.client import Client
-from gantrymq.client.aio.options import ClientOptions, chosen, joined, settings_of
+from gantrymq.client.aio.client import Client, join
+from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.consumer_names import LITE_NAMES
+from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.errors import MessageError, StateError
@@ -36,7 +38,7 @@ OFFSETS_VARIABLE: Final = "ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR"
 OFFSETS_FOLDER: Final = ".rocketmq_offsets"
 
 
-class PullOptions(ClientOptions, total=False):
+class PullOptions(ClientKeywords, total=False):
     """Keywords of LiteSettings, next to those of the client."""
 
     pull_batch: int
@@ -63,16 +65,20 @@ class PullConsumer:
     def __init__(
         self,
         group: str,
+        *,
+        world: World = REAL,
         **options: Unpack[PullOptions],
     ) -> None:
-        """No I/O yet. The options are those of the client (name_servers, credentials and so on) and
-        of LiteSettings (auto_commit, pull_batch, consume_from and so on)."""
+        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
+        of LiteSettings (auto_commit, pull_batch, consume_from and so on). Raises
+        ConfigurationError."""
         fault = name_fault("group", group, GROUP_CHARACTERS_MAX)
         if fault is not None:
             raise MessageError(fault)
-        self._options = options
-        self._settings = chosen(LiteSettings, {**options})
-        self._namespace = settings_of(options).namespace
+        chosen = choose(LiteSettings, LITE_NAMES, options)
+        self._client_settings, self._identity, self._settings = chosen
+        self._world = world
+        self._namespace = self._client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
         self._client: Client | None = None
         self._lite: LitePull | None = None
@@ -85,7 +91,7 @@ class PullConsumer:
         """Raises StateError when it was started before, or its group is taken in this client."""
         if self._client is not None:
             raise StateError("The PullConsumer has already been started; make a new one")
-        client = self._client = joined(self._options)
+        client = self._client = join(self._client_settings, self._identity, self._world)
         lite = self._lite = LitePull(
             client.instance, self._group, self._settings, self._offsets(client)
         )

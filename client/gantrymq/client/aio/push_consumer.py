@@ -20,8 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypedDict, Unpack, final
 
-from gantrymq.client.aio.client import Client
-from gantrymq.client.aio.options import ClientOptions, chosen, joined
+from gantrymq.client.aio.client import Client, join
+from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.consumer_names import PUSH_NAMES
+from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.consume_settings import ConsumeSettings
 from gantrymq.client.core.consume_stats import ConsumeStats
@@ -60,7 +62,7 @@ class ConsumeOptions(TypedDict, total=False):
     post_subscription: bool
 
 
-class PushOptions(ClientOptions, ConsumeOptions, total=False):
+class PushOptions(ClientKeywords, ConsumeOptions, total=False):
     """What a consumer may be told, and its client."""
 
     hooks: Sequence[ConsumeHook]
@@ -81,13 +83,17 @@ class PushConsumer:
     seconds' messages again.
     """
 
-    def __init__(self, group: str, **options: Unpack[PushOptions]) -> None:
-        """No I/O yet. The options are those of the client (name_servers, credentials and so on) and
-        of ConsumeSettings (orderly, consume_from, consume_batch and so on)."""
+    def __init__(self, group: str, *, world: World = REAL, **options: Unpack[PushOptions]) -> None:
+        """No I/O yet. The options are those of the client (name_servers, access_key and so on) and
+        of ConsumeSettings (orderly, consume_from, consume_batch and so on). Raises
+        ConfigurationError."""
         check_group(group)
         self._group = group
-        self._options = options
-        self._settings = chosen(ConsumeSettings, {**options})
+        self._hooks = tuple(options.get("hooks", ()))
+        given = {name: value for name, value in options.items() if name != "hooks"}
+        chosen = choose(ConsumeSettings, PUSH_NAMES, given)
+        self._client_settings, self._identity, self._settings = chosen
+        self._world = world
         self._client: Client | None = None
         self._member: PushGroupMember | None = None
         self._early: dict[str, tuple[Expression, Listener]] = {}
@@ -100,12 +106,12 @@ class PushConsumer:
         its group is taken in this client."""
         if self._client is not None:
             raise StateError("The PushConsumer service state not OK, maybe started once")
-        client = self._client = joined(self._options)
+        client = self._client = join(self._client_settings, self._identity, self._world)
         member = PushGroupMember(
             client.instance,
             self._group,
             self._settings,
-            self._options.get("hooks", ()),
+            self._hooks,
             offset_folder=os.environ.get(OFFSETS_VARIABLE) or str(Path.home() / OFFSETS_FOLDER),
         )
         for topic, (expression, listener) in self._early.items():

@@ -1,0 +1,50 @@
+"""RocketMQ's names of consumers' settings, in properties files."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.client.aio.configuration import Names, flag, seconds
+from gantrymq.client.core.start_offset import ConsumeFrom
+
+
+def _minutes(text: str) -> float:
+    return int(text) * 60.0
+
+
+def _mebibytes(text: str) -> int:
+    return int(text) << 20
+
+
+_BOTH: Final[Names] = {
+    "pullBatchSize": ("pull_batch", int),
+    "consumeFromWhere": ("consume_from", ConsumeFrom),
+}
+
+PUSH_NAMES: Final[Names] = {
+    **_BOTH,
+    "consumeThreadMax": ("consume_threads", int),
+    "consumeMessageBatchMaxSize": ("consume_batch", int),
+    "pullInterval": ("pull_interval_s", seconds),
+    "pullThresholdForQueue": ("pull_threshold", int),
+    "pullThresholdSizeForQueue": ("pull_threshold_bytes", _mebibytes),
+    "consumeConcurrentlyMaxSpan": ("max_span", int),
+    "consumeTimeout": ("consume_timeout_s", _minutes),
+    "maxReconsumeTimes": ("max_reconsume_times", int),
+    "suspendCurrentQueueTimeMillis": ("suspend_s", seconds),
+    "awaitTerminationMillisWhenShutdown": ("close_timeout_s", seconds),
+    "postSubscriptionWhenPull": ("post_subscription", flag),
+}
+
+LITE_NAMES: Final[Names] = {
+    **_BOTH,
+    "autoCommit": ("auto_commit", flag),
+    "autoCommitIntervalMillis": ("auto_commit_s", seconds),
+    "pollTimeoutMillis": ("poll_timeout_s", seconds),
+    "topicMetadataCheckIntervalMillis": ("queue_check_s", seconds),
+}
+
+POP_NAMES: Final[Names] = {
+    "popInvisibleTime": ("invisible_s", seconds),
+    "popBatchNums": ("count", int),
+}
