@@ -59,7 +59,7 @@ class MemoryLinks:
         self._identity = identity
         self._serve = serve
         self._host = host
-        self._ports = itertools.count(40_000)
+        self._ports = itertools.cycle(range(40_000, 60_000))
         self._links: dict[str, MemoryLink] = {}
 
     def connection(self, address: str) -> MemoryLink:
