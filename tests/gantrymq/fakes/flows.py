@@ -102,7 +102,11 @@ class VirtualDriver:
         """Of the flow that runs now: the client whose flow it is, where there are several."""
         chance = random.Random(self.seed).randrange
         ids = (f"{n:032X}" for n in itertools.count())
-        self.ports = Ports(self.clock, self.start, chance, ids.__next__, self.lines.append)
+        self.ports = Ports(self.clock, self.start, chance, ids.__next__, self._log)
+
+    def _log(self, line: str, error: Exception | None = None) -> None:
+        del error
+        self.lines.append(line)
 
     def ports_of(self, owner: str) -> Ports:
         """The world of one client of several: the flows it starts are its own."""

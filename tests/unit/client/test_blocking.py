@@ -14,7 +14,7 @@ import pytest
 
 from gantrymq.client.blocking import loop_thread
 from gantrymq.client.blocking.consumers import PopConsumer, PullConsumer, PushConsumer
-from gantrymq.client.blocking.facade import in_pool
+from gantrymq.client.blocking.facade import Facade, in_pool
 from gantrymq.client.blocking.loop_thread import LoopThread
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.outcomes import Outcome
@@ -201,3 +201,41 @@ def test_what_is_not_started_says_so() -> None:
 def test_documentation_comes_along() -> None:
     assert "Go on there" in (PullConsumer.seek.__doc__ or "")
     assert PullConsumer.seek.__name__ == "seek"
+
+
+# ---------------------------------------------------------------------- the façade's life
+
+
+class Member:
+    """Starts, or does not."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.is_closed = False
+        self._failure = failure
+
+    async def start(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def test_who_could_not_start_leaves_the_thread_to_others(thread: LoopThread) -> None:
+    facade = Facade(Member(ValueError("no")))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            facade.start()
+        facade.close()
+    assert thread.call(threading.current_thread) is not threading.current_thread()
+
+
+def test_a_close_that_is_refused_can_be_made_elsewhere(thread: LoopThread) -> None:
+    member = Member()
+    facade = Facade(member)
+    facade.start()
+    with pytest.raises(StateError, match="own event loop"):
+        thread.call(facade.close)
+    assert not member.is_closed
+    facade.close()
+    assert member.is_closed

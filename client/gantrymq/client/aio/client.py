@@ -56,7 +56,7 @@ class Client:
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""
         chance = world.chance
-        ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, log.warning)
+        ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, _say)
         timeout_s = settings.api_timeout_s
         names = NameServers(settings.name_servers, chance(1 << 16), timeout_s)
         client_id = settings.client_id(process_name())
@@ -116,6 +116,10 @@ def join(settings: ClientSettings, identity: Identity, world: World = REAL) -> C
     if client is None:
         client = _shared[place] = Client(key, world)
     return client
+
+
+def _say(line: str, error: Exception | None = None) -> None:
+    log.warning("%s", line, exc_info=error)
 
 
 def _flow_failed(name: str, failure: Exception) -> None:

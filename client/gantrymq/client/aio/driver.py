@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 from gantrymq.client.aio.world import Links, World
+from gantrymq.client.core.errors import CancelledInsideError
 from gantrymq.client.core.steps import (
     FOREVER,
     All,
@@ -88,8 +89,7 @@ class Driver:
         if isinstance(step, Wait):
             return await self._wait(step)
         if isinstance(step, Call):
-            result = step.function(*step.arguments)
-            return await result if inspect.isawaitable(result) else result
+            return await _called(step)
         if isinstance(step, Tell):
             await self._links.connection(step.address).notify(step.command)
             return None
@@ -117,6 +117,21 @@ class Driver:
                 timer.cancel()
             if step.signal is not None:
                 step.signal.ignore(fired)
+
+
+async def _called(call: Call[object]) -> object:
+    """A function of the user's; what it cancelled itself is its own failure, and ends no flow."""
+    try:
+        result = call.function(*call.arguments)
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise CancelledInsideError(
+            f"{call.function} raised CancelledError, and nobody cancelled it from outside: it"
+            " awaited something that was cancelled"
+        ) from error
 
 
 @final

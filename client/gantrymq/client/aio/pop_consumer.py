@@ -23,6 +23,7 @@ from typing import Final, Self, TypeVar, Unpack, final
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import POP_NAMES
+from gantrymq.client.aio.starting import Starting
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
@@ -138,6 +139,7 @@ class PopConsumer:
         self._group = namespace.wrap(self._namespace, group)
         self._subscriptions: dict[str, Expression] = {}
         self._client: Client | None = None
+        self._starting = Starting()
         self._member: PopMember | None = None
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
@@ -156,7 +158,8 @@ class PopConsumer:
         try:
             for topic, expression in self._subscriptions.items():
                 member.subscribe(topic, expression)
-            await client.run(member.start())
+            with self._starting:
+                await client.run(member.start())
         except BaseException:
             member.life.end()
             await client.close()
@@ -164,6 +167,7 @@ class PopConsumer:
 
     async def close(self) -> None:
         """What was not handed out comes again when its time is over. Twice does nothing."""
+        await self._starting.is_over()
         if self._client is None or self._member is None or not self._member.life.is_open:
             return
         try:

@@ -8,6 +8,7 @@ from typing import TypeVar, final
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import choose
 from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywords
+from gantrymq.client.aio.starting import Starting
 from gantrymq.client.aio.world import World
 from gantrymq.client.core.life import Life
 from gantrymq.client.core.producer import ProducerCore, must_be_group
@@ -31,6 +32,7 @@ class ProducerHost:
         self._client_settings, self._identity, self.settings = chosen
         self._world = world
         self._client: Client | None = None
+        self._starting = Starting()
         self._core: ProducerCore | None = None
 
     async def start(self, prepare: Callable[[ProducerCore], None] | None = None) -> None:
@@ -44,7 +46,8 @@ class ProducerHost:
         try:
             if prepare is not None:
                 prepare(core)
-            await client.run(core.start())
+            with self._starting:
+                await client.run(core.start())
         except BaseException:
             self._client = None
             await client.close()
@@ -52,6 +55,7 @@ class ProducerHost:
 
     async def close(self) -> None:
         """What waits is sent before; nothing happens the second time."""
+        await self._starting.is_over()
         client, core = self._client, self._core
         self._client = None
         if client is None or core is None:

@@ -19,6 +19,7 @@ from typing import Final, Self, Unpack, final
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import LITE_NAMES
+from gantrymq.client.aio.starting import Starting
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.allocation import Allocate
@@ -81,6 +82,7 @@ class PullConsumer:
         self._namespace = self._client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
         self._client: Client | None = None
+        self._starting = Starting()
         self._lite: LitePull | None = None
         self._early: list[tuple[str, Expression]] = []
         self._listeners: list[tuple[str, QueuesChanged]] = []
@@ -101,7 +103,8 @@ class PullConsumer:
                 lite.subscribe(topic, expression)
             for topic, listener in self._listeners:
                 lite.on_queues_changed(topic, listener)
-            await client.run(lite.start())
+            with self._starting:
+                await client.run(lite.start())
         except BaseException:
             lite.life.end()
             await client.close()
@@ -117,6 +120,7 @@ class PullConsumer:
     async def close(self, *, commit: bool = True) -> None:
         """Store the progress and leave the group; with `commit` that of what was handed out last
         as well. Closing twice does nothing."""
+        await self._starting.is_over()
         if self._client is None or self._lite is None:
             return
         client, lite = self._client, self._lite

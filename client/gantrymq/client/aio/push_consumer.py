@@ -23,6 +23,7 @@ from typing import Final, Self, TypedDict, Unpack, final
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
+from gantrymq.client.aio.starting import Starting
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.consume_settings import ConsumeSettings
@@ -95,6 +96,7 @@ class PushConsumer:
         self._client_settings, self._identity, self._settings = chosen
         self._world = world
         self._client: Client | None = None
+        self._starting = Starting()
         self._member: PushGroupMember | None = None
         self._early: dict[str, tuple[Expression, Listener]] = {}
 
@@ -119,7 +121,8 @@ class PushConsumer:
         self._member = member
         await client.start()
         try:
-            await client.run(member.start())
+            with self._starting:
+                await client.run(member.start())
         except BaseException:
             await self.close()
             raise
@@ -127,6 +130,7 @@ class PushConsumer:
     async def close(self) -> None:
         """Let listeners end what they have (`close_timeout_s`), store the progress, give the queues
         up, leave the group. Closing twice does nothing."""
+        await self._starting.is_over()
         if self._client is None or self._member is None or not self._member.life.is_open:
             return
         client, member = self._client, self._member

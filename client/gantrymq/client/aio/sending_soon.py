@@ -33,10 +33,19 @@ class Sending:
     def add_done_callback(self, callback: Callable[[Sending], None]) -> None:
         """Called with this, once it is done; at once when it is."""
         self._batch.is_watched = True
+
+        def call() -> None:
+            try:
+                callback(self)
+            except Exception as error:  # as asyncio does: others wait for this batch, too
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": f"{callback} of a message that was sent", "exception": error}
+                )
+
         if self._batch.is_over:
-            callback(self)
+            call()
         else:
-            self._batch.ended.listen(lambda: callback(self))
+            self._batch.ended.listen(call)
 
     # Any: what a future of asyncio yields is between it and its loop.
     def __await__(self) -> Generator[Any, None, SendResult]:

@@ -45,11 +45,13 @@ class Facade(Generic[A]):
         """Connect; raises what the asyncio client's `start` raises."""
         if self._thread is not None:
             raise StateError("it was started before; make a new one for each start")
-        self._thread = loop_thread.join()
+        thread = self._thread = loop_thread.join()
         try:
-            self._thread.run(self._member.start())
+            thread.run(self._member.start())
         except BaseException:
-            self._thread.leave()
+            if self._thread is thread:  # else `close` has left it meanwhile
+                self._thread = None
+                thread.leave()
             raise
 
     def close(self) -> None:
@@ -57,9 +59,11 @@ class Facade(Generic[A]):
         self._end(self._member.close)
 
     def _end(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        thread, self._thread = self._thread, None
+        thread = self._thread
         if thread is None:
             return
+        thread.must_be_usable()
+        self._thread = None
         try:
             thread.run(close())
         finally:

@@ -196,7 +196,7 @@ class ConcurrentConsumption:
             )
         message = held.messages[0]
         self._stats.failed(message.topic, error)
-        self._ports.log(f"consumeMessage exception: {error!r}, {message!r}")
+        self._ports.log(f"consumeMessage exception: {error!r}, {message!r}", error)
         return LATER
 
     async def _carry_out(self, held: Slice, listener: Listener | None, later: Later | None) -> None:

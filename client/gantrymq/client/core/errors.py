@@ -6,6 +6,8 @@ ClientError
     RouteError        nobody knows where the topic is
     BrokerError       a broker refused; `code` and `remark` are its own
     SendError         every try failed; `causes` has one for each
+    CancelledInsideError
+                      a function of yours let a cancellation out that was not its own
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ class SendError(ClientError):
     def __init__(self, text: str, causes: Sequence[Exception]) -> None:
         self.causes = tuple(causes)
         super().__init__(text)
+
+
+class CancelledInsideError(ClientError):
+    """A listener, or another function of the user's, ended as if it had been cancelled."""
 
 
 def code_name(code: int) -> str:

@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.errors import BrokerError, RouteError, StateError
+from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.replies import Replies
 from gantrymq.client.core.routes import Route, Routes, inherited
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import All, Ask, Flow, Signal, Wait
-from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.refusal import not_supported
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData
@@ -199,7 +198,7 @@ class Instance:
         for topic in topics:
             try:
                 await self.refresh_route(topic)
-            except (RouteError, BrokerError, RequestError) as error:
+            except GantryError as error:
                 self.ports.log(f"the route of {topic} was not refreshed: {error}")
 
     def master(self, broker_name: str) -> str | None:

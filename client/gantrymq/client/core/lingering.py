@@ -188,6 +188,8 @@ class Lingering:
         before = None
         if queue is not None:
             before = self._last.get(queue)
+            if before is not None:
+                self._leave(before)  # what comes later would overtake this batch in it
             self._last[queue] = batch
         self._ports.start(self._sail(batch, before), "batch")
 

@@ -190,7 +190,10 @@ class OrderlyConsumption:
                 " auto_commit=False) COMMIT or ROLLBACK"
             )
         self._stats.failed(messages[0].topic, error)
-        part.batch.owner.trouble = f"the listener fails at offset {messages[0].offset}: {error!r}"
+        trouble = f"the listener fails at offset {messages[0].offset}: {error!r}"
+        if part.batch.owner.trouble != trouble:
+            self._ports.log(trouble, error)
+        part.batch.owner.trouble = trouble
         return Suspend()
 
     # ------------------------------------------------------------------ outcomes

@@ -39,6 +39,10 @@ class Later:
     done: int = 0
     """How many of the first ones are consumed all the same."""
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, int) for number in (self.level, self.done)):
+            raise TypeError(f"{self}: a delay level and a count are whole numbers")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,10 @@ class Suspend:
 
     seconds: float | None = None
     """None: the consumer's `suspend_s`."""
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not self.seconds >= 0:
+            raise ValueError(f"{self}: for how many seconds is a number from 0 on, or None")
 
 
 SUCCESS: Final = Verdict.SUCCESS

@@ -30,6 +30,13 @@ class Start(Protocol):
     def __call__(self, flow: Flow[None], name: str) -> Running: ...
 
 
+class Log(Protocol):
+    """A line for people: what went wrong and is tried again, what changed. With the error when it
+    is the user's code that raised it: they want to see where."""
+
+    def __call__(self, line: str, error: Exception | None = None) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """The world of one client."""
@@ -40,5 +47,4 @@ class Ports:
     """A number from 0 to below this one."""
     new_id: Callable[[], str]
     """An id for a message, as no other has it: UNIQ_KEY."""
-    log: Callable[[str], None]
-    """A line for people: what went wrong and is tried again, what changed."""
+    log: Log

@@ -275,7 +275,9 @@ class PushGroupMember:
 
     async def _round(self) -> bool:
         changed: list[str] = []
-        is_balanced = await self._rebalance.round(self.topics, changed.append)
+        # Of a topic that no broker was told of yet, no queue could be pulled.
+        told = [topic for topic in self.topics if topic in self._told]
+        is_balanced = await self._rebalance.round(told, changed.append)
         for topic in changed:
             self._renew_subscription(topic)
         if changed:

@@ -17,6 +17,7 @@ from typing import Protocol, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.allocation import Allocate
+from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.group_members import client_ids
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import RETRY_PREFIX
@@ -24,6 +25,7 @@ from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.client.core.queue_locks import QueueLocks
 from gantrymq.client.core.start_offset import StartOffsets
+from gantrymq.client.core.steps import Call
 from gantrymq.wire.bodies.shared import MessageQueue
 
 
@@ -95,7 +97,10 @@ class Rebalance:
         if self._allocate is None:
             return queues
         ids = await client_ids(instance, self._group, route)
-        return self._allocate(instance.client_id, queues, ids)
+        try:
+            return await Call[list[MessageQueue]](self._allocate, instance.client_id, queues, ids)
+        except Exception as error:  # a strategy may be the user's
+            raise ClientError(f"the strategy {self._allocate} raised {error!r}") from error
 
     async def _take_share(
         self, topic: str, share: Collection[MessageQueue], changed: Callable[[str], None]

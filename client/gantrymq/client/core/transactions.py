@@ -101,7 +101,8 @@ class Transactions:
         self._checks = 0
 
     async def send(self, message: Message, local: Local, argument: object) -> TransactionResult:
-        """Raises what a send raises, when there is no half message."""
+        """Raises what a send raises, when there is no half message, or none that its broker could
+        be told the end of: the local part did not run then."""
         core = self._core
         core.life.must_run()
         extra = {
@@ -112,11 +113,12 @@ class Transactions:
         request = core.request_of(message, extra, sys_flag.TRANSACTION_PREPARED, MessageKind.HALF)
         await core.be_known(message.topic)
         sent = await core.sender.send(request)
+        half = await self._half(sent, message)  # what may fail fails before the local part
         state = TransactionState.ROLLBACK
         failure: Exception | None = None
         if sent.status is SendStatus.SEND_OK:
             state, failure = await self._state_of(Call(local, message, argument))
-        await self._end(await self._half(sent, message), state, failure)
+        await self._end(half, state, failure)
         return TransactionResult(core.unwrapped(sent), state, failure)
 
     async def _state_of(self, call: Call[object]) -> tuple[TransactionState, Exception | None]:
@@ -124,7 +126,7 @@ class Transactions:
         try:
             told = await call
         except Exception as error:
-            self._ports.log(f"{call.function} raised {error!r}: the transaction is UNKNOWN")
+            self._ports.log(f"{call.function} raised {error!r}: the transaction is UNKNOWN", error)
             return TransactionState.UNKNOWN, error
         if isinstance(told, TransactionState):
             return told, None
