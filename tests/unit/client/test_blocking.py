@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from gantrymq.client.blocking import loop_thread
 from gantrymq.client.blocking.consumers import PopConsumer, PullConsumer, PushConsumer
 from gantrymq.client.blocking.facade import Facade, in_pool
 from gantrymq.client.blocking.loop_thread import LoopThread
-from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.outcomes import Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
@@ -201,6 +202,15 @@ def test_what_is_not_started_says_so() -> None:
 def test_documentation_comes_along() -> None:
     assert "Go on there" in (PullConsumer.seek.__doc__ or "")
     assert PullConsumer.seek.__name__ == "seek"
+
+
+def test_a_function_that_wants_to_end_the_program_ends_no_loop(thread: LoopThread) -> None:
+    async def listening(pool: ThreadPoolExecutor) -> None:
+        await in_pool(pool, sys.exit)(3)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ClientError, match="main thread"):
+        thread.run(listening(pool))
+    assert thread.call(lambda: 1) == 1
 
 
 # ---------------------------------------------------------------------- the façade's life

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from gantrymq.client.blocking import loop_thread
-from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.errors import ClientError, StateError
 
 
 class Member(Protocol):
@@ -123,13 +123,23 @@ def in_pool(
 ) -> Callable[P, Awaitable[T]]:
     """A user's function, called where it may block; an async one stays on the loop."""
 
+    def contained(*arguments: P.args, **named: P.kwargs) -> T | Awaitable[T]:
+        """What ends a thread must not end the loop's: everybody would wait for it for ever."""
+        try:
+            return function(*arguments, **named)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise ClientError(
+                f"{function} raised {error!r}, which ends no program from a thread: have the main"
+                " thread end it"
+            ) from error
+
     @wraps(function)
     async def called(*arguments: P.args, **named: P.kwargs) -> T:
         result: T | Awaitable[T]
         if inspect.iscoroutinefunction(function):
             result = function(*arguments, **named)
         else:
-            submitted: Future[T | Awaitable[T]] = pool.submit(function, *arguments, **named)
+            submitted: Future[T | Awaitable[T]] = pool.submit(contained, *arguments, **named)
             result = await _awaited(submitted)
         return await result if isinstance(result, Awaitable) else result
 
