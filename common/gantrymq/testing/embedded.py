@@ -161,7 +161,7 @@ class EmbeddedBroker:
         if self._broker.deadline() <= self.now:
             self._broker.turn()
         if self._names.deadline() <= self.now:
-            self._names.expire()
+            self._names.turn()
 
     def _take_stirred(self) -> bool:
         is_stirred, self._is_stirred = self._is_stirred, False

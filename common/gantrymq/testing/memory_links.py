@@ -138,7 +138,7 @@ class MemoryLink:
         command.flag = flag
         command.language = LanguageCode.PYTHON
         command.version = OWN_VERSION
-        return _travelled(command)
+        return travelled(command)
 
     def _fail(self, opaque: int, error: Exception) -> None:
         future = self._waiting.pop(opaque, None)
@@ -156,12 +156,12 @@ class MemoryLink:
         answer.opaque = request.opaque
         answer.flag = FLAG_RESPONSE
         answer.version = OWN_VERSION
-        future.set_result(_travelled(answer))
+        future.set_result(travelled(answer))
         self._board.stirred()
 
     def told(self, command: Command) -> None:
         command.flag |= FLAG_ONEWAY
-        self._soon(self._serve, self._address, _travelled(command), lambda _: None)
+        self._soon(self._serve, self._address, travelled(command), lambda _: None)
 
     def asked(self, number: int, command: Command, timeout_s: float) -> None:
         """The first of the client's answer and the timeout counts."""
@@ -179,7 +179,7 @@ class MemoryLink:
 
         timeline = self._board.timeline
         alarm = timeline.call_at(timeline.now + timeout_s, lambda: settle(None))
-        self._soon(self._serve, self._address, _travelled(command), settle)
+        self._soon(self._serve, self._address, travelled(command), settle)
 
     def cut(self, reason: str) -> None:
         if self.is_closing:
@@ -197,7 +197,7 @@ class MemoryLink:
         self._board.stirred()
 
 
-def _travelled(command: Command) -> Command:
+def travelled(command: Command) -> Command:
     """As it arrives at the other end."""
     frame: Final = encode(command)
     return decode_frame(frame, 0, len(frame))

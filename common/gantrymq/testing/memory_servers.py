@@ -111,7 +111,8 @@ class NameServerInMemory:
     def deadline(self) -> float:
         return self.core.deadline()
 
-    def expire(self) -> None:
+    def turn(self) -> None:
+        """Do what is due."""
         self.core.expire(self._timeline.now)
         self._settle()
 
@@ -128,8 +129,8 @@ class NameServerInMemory:
 
 
 @final
-class _OwnChannel:
-    """By which the broker registers."""
+class LocalPeer:
+    """By which what is in the same process asks: brokers register, tests look."""
 
     listener = of_names.LISTENER_DEFAULT
     is_closing = False
@@ -172,7 +173,7 @@ class BrokerInMemory:
     ) -> None:
         self._timeline = timeline
         self._names = names
-        self._channel = _OwnChannel(identity.address)
+        self._channel = LocalPeer(identity.address)
         disk = MemoryDisk(total_bytes=DISK_BYTES)
         self._background = MemoryBackground(disk)
         self.store = Store(

@@ -8,7 +8,7 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.engine import Store
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.message.record import decode
+from gantrymq.wire.message.record import Record, decode
 
 
 def messages_of(store: Store, broker_name: str, topic: str) -> list[ReceivedMessage]:
@@ -16,11 +16,17 @@ def messages_of(store: Store, broker_name: str, topic: str) -> list[ReceivedMess
     found = []
     for queue in _queues(store, topic):
         place = MessageQueue(topic, broker_name, queue.queue_id)
-        for offset in range(queue.minimum, queue.end):
-            position, size, _ = queue.unit(offset)
-            record = decode(store.log.segments.read(position, size))
-            found.append(ReceivedMessage(record, place))
+        found += [ReceivedMessage(record, place) for record in records_of(store, queue)]
     return sorted(found, key=lambda message: message.record.physical_offset)
+
+
+def records_of(store: Store, queue: ConsumeQueue) -> Iterator[Record]:
+    """What one queue leads to."""
+    for offset in range(queue.minimum, queue.end):
+        position, size, _ = queue.unit(offset)
+        record = decode(store.log.segments.read(position, size))
+        assert (record.queue_offset, record.physical_offset) == (offset, position)
+        yield record
 
 
 def bodies_of(store: Store, topic: str) -> list[bytes]:

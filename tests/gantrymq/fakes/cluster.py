@@ -1,69 +1,101 @@
 """A name server, brokers and clients in one virtual time: real cores, no sockets.
 
-    cluster = Cluster()                                   one broker; every broker has a topic T
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
-    client = cluster.client("me@1")
-    client.run(client.instance.route("T"))
+    cluster = Cluster()                       one broker, broker-a; every broker has a topic T
+    cluster = Cluster("a", "b", topics={"T": 1})
+    cluster.run(producer.start())             by the client `me@1`
+    other = cluster.client("other@1")
+    other.run(other.instance.route("T"))
     cluster.store("hello", queue_id=1)
+    cluster.faults[RequestCode.PULL_MESSAGE] = gone
     cluster.pass_time(5.0)
 
-What brokers do by themselves happens when it is due; what they ask of clients reaches the instance
-of that client.
+The servers are those of `gantrymq.testing`. What brokers do by themselves happens when it is due;
+what they ask of clients reaches the instance of that client.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
-from typing import TypeVar
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
-from gantrymq.broker.core.messages import AskClient, Request
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.core.state import Identity
+from gantrymq.broker.core.state import Identity, State
+from gantrymq.client.core.admin.administration import Administration
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.settings import ClientSettings
-from gantrymq.client.core.steps import FOREVER, Flow
-from gantrymq.fakes import namesrv
-from gantrymq.fakes.broker import IDENTITY, FakeChannel, OpenedBroker
-from gantrymq.fakes.flows import Held, VirtualDriver
-from gantrymq.fakes.pulls import PulledBroker
-from gantrymq.fakes.sends import add_topic
+from gantrymq.client.core.steps import Flow
+from gantrymq.fakes import pulls
+from gantrymq.fakes.flows import Held, Late, VirtualDriver
 from gantrymq.remoting.failures import ConnectError
+from gantrymq.testing.memory_links import MemoryServer, travelled
+from gantrymq.testing.memory_servers import BrokerInMemory, LocalPeer, NameServerInMemory
+from gantrymq.testing.stored_messages import records_of
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.codes import RequestCode
-from gantrymq.wire.command import Command
+from gantrymq.wire.command import FLAG_ONEWAY, Command
+from gantrymq.wire.header import Header
+from gantrymq.wire.message.record import Record
+from gantrymq.wire.version import OWN_VERSION
 
 T = TypeVar("T")
 
 NAME_SERVER = "127.0.0.1:9876"
+ME = "me@1"
+
+Answer: TypeAlias = Command | Late | Held | Exception | None
+Fault: TypeAlias = Callable[[str, Command], Answer]
+"""What becomes of a request to an address; who gives back the command lets it pass."""
 
 
-def opened(
-    name: str, settings: BrokerSettings | None = None, *, broker_id: int = 0
-) -> OpenedBroker:
-    """A broker of this name; those of different names have different addresses."""
-    port = 11_000 + zlib.crc32(f"{name}/{broker_id}".encode()) % 20_000
-    identity = Identity(
-        name, IDENTITY.cluster, broker_id, f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"
-    )
-    return OpenedBroker(settings, identity=identity)
+def gone(address: str, command: Command) -> ConnectError:
+    """A fault: nobody is there."""
+    del command
+    return ConnectError(f"nobody listens at {address}")
 
 
-class Member:
-    """A broker of the cluster."""
+class ClusterBroker:
+    """A master of the cluster."""
 
-    def __init__(self, broker: OpenedBroker) -> None:
-        self.broker = broker
-        self.pulled = PulledBroker(broker)
-        self.held: list[tuple[Request, Held]] = []
-        self.alarm = FOREVER
+    def __init__(self, server: BrokerInMemory) -> None:
+        self.server = server
         self.is_stopped = False
-        self.channels: dict[str, FakeChannel] = {}
 
     @property
-    def identity(self) -> Identity:
-        return self.broker.state.identity
+    def state(self) -> State:
+        return self.server.state
+
+    @property
+    def address(self) -> str:
+        return self.server.identity.address
+
+    def ask(
+        self,
+        code: RequestCode,
+        header: Header | None = None,
+        body: bytes = b"",
+        *,
+        channel: LocalPeer | None = None,
+    ) -> Command:
+        """The answer to somebody who is no client of the cluster's."""
+        peer = channel or LocalPeer("10.9.9.9:50000")
+        ext = None if header is None else header.encode()
+        self.server.handle(peer, Command(code, version=OWN_VERSION, ext=ext, body=body))
+        return peer.take_answer()
+
+    def store(self, *bodies: str, topic: str, queue_id: int = 0, **properties: str) -> None:
+        """Messages in one queue."""
+        pulls.put(self.state, *bodies, topic=topic, queue_id=queue_id, **properties)
+        self.server.turn()
+
+    def records(self, topic: str, queue_id: int = 0) -> list[Record]:
+        queue = self.server.store.queues.find(topic, queue_id)
+        return [] if queue is None else list(records_of(self.server.store, queue))
+
+    def bodies(self, topic: str, queue_id: int = 0) -> list[bytes]:
+        """The messages that consumers find in a queue."""
+        return [record.body for record in self.records(topic, queue_id)]
 
 
 class ClusterClient:
@@ -80,51 +112,174 @@ class ClusterClient:
         return self._driver.run(flow, owner=self.id)
 
 
+class ClusterLink:
+    """The connection of one client to one server."""
+
+    listener = "internal"
+    is_closing = False
+
+    def __init__(self, cluster: Cluster, client_id: str, address: str, peer: str) -> None:
+        self._cluster = cluster
+        self._client_id = client_id
+        self._address = address
+        self._opaques = itertools.count()
+        self._held: dict[int, Held] = {}
+        self.peer = peer
+
+    def ask(self, server: MemoryServer, command: Command) -> Command | Exception | Held:
+        answers: list[Command | Exception] = []
+        held = Held()
+        held.give = answers.append
+        command.opaque = next(self._opaques)
+        self._held[command.opaque] = held
+        server.handle(self, _arrived(command))
+        return answers[0] if answers else held
+
+    def tell(self, server: MemoryServer, command: Command) -> None:
+        command.flag |= FLAG_ONEWAY
+        server.handle(self, _arrived(command))
+
+    def lose(self) -> None:
+        """Nobody answers what was asked until now."""
+        held, self._held = self._held, {}
+        for each in held.values():
+            each.give(ConnectError("the connection is lost"))
+
+    # ------------------------------------------------------------------ what the server calls
+
+    def answered(self, request: Command, answer: Command | None) -> None:
+        held = self._held.pop(request.opaque, None)
+        if held is not None and answer is not None and not request.is_oneway:
+            held.give(answer)
+
+    def told(self, command: Command) -> None:
+        instance = self._cluster.reached(self._client_id, self._address)
+        if instance is not None:
+            flow = _told(instance, self._address, command)
+            self._cluster.driver.start(flow, "told", self._client_id)
+
+    def asked(self, number: int, command: Command, timeout_s: float) -> None:
+        broker = self._cluster.broker_at(self._address).server
+        timeline = self._cluster.driver.timeline
+        expiry = timeline.now + timeout_s
+        alarm = timeline.call_at(expiry, lambda: broker.client_answered(number, None))
+
+        async def answer(instance: Instance) -> None:
+            answered = await instance.serve(self._address, command)
+            alarm.cancel()
+            broker.client_answered(number, answered)
+
+        instance = self._cluster.reached(self._client_id, self._address)
+        if instance is not None:
+            self._cluster.driver.start(answer(instance), "asked", self._client_id)
+
+    def cut(self, reason: str) -> None:
+        """The next request opens another one."""
+        del reason
+        self.lose()
+        self._cluster.forget(self._client_id, self._address)
+
+
+def _arrived(command: Command) -> Command:
+    command.version = OWN_VERSION
+    return travelled(command)
+
+
+async def _told(instance: Instance, address: str, command: Command) -> None:
+    await instance.serve(address, command)
+
+
 class Cluster:
-    """Every request is in `asked`, with the address it went to."""
+    """Every request is in `asked`, with the address it went to; `faults`, by address or by code,
+    say what becomes of some."""
 
-    def __init__(self, *brokers: OpenedBroker) -> None:
+    def __init__(
+        self,
+        *brokers: str,
+        topics: Mapping[str, int] | None = None,
+        settings: BrokerSettings | None = None,
+    ) -> None:
+        """`topics` have so many queues on every broker: T has 4 unless it is said."""
         self.driver = VirtualDriver(self._network)
-        self.desk = namesrv.Desk()
+        timeline = self.driver.timeline
+        self.name_server = NameServerInMemory(timeline)
         self.asked: list[tuple[str, Command]] = []
-        self.members = {
-            broker.state.identity.address: Member(broker) for broker in brokers or [OpenedBroker()]
-        }
+        self.faults: dict[str | RequestCode, Fault] = {}
+        self.brokers: dict[str, ClusterBroker] = {}
         self._clients: dict[str, ClusterClient] = {}
-        for member in self.members.values():
-            self._register(member)
-            self._watch(member)
+        self._links: dict[tuple[str, str], ClusterLink] = {}
+        self._ports = itertools.count(40_000)
+        for number, name in enumerate(brokers or ["broker-a"]):
+            port = 10_911 + 10 * number
+            place = Identity(
+                name, "DefaultCluster", 0, f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"
+            )
+            server = BrokerInMemory(timeline, self.name_server, place, settings or BrokerSettings())
+            self.brokers[name] = ClusterBroker(server)
+        self.driver.servers = [
+            self.name_server,
+            *(broker.server for broker in self.brokers.values()),
+        ]
+        for topic, queues in ({"T": 4} if topics is None else topics).items():
+            self.add_topic(topic, queues=queues)
 
-    # ------------------------------------------------------------------ for tests
+    # ------------------------------------------------------------------ clients
 
-    def client(self, client_id: str, settings: ClientSettings | None = None) -> ClusterClient:
+    def client(self, client_id: str = ME, settings: ClientSettings | None = None) -> ClusterClient:
+        """A new one."""
         client = ClusterClient(self, client_id, settings or ClientSettings())
         self._clients[client_id] = client
         return client
 
-    def member(self, broker_name: str = "broker-a") -> Member:
-        """The master of that name."""
-        return next(
-            member
-            for member in self.members.values()
-            if member.identity.name == broker_name and member.identity.is_master
-        )
+    @property
+    def me(self) -> ClusterClient:
+        """The client of tests that need but one."""
+        return self._clients.get(ME) or self.client()
 
     @property
-    def broker(self) -> OpenedBroker:
+    def instance(self) -> Instance:
+        return self.me.instance
+
+    @property
+    def admin(self) -> Administration:
+        return Administration(self.instance)
+
+    def run(self, flow: Flow[T]) -> T:
+        return self.me.run(flow)
+
+    def die(self, client_id: str) -> None:
+        """The client's process ends where it is, and its connections with it."""
+        for flow in self.driver.flows:
+            if flow.owner == client_id:
+                flow.cancel()
+        del self._clients[client_id]
+        for address in (NAME_SERVER, *self.addresses):
+            self.forget(client_id, address)
+
+    # ------------------------------------------------------------------ brokers
+
+    @property
+    def broker(self) -> ClusterBroker:
         """The first one."""
-        return next(iter(self.members.values())).broker
+        return next(iter(self.brokers.values()))
+
+    @property
+    def addresses(self) -> list[str]:
+        return [broker.address for broker in self.brokers.values()]
+
+    def address(self, broker_name: str) -> str:
+        return self.brokers[broker_name].address
 
     def add_topic(self, topic: str, *, queues: int = 4) -> None:
         """On every broker."""
-        for member in self.members.values():
-            add_topic(member.broker, topic, queues=queues)
-            self._register(member)
+        for broker in self.brokers.values():
+            broker.server.create_topic(topic, queues, "")
 
     def add_group(self, group: str) -> None:
         """On every broker, as its first consumer would."""
-        for member in self.members.values():
-            member.broker.state.groups.put(GroupConfig(group_name=group), member.broker.wall_ms)
+        wall_ms = self.driver.clock.wall_ms()
+        for broker in self.brokers.values():
+            broker.state.groups.put(GroupConfig(group_name=group), wall_ms)
 
     def store(
         self,
@@ -135,130 +290,70 @@ class Cluster:
         **properties: str,
     ) -> None:
         """Messages in one queue."""
-        member = self.member(broker_name)
-        self._catch_up(member)
-        member.pulled.store(*bodies, topic=topic, queue_id=queue_id, **properties)
-        self._after(member)
+        broker = self.brokers[broker_name]
+        broker.store(*bodies, topic=topic, queue_id=queue_id, **properties)
+
+    def stop(self, broker_name: str) -> None:
+        """Nobody reaches it any more."""
+        broker = self.brokers[broker_name]
+        broker.is_stopped = True
+        for (_, address), link in self._links.items():
+            if address == broker.address:
+                link.lose()
+
+    def restart(self, broker_name: str) -> None:
+        self.brokers[broker_name].is_stopped = False
+
+    # ------------------------------------------------------------------ time, and what was asked
 
     def pass_time(self, seconds: float) -> None:
         self.driver.pass_time(seconds)
 
-    def stop(self, broker_name: str) -> None:
-        """Nobody reaches it any more."""
-        for member in self.members.values():
-            if member.identity.name == broker_name:
-                member.is_stopped = True
-                for _, held in member.held:
-                    held.give(ConnectError("the connection is lost"))
-                member.held = []
-
-    def restart(self, broker_name: str) -> None:
-        for member in self.members.values():
-            if member.identity.name == broker_name:
-                member.is_stopped = False
-
-    def die(self, client_id: str) -> None:
-        """The client's process ends where it is, and its connections with it."""
-        for flow in self.driver.flows:
-            if flow.owner == client_id:
-                flow.cancel()
-        del self._clients[client_id]
-        for member in self.members.values():
-            channel = member.channels.pop(client_id, None)
-            if channel is not None:
-                self._catch_up(member)
-                member.broker.close(channel)
-                self._after(member)
-
     def asked_of(self, code: RequestCode) -> Sequence[Command]:
         return [command for _, command in self.asked if command.code == code]
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ the network
 
-    def _network(
-        self, address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Held | Exception | None:
+    def served(self, address: str, command: Command, *, is_oneway: bool = False) -> Answer:
+        """What the server at the address makes of it, whatever `faults` say."""
+        broker = next((each for each in self.brokers.values() if each.address == address), None)
+        if address != NAME_SERVER and (broker is None or broker.is_stopped):
+            return gone(address, command)
+        place = self.driver.owner, address
+        link = self._links.get(place)
+        if link is None:
+            peer = f"127.0.0.1:{next(self._ports)}"
+            link = self._links[place] = ClusterLink(self, *place, peer)
+        if is_oneway:
+            link.tell(self._server(address), command)
+            return None
+        return link.ask(self._server(address), command)
+
+    def broker_at(self, address: str) -> ClusterBroker:
+        return next(each for each in self.brokers.values() if each.address == address)
+
+    def reached(self, client_id: str, address: str) -> Instance | None:
+        """The client, where a broker's request gets to it."""
+        client = self._clients.get(client_id)
+        if client is None or self.broker_at(address).is_stopped:
+            return None
+        return client.instance
+
+    def forget(self, client_id: str, address: str) -> None:
+        """A connection that is over."""
+        link = self._links.pop((client_id, address), None)
+        if link is not None:
+            link.is_closing = True
+            self._server(address).closed(link)
+
+    def _network(self, address: str, command: Command, *, is_oneway: bool) -> Answer:
         self.asked.append((address, command))
-        if address == NAME_SERVER:
-            return self.desk.ask(command.code, command.ext or {}, command.body)
-        member = self.members.get(address)
-        if member is None or member.is_stopped:
-            return ConnectError(f"nobody listens at {address}")
-        self._catch_up(member)
-        request = member.broker.send(
-            RequestCode(command.code),
-            body=command.body,
-            channel=member.channels.setdefault(self.driver.owner, FakeChannel()),
-            is_oneway=is_oneway,
-            ext=command.ext,
-        )
-        if not member.broker.is_held(request):
-            answer = member.broker.answer(request)
-            self._after(member)
-            return answer
-        held = Held()
-        member.held.append((request, held))
-        self.driver.at(self.driver.clock.monotonic(), lambda: self._after(member, held))
-        return held
+        fault = self.faults.get(address) or self.faults.get(RequestCode(command.code))
+        if fault is not None:
+            answer = fault(address, command)
+            if answer is not command:
+                return answer
+        return self.served(address, command, is_oneway=is_oneway)
 
-    def _catch_up(self, member: Member) -> None:
-        member.broker.pass_time(max(0.0, self.driver.clock.monotonic() - member.broker.now))
-
-    def _after(self, member: Member, just_held: Held | None = None) -> None:
-        """What the broker has to say now, and when it is to be looked after again."""
-        still_held = []
-        for request, held in member.held:
-            if held is just_held or member.broker.is_held(request):
-                still_held.append((request, held))
-            else:
-                answer = member.broker.answer(request)
-                if answer is not None:
-                    held.give(answer)
-        member.held = still_held
-        for client_id, channel in member.channels.items():
-            self._reach(member, client_id, channel)
-        if member.broker.registered:
-            member.broker.registered.clear()
-            self._register(member)
-        self._watch(member)
-
-    def _watch(self, member: Member) -> None:
-        due = max(member.broker.broker.deadline(), self.driver.clock.monotonic() + 0.001)
-        if due < member.alarm:
-            member.alarm = due
-            self.driver.at(due, lambda: self._tick(member))
-
-    def _tick(self, member: Member) -> None:
-        member.alarm = FOREVER
-        self._catch_up(member)
-        self._after(member)
-
-    def _reach(self, member: Member, client_id: str, channel: FakeChannel) -> None:
-        told, channel.told = channel.told, []
-        asked, channel.asked = channel.asked, []
-        if member.is_stopped or client_id not in self._clients:
-            return
-        for command in told:
-            self.driver.start(self._tell(member, client_id, command), "told", client_id)
-        for ask in asked:
-            self.driver.start(self._ask(member, client_id, ask), "asked", client_id)
-
-    async def _tell(self, member: Member, client_id: str, command: Command) -> None:
-        await self._clients[client_id].instance.serve(member.identity.address, command)
-
-    async def _ask(self, member: Member, client_id: str, ask: AskClient) -> None:
-        instance = self._clients[client_id].instance
-        answer = await instance.serve(member.identity.address, ask.command)
-        self._catch_up(member)
-        member.broker.client_answers(ask, answer)
-        self._after(member)
-
-    def _register(self, member: Member) -> None:
-        identity, topics = member.identity, member.broker.state.topics
-        registering = namesrv.Broker(
-            identity.name, identity.broker_id, identity.address, identity.cluster
-        )
-        body = b'{"filterServerList":[],"topicConfigSerializeWrapper":%b}' % topics.content()
-        ext = {**registering.header(), "bodyCrc32": str(zlib.crc32(body) & 0x7FFFFFFF)}
-        answer = self.desk.ask(RequestCode.REGISTER_BROKER, ext, body)
-        assert answer.code == 0, answer.remark
+    def _server(self, address: str) -> MemoryServer:
+        return self.name_server if address == NAME_SERVER else self.broker_at(address).server

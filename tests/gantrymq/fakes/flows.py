@@ -13,7 +13,6 @@ import random
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 from typing import Any, Protocol, TypeVar, cast
 
 from gantrymq.base.errors import GantryError
@@ -32,6 +31,7 @@ from gantrymq.client.core.steps import (
 )
 from gantrymq.remoting.failures import RequestTimeoutError
 from gantrymq.runtime.clock import VirtualClock
+from gantrymq.testing.timeline import Timeline
 from gantrymq.wire.command import Command
 
 T = TypeVar("T")
@@ -62,6 +62,14 @@ class Network(Protocol):
     ) -> Command | Late | Held | Exception | None: ...
 
 
+class Server(Protocol):
+    """One that does something by itself."""
+
+    def deadline(self) -> float: ...
+
+    def turn(self) -> None: ...
+
+
 class VirtualFlow:
     """One flow under way."""
 
@@ -88,7 +96,7 @@ class VirtualDriver:
     """The world of a client under test."""
 
     network: Network
-    clock: VirtualClock = field(default_factory=VirtualClock)
+    timeline: Timeline = field(default_factory=Timeline)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -96,8 +104,8 @@ class VirtualDriver:
         self.lines: list[str] = []
         self.flows: list[VirtualFlow] = []
         self._ready: deque[tuple[VirtualFlow, int, Any, Exception | None]] = deque()
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
+        self.servers: list[Server] = []
+        """Those that do something by themselves."""
         self.owner = ""
         """Of the flow that runs now: the client whose flow it is, where there are several."""
         chance = random.Random(self.seed).randrange
@@ -107,6 +115,10 @@ class VirtualDriver:
     def _log(self, line: str, error: Exception | None = None) -> None:
         del error
         self.lines.append(line)
+
+    @property
+    def clock(self) -> VirtualClock:
+        return self.timeline.clock
 
     def ports_of(self, owner: str) -> Ports:
         """The world of one client of several: the flows it starts are its own."""
@@ -125,7 +137,7 @@ class VirtualDriver:
         while not running.has_ended:
             if not self._turn():
                 assert self._next_moment() <= end, f"it never ends: {flow!r}"
-                self._advance(self._due[0][0])
+                self._advance(self._next_moment())
         if running.error is not None:
             raise running.error
         return cast("T", running.result)
@@ -134,10 +146,10 @@ class VirtualDriver:
         """Let whatever is due until then happen."""
         end = self.clock.monotonic() + seconds
         self.settle()
-        while self._due and self._due[0][0] <= end:
-            self._advance(self._due[0][0])
+        while (due := self._next_moment()) <= end:
+            self._advance(due)
             self.settle()
-        self.clock.advance(end - self.clock.monotonic())
+        self.timeline.go_to(end)
 
     def settle(self) -> None:
         """Let everything happen that needs no time."""
@@ -268,19 +280,19 @@ class VirtualDriver:
             flows.append(self._begin(flow, f"part {n}", one_ended, self.owner))
 
     def _next_moment(self) -> float:
-        return self._due[0][0] if self._due else FOREVER
+        return min([self.timeline.next_moment(), *(each.deadline() for each in self.servers)])
 
     def _at(self, moment: float, action: Callable[[], None]) -> None:
-        if moment <= self.clock.monotonic():
+        if moment <= self.timeline.now:
             action()
         else:
-            self._count += 1
-            heappush(self._due, (moment, self._count, action))
+            self.timeline.call_at(moment, action)
 
     def _advance(self, moment: float) -> None:
-        self.clock.advance(max(0.0, moment - self.clock.monotonic()))
-        while self._due and self._due[0][0] <= self.clock.monotonic():
-            heappop(self._due)[2]()
+        self.timeline.go_to(max(moment, self.timeline.now))
+        for server in self.servers:
+            if server.deadline() <= self.timeline.now:
+                server.turn()
 
 
 def _nothing() -> None:

@@ -5,7 +5,8 @@ beat(broker, channel, consumer("G", "T"))
 
 from __future__ import annotations
 
-from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from typing import Protocol, TypeVar
+
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import (
     CLUSTERING,
@@ -15,6 +16,22 @@ from gantrymq.wire.bodies.heartbeat import (
 )
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
+from gantrymq.wire.header import Header
+
+C_contra = TypeVar("C_contra", contravariant=True)
+
+
+class Asked(Protocol[C_contra]):
+    """A broker of the tests; C is what it takes for a connection."""
+
+    def ask(
+        self,
+        code: RequestCode,
+        header: Header | None = None,
+        body: bytes = b"",
+        *,
+        channel: C_contra | None = None,
+    ) -> Command: ...
 
 
 def consumer(
@@ -38,8 +55,8 @@ def consumer(
 
 
 def beat(
-    broker: OpenedBroker,
-    channel: FakeChannel,
+    broker: Asked[C_contra],
+    channel: C_contra,
     *consumers: ConsumerData,
     producers: tuple[str, ...] = (),
     client_id: str = "10.0.0.1@1",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Request
-from gantrymq.fakes.broker import IDENTITY, FakeChannel, OpenedBroker
+from gantrymq.broker.core.state import State
+from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.sends import add_topic
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -32,16 +33,7 @@ class PulledBroker:
         self, *names: str, topic: str = "T", queue_id: int = 0, **named: str
     ) -> None:
         """The same, as far as that is done before the next turn."""
-        for name in names:
-            message = Record(
-                topic.encode(),
-                name.encode(),
-                properties=properties.encode(named),
-                queue_id=queue_id,
-                born_host=IDENTITY.store_host,
-                store_host=IDENTITY.store_host,
-            )
-            self.state.works.start(steps.put(message), lambda _: None, _raise)
+        put(self.state, *names, topic=topic, queue_id=queue_id, **named)
 
     def send(
         self,
@@ -69,6 +61,21 @@ class PulledBroker:
         answer = self.broker.answer(request)
         assert answer is not None
         return answer
+
+
+def put(state: State, *names: str, topic: str = "T", queue_id: int = 0, **named: str) -> None:
+    """Messages with these bodies, which the broker's next turn stores."""
+    host = state.identity.store_host
+    for name in names:
+        message = Record(
+            topic.encode(),
+            name.encode(),
+            properties=properties.encode(named),
+            queue_id=queue_id,
+            born_host=host,
+            store_host=host,
+        )
+        state.works.start(steps.put(message), lambda _: None, _raise)
 
 
 def pull(offset: int = 0, **fields: object) -> PullMessageRequest:

@@ -11,7 +11,8 @@ from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
-from gantrymq.wire.message.record import Record, decode
+from gantrymq.testing.stored_messages import records_of
+from gantrymq.wire.message.record import Record
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 SETTINGS = StoreSettings(
@@ -84,13 +85,4 @@ class OpenedStore:
 
     def records(self, topic: str, queue_id: int) -> Sequence[Record]:
         queue = self.store.queues.find(topic, queue_id)
-        if queue is None:
-            return []
-        found = []
-        for offset in range(queue.minimum, queue.end):
-            position, size, _ = queue.unit(offset)
-            data = self.store.log.segments.read(position, size)
-            record = decode(data)
-            assert (record.queue_offset, record.physical_offset) == (offset, position)
-            found.append(record)
-        return found
+        return [] if queue is None else list(records_of(self.store, queue))

@@ -10,9 +10,10 @@ from gantrymq.cli.failures import UsageError
 from gantrymq.cli.main import load
 from gantrymq.cli.page import Page
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.sends import UNIQUE, message
+from gantrymq.testing.memory_servers import LocalPeer
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.jsonvalue import list_of, object_of
@@ -23,15 +24,14 @@ UNIQUE_1 = f"{UNIQUE[:-1]}1"
 @pytest.fixture
 def cluster() -> Cluster:
     """A topic of one queue with two messages, of which a group has consumed one."""
-    cluster = Cluster()
-    cluster.create_topic("T", 1)
-    (broker,) = cluster.brokers.values()
+    cluster = Cluster(topics={})
+    cluster.add_topic("T", queues=1)
+    broker = cluster.broker
     for number in range(2):
         properties = {"UNIQ_KEY": f"{UNIQUE[:-1]}{number}", "KEYS": "k", "TAGS": f"Tag{number}"}
         header = message(queues=1, properties=properties)
         assert broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"body %d" % number).code == 0
-    beat(broker, cluster.channel, consumer("G", "T"), producers=("P",), client_id="c@1")
-    cluster.register()
+    beat(broker, LocalPeer("10.0.0.1:1"), consumer("G", "T"), producers=("P",), client_id="c@1")
     queue = MessageQueue("T", "broker-a", 0)
     cluster.run(cluster.admin.offsets.move(cluster.addresses[0], "G", queue, 1))
     return cluster
@@ -75,7 +75,7 @@ def test_a_route_as_a_table(cluster: Cluster) -> None:
 
 
 def test_queues_are_shared_out(cluster: Cluster) -> None:
-    cluster.create_topic("Shared", 3)
+    cluster.add_topic("Shared", queues=3)
     shown = page_of(cluster, "allocateMQ -t Shared -i 10.0.0.1,10.0.0.2")
     shares = object_of(shown.json()["result"], "result")
     assert [
@@ -178,8 +178,8 @@ def test_brokers_and_name_servers(cluster: Cluster) -> None:
 
 
 def test_what_fails_beside_the_rest_is_kept() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.dead = {cluster.addresses[1]}
+    cluster = Cluster("broker-a", "broker-b", topics={})
+    cluster.faults[cluster.addresses[1]] = gone
     shown = page_of(cluster, "updateTopic -c DefaultCluster -t T")
     assert len(shown.failures) == 1
     assert "create topic to 127.0.0.1:10911 success." in shown.text()

@@ -9,12 +9,11 @@ from gantrymq.client.core.admin.checkup import check_up
 from gantrymq.client.core.admin.checkup_brokers import broker_findings
 from gantrymq.client.core.admin.checkup_groups import _conflicts, _members
 from gantrymq.client.core.admin.findings import Finding, Level
-from gantrymq.fakes.administered import NAME_SERVER, Cluster
-from gantrymq.fakes.broker import FakeChannel
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.fakes.heartbeats import beat, consumer
-from gantrymq.fakes.namesrv import Desk
 from gantrymq.fakes.sends import message
 from gantrymq.remoting.failures import ConnectError
+from gantrymq.testing.memory_servers import LocalPeer, NameServerInMemory
 from gantrymq.wire.bodies.connections import Connection, ConsumerConnection
 from gantrymq.wire.bodies.queue_stats import ConsumedOffset, ConsumeStats
 from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
@@ -29,34 +28,34 @@ def found(cluster: Cluster) -> list[tuple[str, str]]:
 
 
 def test_a_sound_cluster_has_no_findings() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.create_topic("T")
+    cluster = Cluster("broker-a", "broker-b", topics={})
+    cluster.add_topic("T")
     assert found(cluster) == []
 
 
 def test_a_broker_that_is_not_reached() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.dead = {cluster.addresses[1]}
+    cluster = Cluster("broker-a", "broker-b", topics={})
+    cluster.faults[cluster.addresses[1]] = gone
     (broker,) = found(cluster)
     assert broker[0] == f"broker {cluster.addresses[1]}"
     assert "cannot be reached from here" in broker[1]
 
 
 def test_a_name_server_that_is_not_reached() -> None:
-    cluster = Cluster()
-    cluster.dead = {NAME_SERVER}
+    cluster = Cluster(topics={})
+    cluster.faults[NAME_SERVER] = gone
     assert found(cluster)[0][0] == f"name server {NAME_SERVER}"
 
 
 def test_no_broker_at_all() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     cluster.brokers = {}
-    cluster.name_servers[NAME_SERVER] = Desk()
+    cluster.name_server = NameServerInMemory(cluster.driver.timeline)
     assert found(cluster) == [("clusters", "no broker is registered")]
 
 
 def test_a_topic_on_one_broker_only() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
+    cluster = Cluster("broker-a", "broker-b", topics={})
     cluster.run(cluster.admin.topics.create(cluster.addresses[:1], TopicConfig("T"))).all()
     (topic,) = found(cluster)
     assert topic[0] == "topic T"
@@ -64,38 +63,37 @@ def test_a_topic_on_one_broker_only() -> None:
 
 
 def test_a_topic_that_cannot_be_written() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     config = TopicConfig("T", write_queue_nums=0)
     cluster.run(cluster.admin.topics.create(cluster.addresses, config)).all()
     assert ("topic T", "no queue of it can be written") in found(cluster)
 
 
 def test_a_wiped_permission() -> None:
-    cluster = Cluster()
-    cluster.create_topic("T")
+    cluster = Cluster(topics={})
+    cluster.add_topic("T")
     cluster.run(cluster.admin.name_servers.wipe_write("broker-a")).all()
     whats = [what for subject, what in found(cluster) if subject == "topic T"]
     assert "its write permission at broker-a was wiped at the name servers" in whats
 
 
 def test_a_group_that_was_left_alone() -> None:
-    cluster = Cluster()
-    cluster.create_topic("T", 1)
-    (broker,) = cluster.brokers.values()
-    channel = FakeChannel()
+    cluster = Cluster(topics={})
+    cluster.add_topic("T", queues=1)
+    broker = cluster.broker
+    channel = LocalPeer("10.0.0.1:1")
     beat(broker, channel, consumer("G", "T"))
     broker.ask(RequestCode.SEND_MESSAGE_V2, message(queues=1), b"body")
     queue = MessageQueue("T", "broker-a", 0)
     cluster.run(cluster.admin.offsets.move(cluster.addresses[0], "G", queue, 0))
-    broker.close(channel)
-    cluster.register()
+    broker.server.closed(channel)
     assert ("group G", "1 messages wait for it, and it has no member") in found(cluster)
 
 
 def test_dead_letters() -> None:
-    cluster = Cluster()
-    cluster.create_topic("%DLQ%G", 1)
-    (broker,) = cluster.brokers.values()
+    cluster = Cluster(topics={})
+    cluster.add_topic("%DLQ%G", queues=1)
+    broker = cluster.broker
     broker.ask(RequestCode.SEND_MESSAGE_V2, message("%DLQ%G", queues=1), b"body")
     (group,) = found(cluster)
     assert group == ("group G", "1 messages failed as often as they may: they wait in %DLQ%G")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.sends import UNIQUE, message
+from gantrymq.testing.memory_servers import LocalPeer
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -18,9 +19,9 @@ QUEUE = MessageQueue("T", "broker-a", 0)
 @pytest.fixture
 def cluster() -> Cluster:
     """A topic with three messages, and a group that has consumed one of them."""
-    cluster = Cluster()
-    cluster.create_topic("T", 1)
-    (broker,) = cluster.brokers.values()
+    cluster = Cluster(topics={})
+    cluster.add_topic("T", queues=1)
+    broker = cluster.broker
     for number in range(3):
         header = message(
             queues=1,
@@ -28,8 +29,7 @@ def cluster() -> Cluster:
         )
         answer = broker.ask(RequestCode.SEND_MESSAGE_V2, header, b"body %d" % number)
         assert answer.code == 0, answer.remark
-    beat(broker, cluster.channel, consumer("G", "T"), producers=("P",), client_id="c@1")
-    cluster.register()
+    beat(broker, LocalPeer("10.0.0.1:1"), consumer("G", "T"), producers=("P",), client_id="c@1")
     cluster.run(cluster.admin.offsets.move(cluster.addresses[0], "G", QUEUE, 1))
     return cluster
 

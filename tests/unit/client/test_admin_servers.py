@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError
-from gantrymq.fakes.administered import NAME_SERVER, Cluster
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster
 from gantrymq.wire.codes import ResponseCode
 
 
 def test_settings_of_a_broker() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     address, brokers = cluster.addresses[0], cluster.admin.brokers
     assert cluster.run(brokers.settings(address))["maxMessageSize"] == "4194304"
     figures = cluster.run(brokers.figures(address))
@@ -18,7 +18,7 @@ def test_settings_of_a_broker() -> None:
 
 
 def test_upkeep_of_a_broker() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     address, brokers = cluster.addresses[0], cluster.admin.brokers
     cluster.run(brokers.clean_expired_queues(address))
     cluster.run(brokers.clean_unused_topics(address))
@@ -27,7 +27,7 @@ def test_upkeep_of_a_broker() -> None:
 
 
 def test_keys_and_values() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     names = cluster.admin.name_servers
     assert list(cluster.run(names.put("space", "key", "a b")).all()) == [NAME_SERVER]
     assert cluster.run(names.value("space", "key")) == "a b"
@@ -39,8 +39,8 @@ def test_keys_and_values() -> None:
 
 
 def test_permission_to_write() -> None:
-    cluster = Cluster()
-    cluster.create_topic("T")
+    cluster = Cluster(topics={})
+    cluster.add_topic("T")
     names = cluster.admin.name_servers
     (wiped,) = cluster.run(names.wipe_write("broker-a")).all().values()
     assert wiped > 0
@@ -50,7 +50,7 @@ def test_permission_to_write() -> None:
 
 
 def test_settings_of_name_servers() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     names = cluster.admin.name_servers
     cluster.run(names.change({"productEnvName": "test"})).all()
     (settings,) = cluster.run(names.settings()).all().values()
@@ -58,6 +58,6 @@ def test_settings_of_name_servers() -> None:
 
 
 def test_accounts_are_refused_where_access_control_is_off() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     with pytest.raises(BrokerError):
         cluster.run(cluster.admin.accounts.table(cluster.addresses[0]))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.fakes.administered import NAME_SERVER, Cluster
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import ResponseCode
 
 
 def test_a_topic_that_is_made_is_found() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
+    cluster = Cluster("broker-a", "broker-b", topics={})
     topics = cluster.admin.topics
     config = TopicConfig("T", read_queue_nums=2, write_queue_nums=3, perm=6)
-    made = cluster.run(topics.create(cluster.brokers, config))
+    made = cluster.run(topics.create(cluster.addresses, config))
     assert list(made.all()) == cluster.addresses
     assert "T" in cluster.run(topics.names())
     assert "T" in cluster.run(topics.names_in("DefaultCluster"))
@@ -32,9 +32,9 @@ def test_a_topic_that_is_made_is_found() -> None:
 
 
 def test_what_one_broker_refuses_is_told_and_the_rest_done() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
+    cluster = Cluster("broker-a", "broker-b", topics={})
     first, second = cluster.addresses
-    cluster.dead = {second}
+    cluster.faults[second] = gone
     made = cluster.run(cluster.admin.topics.create(cluster.addresses, TopicConfig("T")))
     assert list(made.done) == [first]
     assert isinstance(made.failed[second], ConnectError)
@@ -43,8 +43,8 @@ def test_what_one_broker_refuses_is_told_and_the_rest_done() -> None:
 
 
 def test_a_refusal_has_the_brokers_address_code_and_remark() -> None:
-    cluster = Cluster()
-    made = cluster.run(cluster.admin.topics.create(cluster.brokers, TopicConfig("bad^name")))
+    cluster = Cluster(topics={})
+    made = cluster.run(cluster.admin.topics.create(cluster.addresses, TopicConfig("bad^name")))
     with pytest.raises(BrokerError, match="illegal characters") as refused:
         made.all()
     assert refused.value.address == cluster.addresses[0]
@@ -52,7 +52,7 @@ def test_a_refusal_has_the_brokers_address_code_and_remark() -> None:
 
 
 def test_an_unknown_topic_is_the_name_servers_refusal() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     with pytest.raises(BrokerError) as refused:
         cluster.run(cluster.admin.topics.route("none"))
     assert (refused.value.code, refused.value.address) == (
@@ -62,23 +62,23 @@ def test_an_unknown_topic_is_the_name_servers_refusal() -> None:
 
 
 def test_a_deleted_topic_is_gone() -> None:
-    cluster = Cluster()
-    cluster.create_topic("T")
+    cluster = Cluster(topics={})
+    cluster.add_topic("T")
     topics = cluster.admin.topics
-    cluster.run(topics.delete("T", cluster.brokers)).all()
+    cluster.run(topics.delete("T", cluster.addresses)).all()
     cluster.run(topics.forget("T")).all()
     assert "T" not in cluster.run(topics.names())
 
 
 def test_several_topics_are_made_at_once() -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     address = cluster.addresses[0]
     cluster.run(cluster.admin.topics.create_all(address, [TopicConfig("A"), TopicConfig("B")]))
     assert {"A", "B"} <= set(cluster.run(cluster.admin.topics.configs(address)))
 
 
 def test_clusters_and_their_brokers() -> None:
-    cluster = Cluster(("broker-b", "broker-a"))
+    cluster = Cluster("broker-b", "broker-a", topics={})
     clusters = cluster.admin.clusters
     assert cluster.run(clusters.masters("DefaultCluster")) == list(reversed(cluster.addresses))
     assert cluster.run(clusters.master("broker-b")) == cluster.addresses[0]

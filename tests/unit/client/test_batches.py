@@ -12,7 +12,7 @@ from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.send_request import SendRequest
 from gantrymq.client.core.sending import Sender
-from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import batch, properties
 
@@ -37,13 +37,13 @@ def test_each_message_keeps_its_own() -> None:
 
 
 def test_a_batch_is_stored_with_ids_that_differ() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     request = made([Message("T", b"%d" % n) for n in range(3)])
     assert (request.code, request.message_id) == (RequestCode.SEND_BATCH_MESSAGE, "0,1,2")
     sender = Sender(cluster.instance, "G", ProducerSettings(), ())
-    result = cluster.driver.run(sender.send(request))
+    result = cluster.run(sender.send(request))
     assert result.message_id == "0,1,2"
-    records = cluster.brokers["a"].opened.records("T", 0)
+    records = cluster.brokers["a"].records("T", 0)
     assert [record.body for record in records] == [b"0", b"1", b"2"]
     ids = [properties.get(record.properties, "UNIQ_KEY") for record in records]
     assert ids == ["0", "1", "2"]

@@ -9,12 +9,10 @@ import pytest
 from gantrymq.client.core.outcomes import LATER, SUCCESS, SUSPEND, Later, Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
-from gantrymq.fakes.flows import Held, Late
 from gantrymq.remoting.failures import RequestTimeoutError
 from gantrymq.wire.codes import RequestCode
-from gantrymq.wire.command import Command
 
 RETRY, DEAD = "%RETRY%G", "%DLQ%G"
 TWICE = dataclasses.replace(FIRST, max_reconsume_times=2)
@@ -111,17 +109,8 @@ def test_a_broker_that_does_not_take_it_back_gets_it_as_a_message() -> None:
 
 
 def refuse(cluster: Cluster, *codes: RequestCode) -> None:
-    network = cluster.driver.network
-
-    def without(
-        address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Late | Held | Exception | None:
-        if command.code in codes:
-            cluster.asked.append((address, command))
-            return RequestTimeoutError("too late")
-        return network(address, command, is_oneway=is_oneway)
-
-    cluster.driver.network = without
+    for code in codes:
+        cluster.faults[code] = lambda *_: RequestTimeoutError("too late")
 
 
 def test_what_nobody_takes_back_is_consumed_again_here() -> None:
@@ -202,7 +191,7 @@ def test_closing_waits_for_listeners_and_begins_none() -> None:
 
 
 def test_what_fails_after_its_queue_was_given_away_is_left_to_the_new_owner() -> None:
-    cluster = Cluster(opened("broker-a"))
+    cluster = Cluster()
     cluster.store("a", queue_id=3)
     release = Signal()
 

@@ -10,7 +10,7 @@ import pytest
 from gantrymq.client.core.outcomes import LATER, SUSPEND, Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import Wait
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -23,7 +23,7 @@ class Group:
 
     def __init__(self, seed: int, *, orderly: bool) -> None:
         self.random = random.Random(seed)
-        self.cluster = Cluster(opened("broker-a"), opened("broker-b"))
+        self.cluster = Cluster("broker-a", "broker-b")
         self.settings = dataclasses.replace(FIRST, orderly=orderly, consume_batch=3)
         self.members: list[Consumer] = []
         self.sent: set[str] = set()

@@ -9,9 +9,8 @@ from gantrymq.client.core.lingering import SENDS_MAX, Batch, Lingering, WaitingF
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.sending import Sender
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.flows import Late
-from gantrymq.fakes.sending_cluster import Cluster
-from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -23,11 +22,11 @@ def lingering(cluster: Cluster, **settings: object) -> Lingering:
 
 
 def sent(cluster: Cluster) -> int:
-    return len(cluster.heard_of(RequestCode.SEND_BATCH_MESSAGE))
+    return len(cluster.asked_of(RequestCode.SEND_BATCH_MESSAGE))
 
 
 def test_messages_of_a_moment_leave_together() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     waiting = lingering(cluster)
     batches = [waiting.add(Message("T", b"%d" % n)) for n in range(5)]
     cluster.driver.pass_time(0.09)
@@ -44,7 +43,7 @@ def test_messages_of_a_moment_leave_together() -> None:
 
 @pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 300}])
 def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     waiting = lingering(cluster, **bound)
     for _ in range(7):
         waiting.add(Message("T", b"x" * 20))
@@ -55,7 +54,7 @@ def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
 
 
 def test_topics_queues_and_safety_do_not_mix() -> None:
-    cluster = Cluster({"T": 2, "U": 1})
+    cluster = Cluster("a", topics={"T": 2, "U": 1})
     waiting = lingering(cluster)
     batches = {
         waiting.add(Message("T", b"x")),
@@ -64,7 +63,7 @@ def test_topics_queues_and_safety_do_not_mix() -> None:
         waiting.add(Message("T", b"x", wait_until_stored=False)),
     }
     assert len(batches) == 4
-    cluster.driver.run(waiting.flush())
+    cluster.run(waiting.flush())
     assert sent(cluster) == 4
 
 
@@ -73,26 +72,26 @@ def test_topics_queues_and_safety_do_not_mix() -> None:
     [Message("T", b"x" * 5000), Message("T", b"x", delay_level=1), Message("%RETRY%G", b"x")],
 )
 def test_what_no_batch_takes_is_sent_alone(message: Message) -> None:
-    cluster = Cluster({"T": 1, "%RETRY%G": 1})
+    cluster = Cluster("a", topics={"T": 1, "%RETRY%G": 1})
     waiting = lingering(cluster)
     batch = waiting.add(message)
     cluster.driver.settle()
     assert batch.result_of(0).message_id
-    assert len(cluster.heard_of(RequestCode.SEND_MESSAGE_V2)) == 1
+    assert len(cluster.asked_of(RequestCode.SEND_MESSAGE_V2)) == 1
     assert waiting.waiting_bytes == 0
 
 
 def test_flush_waits_for_all_that_was_added() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     waiting = lingering(cluster, batch_messages_max=10, linger_s=60.0)
     batches = [waiting.add(Message("T", b"x")) for _ in range(95)]
-    cluster.driver.run(waiting.flush())
+    cluster.run(waiting.flush())
     assert all(batch.is_over for batch in batches)
     assert sum(len(cluster.brokers["a"].bodies("T", n)) for n in range(4)) == 95
 
 
 def test_no_more_than_is_allowed_waits() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     waiting = lingering(cluster, waiting_bytes_max=2000)
     message = Message("T", b"x" * 100)
     taken = 0
@@ -101,25 +100,25 @@ def test_no_more_than_is_allowed_waits() -> None:
         taken += 1
     with pytest.raises(WaitingFullError, match=r"await producer\.room"):
         waiting.add(message)
-    cluster.driver.run(waiting.room())
+    cluster.run(waiting.room())
     assert waiting.waiting_bytes == 0
     assert len(cluster.brokers["a"].bodies("T")) == taken
 
 
 def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:
-    cluster = Cluster({"T": 1})
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    cluster = Cluster("a", topics={"T": 1})
+    cluster.faults[cluster.address("a")] = gone
     waiting = lingering(cluster)
     unwatched = waiting.add(Message("T", b"x"))
     cluster.driver.pass_time(1.0)
-    with pytest.raises(SendError, match="gone"):
+    with pytest.raises(SendError, match="nobody listens"):
         unwatched.result_of(0)
     assert "1 messages to T were not sent" in cluster.driver.lines[-1]
     assert waiting.waiting_bytes == 0
 
 
 def test_a_batch_is_tried_again_elsewhere() -> None:
-    cluster = Cluster({"T": 1}, ("a", "b"))
+    cluster = Cluster("a", "b", topics={"T": 1})
     cluster.faults[cluster.address("a")] = lambda address, command: Command(
         ResponseCode.SYSTEM_BUSY
     )
@@ -130,14 +129,14 @@ def test_a_batch_is_tried_again_elsewhere() -> None:
 
 
 def test_batches_to_one_queue_keep_their_order() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     queue = MessageQueue("T", "a", 0)
-    cluster.driver.run(cluster.instance.route("T"))
+    cluster.run(cluster.instance.route("T"))
     slow = iter([0.5])
 
     def answer(address: str, command: Command) -> Command | Late:
         del cluster.faults[address]
-        answered = cluster.network(address, command, is_oneway=False)
+        answered = cluster.served(address, command)
         cluster.faults[address] = answer
         assert isinstance(answered, Command)
         return Late(answered, next(slow, 0.0))
@@ -153,7 +152,7 @@ def test_batches_to_one_queue_keep_their_order() -> None:
 
 
 def test_a_message_that_is_refused_spoils_nothing() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     waiting = lingering(cluster)
     with pytest.raises(MessageError):
         waiting.add(Message("T", b"x", properties={"a": "b" * 40_000}))
@@ -164,8 +163,8 @@ def test_a_message_that_is_refused_spoils_nothing() -> None:
 
 
 def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
-    cluster = Cluster({"T": 1})
-    cluster.driver.run(cluster.instance.route("T"))
+    cluster = Cluster("a", topics={"T": 1})
+    cluster.run(cluster.instance.route("T"))
     address = cluster.address("a")
 
     asked = []
@@ -173,7 +172,7 @@ def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
     def answer(address: str, command: Command) -> Command | Late:
         asked.append(command)
         del cluster.faults[address]
-        answered = cluster.network(address, command, is_oneway=False)
+        answered = cluster.served(address, command)
         cluster.faults[address] = answer
         assert isinstance(answered, Command)
         return Late(answered, 2.0)
@@ -183,6 +182,6 @@ def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
     batches = [waiting.add(Message("T", b"x")) for _ in range(3 * SENDS_MAX)]
     cluster.driver.pass_time(1.0)
     assert len(asked) == SENDS_MAX
-    cluster.driver.run(waiting.flush())
+    cluster.run(waiting.flush())
     assert cluster.driver.clock.monotonic() == pytest.approx(6.0)
     assert all(batch.result_of(0).message_id for batch in batches)

@@ -14,8 +14,7 @@ from gantrymq.client.core.offset_store import RemoteOffsets
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.subscriptions import Sql, SubscriptionError
-from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 
@@ -157,7 +156,7 @@ def test_a_topic_that_is_given_up_gives_no_more() -> None:
 
 
 def test_a_refused_expression_is_raised_where_messages_are_asked_for() -> None:
-    cluster = Cluster(OpenedBroker(BrokerSettings(enable_property_filter=True)))
+    cluster = Cluster(settings=BrokerSettings(enable_property_filter=True))
     reader = Reader(cluster)
     reader.lite.subscribe("T", Sql("a >"))
     with pytest.raises(SubscriptionError, match="SUBSCRIPTION_PARSE_FAILED"):
@@ -170,7 +169,7 @@ def test_a_refused_expression_is_raised_where_messages_are_asked_for() -> None:
 
 
 def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     reader = Reader(cluster)
     reader.lite.subscribe("T")
     cluster.pass_time(3.0)

@@ -7,7 +7,7 @@ import pytest
 from gantrymq.base.errors import CorruptionError
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.offset_store import LocalOffsets, RemoteOffsets
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.flows import VirtualDriver
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -97,7 +97,7 @@ def test_a_refusal_is_heard_of_when_it_is_asked_for() -> None:
 
 
 def test_one_dead_broker_does_not_keep_others_from_hearing() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     cluster.add_group("G")
     for name in ("broker-a", "broker-b"):
         cluster.store("a", "b", queue_id=1, broker_name=name)
@@ -109,7 +109,7 @@ def test_one_dead_broker_does_not_keep_others_from_hearing() -> None:
     cluster.stop("broker-a")
     with pytest.raises(ConnectError):
         client.run(offsets.persist([QUEUE, OTHER]))
-    assert cluster.member("broker-b").broker.state.offsets.find("G", "T", 1) == 2
+    assert cluster.brokers["broker-b"].state.offsets.find("G", "T", 1) == 2
 
 
 def test_a_queue_of_a_broker_that_nobody_knows_has_no_offset() -> None:

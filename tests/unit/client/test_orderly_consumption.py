@@ -15,7 +15,7 @@ from gantrymq.client.core.outcomes import (
 )
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import Wait
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import QueuesOfClient
@@ -151,7 +151,7 @@ def test_locks_are_renewed_and_a_lost_one_ends_the_consumption() -> None:
 
 
 def test_a_queue_changes_hands_between_two_messages_never_within_one() -> None:
-    cluster = Cluster(opened("broker-a"))
+    cluster = Cluster()
     for queue_id in range(4):
         cluster.store("1", "2", "3", queue_id=queue_id)
     log: list[tuple[str, int, str, str]] = []

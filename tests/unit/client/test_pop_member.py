@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantrymq.client.core.pop_member import PopMember
 from gantrymq.client.core.pops import Handle, Out, Pops, PopSettings
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.codes import RequestCode
 
 FIRST = PopSettings(from_first=True, invisible_s=30.0)
@@ -138,7 +138,7 @@ def test_nobody_pops_while_nobody_waits() -> None:
 
 
 def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     worker = Worker(cluster)
     cluster.stop("broker-a")
     cluster.store("b", broker_name="broker-b")

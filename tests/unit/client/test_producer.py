@@ -13,20 +13,19 @@ from gantrymq.client.core.producer import ProducerCore, must_be_group
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.selecting import by_key
 from gantrymq.client.core.settings import ClientSettings
-from gantrymq.fakes.sending_cluster import Cluster
-from gantrymq.remoting.failures import ConnectError
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 
 
 def started(cluster: Cluster, group: str = "G") -> ProducerCore:
     core = ProducerCore(cluster.instance, group, ProducerSettings())
-    cluster.driver.run(core.start())
+    cluster.run(core.start())
     return core
 
 
 def test_a_selector_sees_the_queues_and_chooses() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     core = started(cluster)
     seen: list[Sequence[MessageQueue]] = []
 
@@ -35,38 +34,37 @@ def test_a_selector_sees_the_queues_and_chooses() -> None:
         seen.append(queues)
         return queues[2]
 
-    result = cluster.driver.run(core.send(Message("T", b"x"), select=third, key="k"))
+    result = cluster.run(core.send(Message("T", b"x"), select=third, key="k"))
     assert result.queue.queue_id == 2
     assert [queue.queue_id for queue in seen[0]] == [0, 1, 2, 3]
     same = [
-        cluster.driver.run(core.send(Message("T", b"x"), select=by_key, key="k")).queue
-        for _ in range(3)
+        cluster.run(core.send(Message("T", b"x"), select=by_key, key="k")).queue for _ in range(3)
     ]
     assert len(set(same)) == 1
 
 
 def test_what_cannot_be_meant_is_told() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     core = started(cluster)
     message, queue = Message("T", b"x"), MessageQueue("T", "a", 0)
     with pytest.raises(MessageError, match="not both"):
-        cluster.driver.run(core.send(message, queue=queue, select=by_key, key=1))
+        cluster.run(core.send(message, queue=queue, select=by_key, key=1))
     with pytest.raises(MessageError, match="a key is for a selector"):
-        cluster.driver.run(core.send(message, key=1))
+        cluster.run(core.send(message, key=1))
     with pytest.raises(MessageError, match="message's topic not equal mq's topic"):
-        cluster.driver.run(core.send(message, queue=MessageQueue("U", "a", 0)))
+        cluster.run(core.send(message, queue=MessageQueue("U", "a", 0)))
     with pytest.raises(MessageError, match="select queue return null"):
-        cluster.driver.run(core.send(message, select=lambda *_: None))  # type: ignore[arg-type]
+        cluster.run(core.send(message, select=lambda *_: None))  # type: ignore[arg-type]
 
 
 def test_namespaces_are_seen_by_the_broker_alone() -> None:
-    cluster = Cluster({"ns%T": 2})
-    cluster.instance = cluster.client(ClientSettings(namespace="ns"))
+    cluster = Cluster("a", topics={"ns%T": 2})
+    cluster.client(settings=ClientSettings(namespace="ns"))
     core = started(cluster)
     results = [
-        cluster.driver.run(core.send(Message("T", b"x"))),
-        cluster.driver.run(core.send(Message("T", b"x"), select=by_key, key=1)),
-        cluster.driver.run(core.send_batch([Message("T", b"x")])),
+        cluster.run(core.send(Message("T", b"x"))),
+        cluster.run(core.send(Message("T", b"x"), select=by_key, key=1)),
+        cluster.run(core.send_batch([Message("T", b"x")])),
     ]
     batch = core.send_soon(Message("T", b"x"))
     cluster.driver.pass_time(1.0)
@@ -77,26 +75,26 @@ def test_namespaces_are_seen_by_the_broker_alone() -> None:
 
 
 def test_closing_sends_what_waits_and_says_goodbye() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     core = started(cluster)
-    cluster.driver.run(core.send(Message("T", b"first")))
-    cluster.driver.run(cluster.instance.heartbeat())
+    cluster.run(core.send(Message("T", b"first")))
+    cluster.run(cluster.instance.heartbeat())
     core.send_soon(Message("T", b"last"))
-    cluster.driver.run(core.close())
+    cluster.run(core.close())
     assert cluster.brokers["a"].bodies("T") == [b"first", b"last"]
-    assert len(cluster.heard_of(RequestCode.UNREGISTER_CLIENT)) == 1
+    assert len(cluster.asked_of(RequestCode.UNREGISTER_CLIENT)) == 1
     with pytest.raises(StateError, match="The producer service state not OK, SHUTDOWN_ALREADY"):
         core.send_soon(Message("T", b"late"))
 
 
 def test_life_has_javas_texts() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     core = ProducerCore(cluster.instance, "G", ProducerSettings())
     with pytest.raises(StateError, match="The producer service state not OK, CREATE_JUST"):
-        cluster.driver.run(core.send(Message("T", b"x")))
-    cluster.driver.run(core.start())
+        cluster.run(core.send(Message("T", b"x")))
+    cluster.run(core.start())
     with pytest.raises(StateError, match="maybe started once"):
-        cluster.driver.run(core.start())
+        cluster.run(core.start())
     with pytest.raises(StateError, match=r"producer group\[G\] has been created before"):
         started(cluster)
 
@@ -116,23 +114,23 @@ def test_some_groups_are_none(group: str, text: str) -> None:
 
 
 def test_a_delayed_message_is_taken_back() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     core = started(cluster)
-    result = cluster.driver.run(core.send(Message("T", b"x", delay_s=3600.0)))
+    result = cluster.run(core.send(Message("T", b"x", delay_s=3600.0)))
     assert result.recall_handle
-    assert cluster.driver.run(core.recall(result)) == result.message_id
-    plain = cluster.driver.run(core.send(Message("T", b"x")))
+    assert cluster.run(core.recall(result)) == result.message_id
+    plain = cluster.run(core.send(Message("T", b"x")))
     with pytest.raises(MessageError, match="gave no recall_handle"):
-        cluster.driver.run(core.recall(plain))
+        cluster.run(core.recall(plain))
 
 
 def test_a_refused_recall_is_raised() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     core = started(cluster)
-    result = cluster.driver.run(core.send(Message("T", b"x", delay_s=1.0)))
+    result = cluster.run(core.send(Message("T", b"x", delay_s=1.0)))
     cluster.pass_time(30.0)
     with pytest.raises(BrokerError):
-        cluster.driver.run(core.recall(result))
+        cluster.run(core.recall(result))
 
 
 class Watch:
@@ -150,14 +148,14 @@ class Watch:
 
 
 def test_hooks_see_every_try_and_break_nothing() -> None:
-    cluster = Cluster({"T": 4}, ("a", "b"))
+    cluster = Cluster("a", "b")
     watch = Watch()
     core = ProducerCore(cluster.instance, "G", ProducerSettings(), [watch])
-    cluster.driver.run(core.start())
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    cluster.run(core.start())
+    cluster.faults[cluster.address("a")] = gone
     while len(watch.seen) < 4:
         watch.seen.clear()
-        assert cluster.driver.run(core.send(Message("T", b"x"))).queue.broker_name == "b"
+        assert cluster.run(core.send(Message("T", b"x"))).queue.broker_name == "b"
     assert watch.seen == [
         *(("before", "a", None), ("after", "a", False)),
         *(("before", "b", None), ("after", "b", True)),

@@ -9,7 +9,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.pulls import LITE_SETTINGS, PullSettings, PullStatus, QueuePulls, received
 from gantrymq.client.core.subscriptions import Expression, Sql, subscription
-from gantrymq.fakes.broker import IDENTITY, OpenedBroker
+from gantrymq.fakes.broker import IDENTITY
 from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
@@ -25,7 +25,7 @@ FILTERS = PullSettings(sends_filter=True)
 class World:
     def __init__(self, expression: Expression = "*", *, is_lite: bool = False) -> None:
         settings = BrokerSettings(enable_property_filter=True)
-        self.cluster = Cluster(OpenedBroker(settings))
+        self.cluster = Cluster(settings=settings)
         self.client = self.cluster.client("me@1")
         self.pulls = QueuePulls(
             self.client.instance,

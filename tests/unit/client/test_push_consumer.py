@@ -14,9 +14,8 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import FOREVER, Wait
 from gantrymq.client.core.subscriptions import Sql, SubscriptionError
-from gantrymq.fakes.cluster import NAME_SERVER, Cluster, opened
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
-from gantrymq.fakes.flows import Held, Late
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -65,7 +64,7 @@ def test_progress_is_stored_every_five_seconds_and_at_the_end() -> None:
 
 
 def test_members_share_queues_as_they_come_and_go() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     every = [(name, number) for name in ("broker-a", "broker-b") for number in range(4)]
     first = Consumer(cluster, "c@1").start()
     assert first.queues == every
@@ -163,16 +162,15 @@ def test_a_senseless_answer_is_got_over(code: RequestCode) -> None:
 
 def answer_once(cluster: Cluster, code: RequestCode, answer: Command) -> None:
     """Instead of the broker, to the first such request about T, or about no topic."""
-    network, answers = cluster.driver.network, [answer]
+    answers = [answer]
 
-    def instead(
-        address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Late | Held | Exception | None:
-        if command.code == code and answers and (command.ext or {}).get("topic", "T") == "T":
+    def instead(address: str, command: Command) -> Command:
+        del address
+        if answers and (command.ext or {}).get("topic", "T") == "T":
             return answers.pop()
-        return network(address, command, is_oneway=is_oneway)
+        return command
 
-    cluster.driver.network = instead
+    cluster.faults[code] = instead
 
 
 @pytest.mark.parametrize("is_for_cpp", [False, True])
@@ -227,7 +225,7 @@ def test_an_operator_has_a_message_consumed_by_the_broker() -> None:
     cluster = Cluster()
     cluster.store("a")
     consumer = Consumer(cluster, "me@1").start()
-    (stored,) = cluster.broker.opened.records("T", 0)
+    (stored,) = cluster.broker.records("T", 0)
     ext = {"consumerGroup": "G", "clientId": "me@1", "brokerName": "broker-a"}
     body = record.encode(stored)
     bean = asked(consumer, RequestCode.CONSUME_MESSAGE_DIRECTLY, ext, body)

@@ -8,9 +8,8 @@ from gantrymq.client.core.allocation import MachineRoom
 from gantrymq.client.core.process_queue import PULL_IDLE_S
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import FOREVER, Wait
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
-from gantrymq.fakes.flows import Held, Late
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import HeartbeatData
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -20,17 +19,16 @@ ORDERLY = dataclasses.replace(FIRST, orderly=True)
 
 
 def refuse(cluster: Cluster, code: RequestCode, times: int) -> None:
-    network, left = cluster.driver.network, [times]
+    left = [times]
 
-    def without(
-        address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Late | Held | Exception | None:
-        if command.code == code and left[0]:
-            left[0] -= 1
-            return Command(ResponseCode.SYSTEM_ERROR, remark="not now")
-        return network(address, command, is_oneway=is_oneway)
+    def without(address: str, command: Command) -> Command:
+        del address
+        if not left[0]:
+            return command
+        left[0] -= 1
+        return Command(ResponseCode.SYSTEM_ERROR, remark="not now")
 
-    cluster.driver.network = without
+    cluster.faults[code] = without
 
 
 def test_without_an_answer_nobody_guesses_a_share() -> None:
@@ -44,7 +42,7 @@ def test_without_an_answer_nobody_guesses_a_share() -> None:
 
 
 def test_another_broker_is_asked_for_the_members() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     cluster.stop("broker-a")
     consumer = Consumer(cluster).start()
     cluster.pass_time(3.0)

@@ -12,7 +12,7 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.replies import NoReplyError, reply
 from gantrymq.client.core.steps import Flow, Wait
-from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.bodies.shared import MessageQueue
 
 
@@ -20,22 +20,22 @@ class Trial:
     """One producer that asks, and one that replies."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster({"T": 1})
+        self.cluster = Cluster("a", topics={"T": 1})
         self.asking = ProducerCore(self.cluster.instance, "asking", ProducerSettings())
         self.replying = ProducerCore(self.cluster.instance, "replying", ProducerSettings())
         for core in (self.asking, self.replying):
-            self.cluster.driver.run(core.start())
+            self.cluster.run(core.start())
 
     async def consume(self, after_s: float) -> None:
         await Wait(self.cluster.driver.clock.monotonic() + after_s)
-        (record,) = self.cluster.brokers["a"].opened.records("T", 0)
+        (record,) = self.cluster.brokers["a"].records("T", 0)
         message = ReceivedMessage(record, MessageQueue("T", "a", 0))
         await self.replying.send(reply(message, b"pong to " + message.body))
 
     def ask(self, after_s: float = 0.5) -> ReceivedMessage:
         self.cluster.driver.start(self.consume(after_s), "consumer")
         flow: Flow[ReceivedMessage] = requests.ask(self.asking, Message("T", b"ping"), 2.0)
-        return self.cluster.driver.run(flow)
+        return self.cluster.run(flow)
 
 
 def test_a_question_is_answered() -> None:
@@ -43,7 +43,7 @@ def test_a_question_is_answered() -> None:
     answer = trial.ask()
     assert answer.body == b"pong to ping"
     assert answer.topic == "DefaultCluster_REPLY_TOPIC"
-    (record,) = trial.cluster.brokers["a"].opened.records("T", 0)
+    (record,) = trial.cluster.brokers["a"].records("T", 0)
     told = ReceivedMessage(record, MessageQueue("T", "a", 0)).properties
     assert (told["REPLY_TO_CLIENT"], told["TTL"]) == ("me@1", "2000")
 
@@ -65,7 +65,7 @@ def test_what_comes_too_late_is_dropped() -> None:
 
 def test_only_a_request_is_replied_to() -> None:
     trial = Trial()
-    trial.cluster.driver.run(trial.asking.send(Message("T", b"plain")))
-    (record,) = trial.cluster.brokers["a"].opened.records("T", 0)
+    trial.cluster.run(trial.asking.send(Message("T", b"plain")))
+    (record,) = trial.cluster.brokers["a"].records("T", 0)
     with pytest.raises(MessageError, match=r"property\[REPLY_TO_CLIENT\] is null"):
         reply(ReceivedMessage(record, MessageQueue("T", "a", 0)), b"pong")

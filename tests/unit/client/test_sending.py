@@ -11,8 +11,8 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.results import SendResult, SendStatus
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster, Fault, gone
 from gantrymq.fakes.flows import Late
-from gantrymq.fakes.sending_cluster import NAME_SERVER, Cluster, Fault
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -31,7 +31,7 @@ def sender(cluster: Cluster, **settings: object) -> Sender:
 
 def send(cluster: Cluster, mode: SendMode = SendMode.SYNC, **settings: object) -> SendResult:
     one = sender(cluster, **settings)
-    return cluster.driver.run(one.send(request(one.settings), mode=mode))
+    return cluster.run(one.send(request(one.settings), mode=mode))
 
 
 def refuses(code: ResponseCode, after_s: float = 0.0) -> Fault:
@@ -39,20 +39,22 @@ def refuses(code: ResponseCode, after_s: float = 0.0) -> Fault:
 
 
 def sent_to(cluster: Cluster) -> list[str]:
-    return [address for address, _ in cluster.heard_of(RequestCode.SEND_MESSAGE_V2)]
+    return [
+        address for address, command in cluster.asked if command.code == RequestCode.SEND_MESSAGE_V2
+    ]
 
 
 def test_a_message_gets_to_a_broker() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     result = send(cluster)
     assert (result.status, result.message_id) == (SendStatus.SEND_OK, "ID")
     assert cluster.brokers["a"].bodies("T", result.queue.queue_id) == [b"hello"]
 
 
 def test_queues_are_taken_in_turn() -> None:
-    cluster = Cluster({"T": 3})
+    cluster = Cluster("a", topics={"T": 3})
     one = sender(cluster)
-    results = [cluster.driver.run(one.send(request(one.settings))) for _ in range(6)]
+    results = [cluster.run(one.send(request(one.settings))) for _ in range(6)]
     ids = [result.queue.queue_id for result in results]
     assert sorted(ids[:3]) == [0, 1, 2]
     assert ids[3:] == ids[:3]
@@ -60,7 +62,7 @@ def test_queues_are_taken_in_turn() -> None:
 
 @pytest.mark.parametrize("code", [1, 2, 14, 16, 17, 204, 205, 1500])
 def test_a_refusal_that_may_pass_is_tried_at_another_broker(code: int) -> None:
-    cluster = Cluster({"T": 4}, ("a", "b"))
+    cluster = Cluster("a", "b")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode(code))
     results = [send(cluster) for _ in range(3)]
     assert {result.queue.broker_name for result in results} == {"b"}
@@ -69,7 +71,7 @@ def test_a_refusal_that_may_pass_is_tried_at_another_broker(code: int) -> None:
 
 @pytest.mark.parametrize("code", [13, 29])
 def test_other_refusals_are_raised_at_once(code: int) -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode(code))
     with pytest.raises(BrokerError, match="no") as raised:
         send(cluster)
@@ -78,27 +80,28 @@ def test_other_refusals_are_raised_at_once(code: int) -> None:
 
 
 def test_asynchronous_sends_try_again_what_the_network_did_alone() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode.SYSTEM_BUSY)
     with pytest.raises(BrokerError):
         send(cluster, SendMode.ASYNC)
     assert len(sent_to(cluster)) == 1
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    cluster.faults[cluster.address("a")] = gone
     with pytest.raises(SendError):
         send(cluster, SendMode.ASYNC, async_retries=4)
     assert len(sent_to(cluster)) == 1 + 5
 
 
 def test_every_try_failing_is_told_with_each_cause() -> None:
-    cluster = Cluster({"T": 4})
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    cluster = Cluster("a")
+    cluster.faults[cluster.address("a")] = gone
     with pytest.raises(SendError, match=r"Send \[3\] times, still failed") as raised:
         send(cluster)
-    assert [str(cause) for cause in raised.value.causes] == ["gone"] * 3
+    here = cluster.address("a")
+    assert [str(cause) for cause in raised.value.causes] == [f"nobody listens at {here}"] * 3
 
 
 def test_all_tries_share_one_span_of_time() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode.SYSTEM_BUSY, after_s=1.6)
     with pytest.raises(SendError, match=r"call timeout: Send \[2\] times") as raised:
         send(cluster)
@@ -107,7 +110,7 @@ def test_all_tries_share_one_span_of_time() -> None:
 
 
 def test_a_silent_broker_takes_all_the_time() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = lambda address, command: None
     with pytest.raises(SendError, match=r"call timeout: Send \[1\] times"):
         send(cluster)
@@ -115,7 +118,7 @@ def test_a_silent_broker_takes_all_the_time() -> None:
 
 
 def test_unless_tries_are_limited() -> None:
-    cluster = Cluster({"T": 4}, ("a", "b"))
+    cluster = Cluster("a", "b")
     cluster.faults[cluster.address("a")] = lambda address, command: None
     brokers = {send(cluster, try_timeout_s=1.0).queue.broker_name for _ in range(8)}
     assert brokers == {"b"}
@@ -123,18 +126,18 @@ def test_unless_tries_are_limited() -> None:
 
 
 def test_the_same_id_is_sent_each_time() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     cluster.faults[cluster.address("a")] = refuses(ResponseCode.SYSTEM_BUSY)
     with pytest.raises(SendError):
         send(cluster)
-    commands = [command for _, command in cluster.heard_of(RequestCode.SEND_MESSAGE_V2)]
+    commands = cluster.asked_of(RequestCode.SEND_MESSAGE_V2)
     assert {(command.ext or {})["i"] for command in commands} == {"UNIQ_KEY\x01ID\x02"}
     assert len({id(command) for command in commands}) == 3
 
 
 @pytest.mark.parametrize("status", [10, 11, 12])
 def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     assert send(cluster).status is SendStatus.SEND_OK
 
     def unsafe(address: str, command: Command) -> Command:
@@ -152,7 +155,7 @@ def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
 
 
 def test_a_topic_that_nobody_created_is_created_by_its_first_message() -> None:
-    cluster = Cluster({}, settings=BrokerSettings(auto_create_topic_enable=True))
+    cluster = Cluster("a", topics={}, settings=BrokerSettings(auto_create_topic_enable=True))
     result = send(cluster)
     assert cluster.brokers["a"].bodies("T", result.queue.queue_id) == [b"hello"]
     config = cluster.brokers["a"].state.topics.find("T")
@@ -161,41 +164,41 @@ def test_a_topic_that_nobody_created_is_created_by_its_first_message() -> None:
 
 
 def test_without_any_route_it_is_told() -> None:
-    cluster = Cluster({})
+    cluster = Cluster("a", topics={})
     cluster.faults[NAME_SERVER] = lambda address, command: Command(ResponseCode.TOPIC_NOT_EXIST)
     with pytest.raises(RouteError, match="No route info of this topic: T"):
         send(cluster)
 
 
 def test_who_gives_a_queue_gets_that_queue_or_an_error() -> None:
-    cluster = Cluster({"T": 4})
+    cluster = Cluster("a")
     one = sender(cluster)
     queue = MessageQueue("T", "a", 3)
-    assert cluster.driver.run(one.send(request(one.settings), queue=queue)).queue == queue
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    assert cluster.run(one.send(request(one.settings), queue=queue)).queue == queue
+    cluster.faults[cluster.address("a")] = gone
     with pytest.raises(ConnectError):
-        cluster.driver.run(one.send(request(one.settings), queue=queue))
+        cluster.run(one.send(request(one.settings), queue=queue))
     with pytest.raises(RouteError, match=r"The broker\[other\] not exist"):
-        cluster.driver.run(one.send(request(one.settings), queue=MessageQueue("T", "other", 0)))
+        cluster.run(one.send(request(one.settings), queue=MessageQueue("T", "other", 0)))
 
 
 def test_oneway_sends_are_told_once() -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     one = sender(cluster)
-    cluster.driver.run(one.send_oneway(request(one.settings)))
+    cluster.run(one.send_oneway(request(one.settings)))
     assert cluster.brokers["a"].bodies("T") == [b"hello"]
     assert sent_to(cluster) == [cluster.address("a")]
 
 
 def test_a_slow_broker_is_left_alone_for_a_while() -> None:
-    cluster = Cluster({"T": 4}, ("a", "b"))
+    cluster = Cluster("a", "b")
     one = sender(cluster, latency_faults=True)
-    cluster.faults[cluster.address("a")] = lambda address, command: ConnectError("gone")
+    cluster.faults[cluster.address("a")] = gone
     for _ in range(8):
-        cluster.driver.run(one.send(request(one.settings)))
+        cluster.run(one.send(request(one.settings)))
     assert sent_to(cluster).count(cluster.address("a")) == 1
     del cluster.faults[cluster.address("a")]
     cluster.driver.pass_time(10.0)
     for _ in range(8):
-        cluster.driver.run(one.send(request(one.settings)))
+        cluster.run(one.send(request(one.settings)))
     assert sent_to(cluster).count(cluster.address("a")) > 1

@@ -8,7 +8,6 @@ from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.offset_store import RemoteOffsets
 from gantrymq.client.core.start_offset import ConsumeFrom, StartOffsets
 from gantrymq.fakes.cluster import Cluster
-from gantrymq.fakes.flows import Held, Late
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -25,16 +24,7 @@ def begins(consume_from: ConsumeFrom, topic: str, progress: Command) -> int:
     timestamp_ms = cluster.driver.clock.wall_ms()
     cluster.pass_time(10.0)
     cluster.store("b", topic=topic)
-    network = cluster.driver.network
-
-    def without_progress(
-        address: str, command: Command, *, is_oneway: bool
-    ) -> Command | Late | Held | Exception | None:
-        if command.code == RequestCode.QUERY_CONSUMER_OFFSET:
-            return progress
-        return network(address, command, is_oneway=is_oneway)
-
-    cluster.driver.network = without_progress
+    cluster.faults[RequestCode.QUERY_CONSUMER_OFFSET] = lambda *_: progress
     client = cluster.client("me@1")
     client.run(client.instance.route(topic))
     store = RemoteOffsets(client.instance, "G")

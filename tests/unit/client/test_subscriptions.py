@@ -12,7 +12,6 @@ from gantrymq.client.core.subscriptions import (
     check,
     subscription,
 )
-from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.cluster import Cluster
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import properties
@@ -69,7 +68,7 @@ def test_an_expression_that_says_nothing_is_refused(expression: Expression) -> N
 def test_a_broker_is_asked_before(
     takes_sql: bool, expression: Expression, refusal: str | None
 ) -> None:
-    cluster = Cluster(OpenedBroker(BrokerSettings(enable_property_filter=takes_sql)))
+    cluster = Cluster(settings=BrokerSettings(enable_property_filter=takes_sql))
     client = cluster.client("me@1")
     asked = check(client.instance, "G", subscription("T", expression, 0))
     if refusal is None:

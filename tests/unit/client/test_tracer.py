@@ -9,8 +9,7 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.tracer import RECORDS_MAX, Tracer
 from gantrymq.client.core.transactions import Transactions, TransactionState
-from gantrymq.fakes.sending_cluster import Cluster
-from gantrymq.remoting.failures import ConnectError
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import properties
 
@@ -21,27 +20,27 @@ class Trial:
     """A producer that is traced."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster({"T": 1})
+        self.cluster = Cluster("a", topics={"T": 1})
         self.core = ProducerCore(self.cluster.instance, "G", ProducerSettings(trace=True))
-        self.cluster.driver.run(self.core.start())
+        self.cluster.run(self.core.start())
 
     def traces(self) -> list[list[str]]:
         """The fields of each record that was stored."""
-        records = self.cluster.brokers["a"].opened.records(TRACES, 0)
+        records = self.cluster.brokers["a"].records(TRACES, 0)
         queue = MessageQueue(TRACES, "a", 0)
         bodies = [ReceivedMessage(record, queue).body.decode() for record in records]
         lines = "".join(bodies).split("\x02")[:-1]
         return [line.split("\x01") for line in lines]
 
     def keys(self) -> str | None:
-        (record,) = self.cluster.brokers["a"].opened.records(TRACES, 0)
+        (record,) = self.cluster.brokers["a"].records(TRACES, 0)
         return properties.get(record.properties, "KEYS")
 
 
 def test_a_send_is_traced() -> None:
     trial = Trial()
     message = Message("T", b"hello", tag="A", keys=["k1", "k2"])
-    result = trial.cluster.driver.run(trial.core.send(message))
+    result = trial.cluster.run(trial.core.send(message))
     assert trial.traces() == []
     trial.cluster.driver.pass_time(5.0)
     (fields,) = trial.traces()
@@ -56,15 +55,15 @@ def test_a_send_is_traced() -> None:
 
 def test_traces_are_not_traced() -> None:
     trial = Trial()
-    trial.cluster.driver.run(trial.core.send(Message("T", b"x")))
+    trial.cluster.run(trial.core.send(Message("T", b"x")))
     trial.cluster.driver.pass_time(60.0)
     assert len(trial.traces()) == 1
 
 
 def test_closing_sends_what_was_collected() -> None:
     trial = Trial()
-    trial.cluster.driver.run(trial.core.send_batch([Message("T", b"x")] * 1_500))
-    trial.cluster.driver.run(trial.core.close())
+    trial.cluster.run(trial.core.send_batch([Message("T", b"x")] * 1_500))
+    trial.cluster.run(trial.core.close())
     (fields,) = trial.traces()
     assert fields[5].count(",") == 1_499
 
@@ -73,7 +72,7 @@ def test_the_end_of_a_transaction_is_traced() -> None:
     trial = Trial()
     transactions = Transactions(trial.core, lambda message: None)
     flow = transactions.send(Message("T", b"x"), lambda *_: TransactionState.COMMIT, None)
-    sent = trial.cluster.driver.run(flow).sent
+    sent = trial.cluster.run(flow).sent
     trial.cluster.driver.pass_time(5.0)
     half, end = trial.traces()
     assert (half[0], half[11]) == ("Pub", "1")
@@ -86,15 +85,15 @@ def test_the_end_of_a_transaction_is_traced() -> None:
 
 def test_consuming_is_traced_before_and_after() -> None:
     trial = Trial()
-    trial.cluster.driver.run(trial.core.send(Message("T", b"x", keys="k")))
-    (record,) = trial.cluster.brokers["a"].opened.records("T", 0)
+    trial.cluster.run(trial.core.send(Message("T", b"x", keys="k")))
+    (record,) = trial.cluster.brokers["a"].records("T", 0)
     queue = MessageQueue("T", "a", 0)
     message = ReceivedMessage(record, queue)
     tracer = Tracer(trial.cluster.instance, "CG", "CONSUME")
     context = ConsumeContext("CG", queue, [message], 1_000, cost_ms=7, is_success=True)
     tracer.before_consume(context)
     tracer.after_consume(context)
-    trial.cluster.driver.run(tracer.close())
+    trial.cluster.run(tracer.close())
     before, after = trial.traces()
     request_id = before[4]
     assert before == [
@@ -106,12 +105,12 @@ def test_consuming_is_traced_before_and_after() -> None:
 def test_no_more_than_so_many_are_held() -> None:
     trial = Trial()
     address = trial.cluster.address("a")
-    trial.cluster.driver.run(trial.core.send(Message("T", b"x")))
+    trial.cluster.run(trial.core.send(Message("T", b"x")))
     trial.cluster.driver.pass_time(5.0)
     tracer = trial.core.tracer
     assert tracer is not None
     context = ConsumeContext("CG", MessageQueue("T", "a", 0), [], 0)
-    trial.cluster.faults[address] = lambda _, command: ConnectError("gone")
+    trial.cluster.faults[address] = gone
     for _ in range(RECORDS_MAX):
         tracer.before_consume(context)
         tracer.after_consume(context)

@@ -13,7 +13,7 @@ from gantrymq.client.core.producer import ProducerCore
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.transactions import TransactionResult, Transactions, TransactionState
-from gantrymq.fakes.sending_cluster import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -55,22 +55,22 @@ class Trial:
     def __init__(self, work: Work) -> None:
         settings = BrokerSettings(transaction_check_interval=1_000, transaction_time_out=1_000)
         self.work = work
-        self.cluster = Cluster({"T": 1}, settings=settings)
+        self.cluster = Cluster("a", topics={"T": 1}, settings=settings)
         self.core = ProducerCore(self.cluster.instance, "G", ProducerSettings())
         self.transactions = Transactions(self.core, work.check)
-        self.cluster.driver.run(self.core.start())
+        self.cluster.run(self.core.start())
 
     def send(self) -> TransactionResult:
         message = Message("T", b"pay", delay_level=3)
-        return self.cluster.driver.run(self.transactions.send(message, self.work.do, 7))
+        return self.cluster.run(self.transactions.send(message, self.work.do, 7))
 
     def bodies(self) -> list[bytes]:
         self.cluster.pass_time(0.1)
         return list(self.cluster.brokers["a"].bodies("T"))
 
     def ends(self) -> list[dict[str, str]]:
-        ends = self.cluster.heard_of(RequestCode.END_TRANSACTION)
-        return [command.ext or {} for _, command in ends]
+        ends = self.cluster.asked_of(RequestCode.END_TRANSACTION)
+        return [command.ext or {} for command in ends]
 
 
 def test_consumers_see_what_was_committed() -> None:
@@ -148,7 +148,7 @@ def test_a_half_message_that_is_not_safe_is_rolled_back() -> None:
 
 def test_without_a_half_message_nothing_is_done() -> None:
     trial = Trial(Work(COMMIT))
-    trial.cluster.faults[trial.cluster.address("a")] = lambda _, command: ConnectError("gone")
+    trial.cluster.faults[trial.cluster.address("a")] = gone
     with pytest.raises(SendError):
         trial.send()
     assert trial.work.done == []
