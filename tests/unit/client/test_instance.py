@@ -127,8 +127,16 @@ def test_who_heard_of_a_member_hears_that_it_is_gone() -> None:
     (sent,) = [command for _, command in world.heard if command.code == RequestCode.HEART_BEAT]
     data = HeartbeatData.from_json(javajson.loads(sent.body))
     assert (data.client_id, data.producer_groups) == ("me@1", ("G",))
-    world.driver.run(world.instance.remove_producer("G"))
+    world.driver.run(world.instance.remove_producer("G", world.instance.producers["G"]))
     assert world.heard_of(RequestCode.UNREGISTER_CLIENT) == ["a0:1"]
+
+
+def test_who_has_a_group_is_not_removed_by_another() -> None:
+    world = World()
+    first = Producer()
+    world.instance.add_producer("G", first)
+    world.driver.run(world.instance.remove_producer("G", Producer()))
+    assert world.instance.producers == {"G": first}
 
 
 def test_a_group_is_there_once() -> None:

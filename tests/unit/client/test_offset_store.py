@@ -6,7 +6,8 @@ import pytest
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.client.core.offset_store import LocalOffsets, RemoteOffsets
+from gantrymq.client.core.offset_store import LocalOffsets, RemoteOffsets, offset_store
+from gantrymq.client.core.settings import ClientSettings
 from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.flows import VirtualDriver
 from gantrymq.remoting.failures import ConnectError
@@ -189,3 +190,14 @@ def test_a_queue_that_is_given_up_keeps_what_was_stored() -> None:
     machine.driver.run(offsets.persist([OTHER]))
     assert machine.opened().offsets() == {QUEUE: 4, OTHER: 5}
     assert machine.driver.run(offsets.read(QUEUE)) == 4
+
+
+def test_a_broadcast_group_finds_its_file_again() -> None:
+    settings = ClientSettings(client_ip="10.0.0.1")
+    paths = set()
+    for process in ("1#1", "2#2"):
+        client = Cluster().client(f"10.0.0.1@{process}", settings)
+        store = offset_store(client.instance, "G", "/home/offsets")
+        assert isinstance(store, LocalOffsets)
+        paths.add(store.path)
+    assert paths == {"/home/offsets/10.0.0.1@DEFAULT/G/offsets.json"}

@@ -79,9 +79,10 @@ async def test_a_message_creates_its_topic_and_has_a_route(broker: EmbeddedBroke
     (message,) = await broker.expect("orders", [b"a"])
     assert message.topic == "orders"
     client = Client(ClientKey(ClientSettings(name_servers=(NAME_SERVER,))), broker)
+    client.enter()
     route = await client.run(client.instance.route("orders"))
     assert {queue.broker_name for queue in route.publish} == {"broker-a"}
-    await client.close()
+    await client.leave()
 
 
 async def test_a_delay_of_two_hours_passes_at_once(broker: EmbeddedBroker) -> None:
@@ -126,6 +127,7 @@ async def test_what_is_due_happens_in_order(broker: EmbeddedBroker) -> None:
 
 async def test_flows_of_clients_go_by_its_clock(broker: EmbeddedBroker) -> None:
     client = Client(ClientKey(ClientSettings(name_servers=(NAME_SERVER,))), broker)
+    client.enter()
 
     async def flow() -> int:
         await Wait(3600.0)
@@ -133,7 +135,7 @@ async def test_flows_of_clients_go_by_its_clock(broker: EmbeddedBroker) -> None:
 
     assert await broker.run(client.run(flow())) == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     assert broker.now == 3600.0
-    await client.close()
+    await client.leave()
 
 
 async def test_what_a_broker_asks_reaches_the_client(broker: EmbeddedBroker) -> None:

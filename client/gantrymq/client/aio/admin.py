@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import ParamSpec, Protocol, Self, TypeVar, Unpack, final
+from typing import ParamSpec, Protocol, TypeVar, Unpack, final
 
 from gantrymq.client.aio.client import Client, ClientKey
 from gantrymq.client.aio.configuration import ClientKeywords, choose
+from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.admin.accounts import Accounts
 from gantrymq.client.core.admin.administration import TIMEOUT_S, Administration
@@ -28,6 +28,7 @@ from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
+from gantrymq.client.core.life import Life
 from gantrymq.client.core.steps import Flow
 
 P = ParamSpec("P")
@@ -46,7 +47,7 @@ class _NothingMore:
 
 
 @final
-class Admin:
+class Admin(Startable):
     """`async with`; its nouns are those of the core, and documented there."""
 
     def __init__(
@@ -58,6 +59,7 @@ class Admin:
     ) -> None:
         """Without `name_servers`, NAMESRV_ADDR says where they are. No I/O yet. Raises
         ConfigurationError."""
+        self._life = Life("administrator")
         keywords["api_timeout_s"] = timeout_s
         settings, identity, _ = choose(_NothingMore, {}, keywords)
         self._client = Client(ClientKey(settings, identity), world)
@@ -83,22 +85,19 @@ class Admin:
         return run
 
     async def start(self) -> None:
-        await self._client.start()
+        """Raises StateError when it was started before."""
+        self._life.begin()
+        self._client.enter()
+        self._life.began()
 
     async def close(self) -> None:
-        await self._client.close()
+        """Nothing happens the second time."""
+        if self._life.end():
+            await self._client.leave()
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+    def __del__(self) -> None:
+        if self._life.is_open:
+            self._client.warn_unclosed(self, "administrator")
 
 
 @final

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import warnings
+import weakref
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -37,11 +39,11 @@ class ClientKey:
 
 @final
 class Client:
-    """Made by `join`, or for itself alone. `start`, then `close`."""
+    """Made by `join`, or for itself alone. `enter`, then `leave`."""
 
     def __init__(self, key: ClientKey, world: World = REAL) -> None:
         self._key = key
-        self._pid = os.getpid()
+        self._is_of_parent = False
         self._members = 0
         self._is_started = False
         clock = world.clock
@@ -55,6 +57,7 @@ class Client:
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""
+        self.must_be_on_its_loop = self._driver.must_be_here
         chance = world.chance
         ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, _say)
         timeout_s = settings.api_timeout_s
@@ -62,30 +65,46 @@ class Client:
         client_id = settings.client_id(process_name())
         self.instance = Instance(settings, client_id, ports, names)
 
-    async def start(self) -> None:
-        """Once per member; the first one begins the work."""
+        _all.add(self)
+
+    def enter(self) -> None:
+        """Once per member, on the loop; the first one begins the work."""
         self.must_be_of_this_process()
+        self.must_be_on_its_loop()
         self._members += 1
         if not self._is_started:
             self._is_started = True
             self.instance.start()
 
-    async def close(self) -> None:
+    async def leave(self) -> None:
         """Once per member; the last one ends it all."""
         self._members -= 1
         if self._members > 0:
             return
         _shared.pop((id(asyncio.get_running_loop()), self._key), None)
         self.instance.stop()
-        await self._driver.close()
-        await self._links.close()
+        try:
+            await self._driver.close()
+        finally:
+            await self._links.close()
+
+    def orphan(self) -> None:
+        """In a child of a fork: nothing here works any more, nor touches what the parent has."""
+        self._is_of_parent = True
 
     def must_be_of_this_process(self) -> None:
-        if self._pid != os.getpid():
+        if self._is_of_parent:
             raise StateError(
                 "this client was made before the process forked: its connections belong to the"
-                " parent; make a new one in each child"
+                " parent; make a new one in each child (gunicorn: post_fork, celery:"
+                " worker_process_init)"
             )
+
+    def warn_unclosed(self, owner: object, kind: str) -> None:
+        """The last one who knew the owner has forgotten it."""
+        if not self._is_of_parent:
+            text = f"unclosed {kind} of {self.instance.client_id}: use `async with`, or close it"
+            warnings.warn(text, ResourceWarning, stacklevel=2, source=owner)
 
     def _serve(self, address: str, request: Command, respond: Respond) -> None:
         self._driver.start(self._answer(address, request, respond), f"request {request.code}")
@@ -103,7 +122,17 @@ class Client:
 
 # Of this process, by the loop they live on. A child of a fork starts with none of them.
 _shared: dict[tuple[int, ClientKey], Client] = {}
-os.register_at_fork(after_in_child=_shared.clear)
+_all: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    _shared.clear()
+    for client in tuple(_all):
+        client.orphan()
+    _all.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def join(settings: ClientSettings, identity: Identity, world: World = REAL) -> Client:

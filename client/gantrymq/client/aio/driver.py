@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 from gantrymq.client.aio.world import Links, World
-from gantrymq.client.core.errors import CancelledInsideError
+from gantrymq.client.core.errors import CancelledInsideError, StateError
 from gantrymq.client.core.steps import (
     FOREVER,
     All,
@@ -41,10 +41,26 @@ class Driver:
         self._world = world
         self._failed = failed
         self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def must_be_here(self) -> None:
+        """Raises StateError on any loop but the first one that it was used on."""
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif loop is not self._loop:
+            raise StateError(
+                "this client lives on another event loop, on which it was started: make one for"
+                " each loop (each asyncio.run has a loop of its own), or use"
+                " gantrymq.client.blocking, which works from any thread"
+            )
 
     def start(self, flow: Flow[None], name: str) -> asyncio.Task[None]:
         """Run beside the caller."""
-        task = asyncio.get_running_loop().create_task(self._run_alone(flow, name), name=name)
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._refuse_elsewhere(flow)
+        task = loop.create_task(self._run_alone(flow, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: flow.close())  # one that ended before it began
@@ -61,6 +77,8 @@ class Driver:
         """What the flow returns or raises. Hot: every message that is sent passes here."""
         result: Any = None  # of whichever step came last
         error: Exception | None = None
+        if asyncio.get_running_loop() is not self._loop:
+            self._refuse_elsewhere(flow)
         try:
             while True:
                 try:
@@ -78,6 +96,13 @@ class Driver:
                     error = failure
         finally:
             flow.close()
+
+    def _refuse_elsewhere(self, flow: Flow[Any]) -> None:
+        try:
+            self.must_be_here()
+        except StateError:
+            flow.close()
+            raise
 
     async def _run_alone(self, flow: Flow[None], name: str) -> None:
         try:

@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar, Unpack, final
 
-from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import POP_NAMES
-from gantrymq.client.aio.starting import Starting
+from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
+from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.pop_member import PopMember
 from gantrymq.client.core.pops import Out, Pops, PopSettings
@@ -112,7 +112,7 @@ class PoppedMessage:
 
 
 @final
-class PopConsumer:
+class PopConsumer(Startable):
     """`subscribe`, then `async with`, or `start` and `close`; then `receive` or iterate."""
 
     def __init__(
@@ -133,66 +133,40 @@ class PopConsumer:
         self.forgotten = 0
         """Messages with which nothing was done."""
         chosen = choose(PopSettings, POP_NAMES, options)
-        self._client_settings, self._identity, self._settings = chosen
-        self._world = world
-        self._namespace = self._client_settings.namespace
+        client_settings, identity, self._settings = chosen
+        self._membership: Membership[PopMember] = Membership(
+            "pop consumer", client_settings, identity, world
+        )
+        self._namespace = client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
         self._subscriptions: dict[str, Expression] = {}
-        self._client: Client | None = None
-        self._starting = Starting()
-        self._member: PopMember | None = None
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
         """Before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`."""
-        if self._member is not None:
+        if self._membership.started is not None:
             raise StateError("a pop consumer subscribes before it is started")
         self._subscriptions[namespace.wrap(self._namespace, topic)] = expression
 
     async def start(self) -> None:
         """Raises RouteError when a topic is not there, SubscriptionError, StateError."""
-        if self._client is not None:
-            raise StateError("The PopConsumer has already been started; make a new one")
-        client = self._client = join(self._client_settings, self._identity, self._world)
-        member = self._member = PopMember(client.instance, self._group, self._settings)
-        await client.start()
-        try:
-            for topic, expression in self._subscriptions.items():
-                member.subscribe(topic, expression)
-            with self._starting:
-                await client.run(member.start())
-        except BaseException:
-            member.life.end()
-            await client.close()
-            raise
+        await self._membership.start(self._make)
+
+    def _make(self, instance: Instance) -> PopMember:
+        member = PopMember(instance, self._group, self._settings)
+        for topic, expression in self._subscriptions.items():
+            member.subscribe(topic, expression)
+        return member
 
     async def close(self) -> None:
         """What was not handed out comes again when its time is over. Twice does nothing."""
-        await self._starting.is_over()
-        if self._client is None or self._member is None or not self._member.life.is_open:
-            return
-        try:
-            await self._client.run(self._member.close())
-        finally:
-            await self._client.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+        await self._membership.close()
 
     # ------------------------------------------------------------------ messages
 
     async def receive(self, timeout_s: float = FOREVER) -> PoppedMessage | None:
         """The next message; None when none comes in time, or the consumer is closed."""
-        client, member = self._running
-        found = member.take() or await client.run(member.receive(timeout_s))
+        member = self._membership.member
+        found = member.take() or await self._membership.run(member.receive(timeout_s))
         if found is None:
             return None
         pops, out = found
@@ -222,13 +196,4 @@ class PopConsumer:
 
     async def carry_out(self, flow: Flow[T]) -> T:
         """For its messages: a flow of the core."""
-        return await self._running[0].run(flow)
-
-    @property
-    def _running(self) -> tuple[Client, PopMember]:
-        if self._client is None or self._member is None:
-            raise StateError(
-                "The pop consumer service state not OK, CREATE_JUST; start it first (or use it by"
-                " `async with`)"
-            )
-        return self._client, self._member
+        return await self._membership.run(flow)

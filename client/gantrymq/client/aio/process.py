@@ -11,6 +11,7 @@ import socket
 import time
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import final
 
 from gantrymq.runtime.clock import Clock
@@ -31,6 +32,12 @@ def own_address() -> str:
                 continue
             return str(probe.getsockname()[0])
     return "127.0.0.1"
+
+
+def offsets_folder() -> str:
+    """Where broadcast groups keep their progress; RocketMQ's names for it, and Java's default."""
+    folder = os.environ.get("ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR")
+    return folder or str(Path.home() / ".rocketmq_offsets")
 
 
 def process_name() -> str:

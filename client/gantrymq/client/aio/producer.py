@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self, Unpack, final
+from typing import Unpack, final
 
+from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.sending_soon import Sending
@@ -21,7 +21,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 @final
-class Producer:
+class Producer(Startable):
     """Sends messages.
 
     async with Producer("orders-service", name_servers="127.0.0.1:9876") as producer:
@@ -52,18 +52,6 @@ class Producer:
     async def close(self) -> None:
         """Sends what `send_soon` took, and says goodbye. Nothing happens the second time."""
         await self._host.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     # ------------------------------------------------------------------ sending
 
@@ -123,7 +111,7 @@ class Producer:
         sendings = [producer.send_soon(message) for message in messages]
         results = [await sending for sending in sendings]
         """
-        return Sending(self._host.core.send_soon(message, queue))
+        return Sending(self._host.core_here.send_soon(message, queue))
 
     async def room(self) -> None:
         """Until `send_soon` may be given more, should too much wait for its acknowledgement."""

@@ -10,33 +10,31 @@ Every method says what it does in `core.lite_pull`; this module only waits for i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, Unpack, final
+from typing import Self, TypeVar, Unpack, final
 
-from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import LITE_NAMES
-from gantrymq.client.aio.starting import Starting
+from gantrymq.client.aio.membership import Membership, Startable
+from gantrymq.client.aio.process import offsets_folder
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.allocation import Allocate
-from gantrymq.client.core.errors import MessageError, StateError
+from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.lite_pull import LitePull, LiteSettings
 from gantrymq.client.core.lite_queue import Buffering
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
-from gantrymq.client.core.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
+from gantrymq.client.core.offset_store import offset_store
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.steps import Flow
 from gantrymq.client.core.subscriptions import EVERYTHING, Expression
 from gantrymq.client.core.topic_watch import QueuesChanged
 from gantrymq.wire.bodies.shared import MessageQueue
 
-# Where broadcast groups keep their progress; RocketMQ's names for it, and Java's default.
-OFFSETS_VARIABLE: Final = "ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR"
-OFFSETS_FOLDER: Final = ".rocketmq_offsets"
+T = TypeVar("T")
 
 
 class PullOptions(ClientKeywords, total=False):
@@ -55,7 +53,7 @@ class PullOptions(ClientKeywords, total=False):
 
 
 @final
-class PullConsumer:
+class PullConsumer(Startable):
     """`async with`, or `start` and `close`. `subscribe` topics or `assign` queues, then `poll` or
     iterate.
 
@@ -77,13 +75,12 @@ class PullConsumer:
         if fault is not None:
             raise MessageError(fault)
         chosen = choose(LiteSettings, LITE_NAMES, options)
-        self._client_settings, self._identity, self._settings = chosen
-        self._world = world
-        self._namespace = self._client_settings.namespace
+        client_settings, identity, self._settings = chosen
+        self._membership: Membership[LitePull] = Membership(
+            "lite pull consumer", client_settings, identity, world
+        )
+        self._namespace = client_settings.namespace
         self._group = namespace.wrap(self._namespace, group)
-        self._client: Client | None = None
-        self._starting = Starting()
-        self._lite: LitePull | None = None
         self._early: list[tuple[str, Expression]] = []
         self._listeners: list[tuple[str, QueuesChanged]] = []
 
@@ -91,49 +88,22 @@ class PullConsumer:
 
     async def start(self) -> None:
         """Raises StateError when it was started before, or its group is taken in this client."""
-        if self._client is not None:
-            raise StateError("The PullConsumer has already been started; make a new one")
-        client = self._client = join(self._client_settings, self._identity, self._world)
-        lite = self._lite = LitePull(
-            client.instance, self._group, self._settings, self._offsets(client)
-        )
-        await client.start()
-        try:
-            for topic, expression in self._early:
-                lite.subscribe(topic, expression)
-            for topic, listener in self._listeners:
-                lite.on_queues_changed(topic, listener)
-            with self._starting:
-                await client.run(lite.start())
-        except BaseException:
-            lite.life.end()
-            await client.close()
-            raise
+        await self._membership.start(self._make)
 
-    def _offsets(self, client: Client) -> OffsetStore:
-        instance = client.instance
-        if not self._settings.broadcasting:
-            return RemoteOffsets(instance, self._group)
-        folder = os.environ.get(OFFSETS_VARIABLE) or str(Path.home() / OFFSETS_FOLDER)
-        return LocalOffsets(folder, instance.client_id, self._group)
+    def _make(self, instance: Instance) -> LitePull:
+        folder = offsets_folder() if self._settings.broadcasting else None
+        offsets = offset_store(instance, self._group, folder)
+        lite = LitePull(instance, self._group, self._settings, offsets)
+        for topic, expression in self._early:
+            lite.subscribe(topic, expression)
+        for topic, listener in self._listeners:
+            lite.on_queues_changed(topic, listener)
+        return lite
 
     async def close(self, *, commit: bool = True) -> None:
         """Store the progress and leave the group; with `commit` that of what was handed out last
         as well. Closing twice does nothing."""
-        await self._starting.is_over()
-        if self._client is None or self._lite is None:
-            return
-        client, lite = self._client, self._lite
-        if not lite.life.is_open:
-            return
-        try:
-            await client.run(lite.close(commit=commit))
-        finally:
-            await client.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
+        await self._membership.close(lambda lite: lite.close(commit=commit))
 
     async def __aexit__(
         self,
@@ -150,38 +120,40 @@ class PullConsumer:
         """Share the topic with the group: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. What only
         a broker can refuse is raised by the next `poll`."""
         wrapped = namespace.wrap(self._namespace, topic)
-        if self._lite is None:
+        lite = self._membership.started
+        if lite is None:
             self._early.append((wrapped, expression))
         else:
-            self._lite.subscribe(wrapped, expression)
+            lite.subscribe(wrapped, expression)
 
     def unsubscribe(self, topic: str) -> None:
         """Take no more messages of the topic."""
-        self._started.unsubscribe(namespace.wrap(self._namespace, topic))
+        self._lite.unsubscribe(namespace.wrap(self._namespace, topic))
 
     async def assign(
         self, queues: Iterable[MessageQueue], expression: Expression = EVERYTHING
     ) -> None:
         """Read these queues and no others, whoever else reads them; those that stay go on."""
-        await self._running.run(self._started.assign(queues, expression))
+        await self._run(self._lite.assign(queues, expression))
 
     @property
     def assignment(self) -> list[MessageQueue]:
         """The queues it reads now."""
-        return self._started.assignment
+        return self._lite.assignment
 
     async def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
         """All queues of a topic that can be read; raises RouteError when nobody knows it."""
         wrapped = namespace.wrap(self._namespace, topic)
-        return await self._running.run(self._started.queues_of(wrapped))
+        return await self._run(self._lite.queues_of(wrapped))
 
     def on_queues_changed(self, topic: str, listener: QueuesChanged) -> None:
         """Call `listener(topic, queues)`, plain or async, when a topic has other queues."""
         wrapped = namespace.wrap(self._namespace, topic)
-        if self._lite is None:
+        lite = self._membership.started
+        if lite is None:
             self._listeners.append((wrapped, listener))
         else:
-            self._lite.on_queues_changed(wrapped, listener)
+            lite.on_queues_changed(wrapped, listener)
 
     # ------------------------------------------------------------------ messages
 
@@ -189,7 +161,7 @@ class PullConsumer:
         """Messages of one queue, as one pull brought them; an empty list when none come in time.
 
         Coming back says that the messages of the last call are done."""
-        messages = await self._running.run(self._started.poll(timeout_s))
+        messages = await self._run(self._lite.poll(timeout_s))
         return self._unwrapped(messages) if self._namespace else messages
 
     def __aiter__(self) -> Self:
@@ -197,10 +169,10 @@ class PullConsumer:
         return self
 
     async def __anext__(self) -> ReceivedMessage:
-        lite = self._started
+        lite = self._lite
         # What is there is handed over without a step of the event loop.
         messages = lite.take(1) if lite.life.is_open else []
-        message = messages[0] if messages else await self._running.run(lite.next_message())
+        message = messages[0] if messages else await self._run(lite.next_message())
         if message is None:
             raise StopAsyncIteration
         return self._unwrapped([message])[0] if self._namespace else message
@@ -215,54 +187,42 @@ class PullConsumer:
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on there; raises StateError when the queue is not read here or does not reach
         there."""
-        await self._running.run(self._started.seek(queue, offset))
+        await self._run(self._lite.seek(queue, offset))
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
         """Go on with the oldest message there is."""
-        await self._running.run(self._started.seek_to_begin(queue))
+        await self._run(self._lite.seek_to_begin(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
         """Go on with the next message that is sent."""
-        await self._running.run(self._started.seek_to_end(queue))
+        await self._run(self._lite.seek_to_end(queue))
 
     async def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """Of the first message stored then or later."""
-        return await self._running.run(self._started.offset_for_timestamp(queue, timestamp_ms))
+        return await self._run(self._lite.offset_for_timestamp(queue, timestamp_ms))
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
         """Hand out nothing of these queues until they are resumed."""
-        self._started.pause(queues)
+        self._lite.pause(queues)
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
         """Go on with these queues."""
-        self._started.resume(queues)
+        self._lite.resume(queues)
 
     # ------------------------------------------------------------------ progress
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
         """Store that all that was handed out is done, or that these offsets are where to go on.
         Raises BrokerError or RequestError when that was not stored."""
-        await self._running.run(self._started.commit(offsets))
+        await self._run(self._lite.commit(offsets))
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Where the group goes on in this queue; None when it has never read it."""
-        return await self._running.run(self._started.committed(queue))
+        return await self._run(self._lite.committed(queue))
 
     @property
-    def _started(self) -> LitePull:
-        if self._lite is None:
-            raise _not_started()
-        return self._lite
+    def _lite(self) -> LitePull:
+        return self._membership.member
 
-    @property
-    def _running(self) -> Client:
-        if self._client is None:
-            raise _not_started()
-        return self._client
-
-
-def _not_started() -> StateError:
-    return StateError(
-        "The lite pull consumer service state not OK, CREATE_JUST; start it first (or use it by"
-        " `async with`)"
-    )
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self._membership.run(flow)

@@ -14,30 +14,23 @@ Every method says what it does in `core.push_consumer`; this module only waits f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypedDict, Unpack, final
+from typing import TypedDict, Unpack, final
 
-from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
-from gantrymq.client.aio.starting import Starting
+from gantrymq.client.aio.membership import Membership, Startable
+from gantrymq.client.aio.process import offsets_folder
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.consume_settings import ConsumeSettings
 from gantrymq.client.core.consume_stats import ConsumeStats
-from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeHook
+from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.listeners import Listener
 from gantrymq.client.core.push_consumer import PushGroupMember, QueueStatus, check_group
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.subscriptions import Expression, subscription
-
-# Where broadcast groups keep their progress; RocketMQ's names for it, and Java's default.
-OFFSETS_VARIABLE: Final = "ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR"
-OFFSETS_FOLDER: Final = ".rocketmq_offsets"
 
 
 class ConsumeOptions(TypedDict, total=False):
@@ -70,7 +63,7 @@ class PushOptions(ClientKeywords, ConsumeOptions, total=False):
 
 
 @final
-class PushConsumer:
+class PushConsumer(Startable):
     """`async with`, or `start` and `close`; `subscribe` before or after.
 
     A listener may be plain or async. A plain one runs on the event loop: what waits (a database, a
@@ -93,11 +86,10 @@ class PushConsumer:
         self._hooks = tuple(options.get("hooks", ()))
         given = {name: value for name, value in options.items() if name != "hooks"}
         chosen = choose(ConsumeSettings, PUSH_NAMES, given)
-        self._client_settings, self._identity, self._settings = chosen
-        self._world = world
-        self._client: Client | None = None
-        self._starting = Starting()
-        self._member: PushGroupMember | None = None
+        client_settings, identity, self._settings = chosen
+        self._membership: Membership[PushGroupMember] = Membership(
+            "consumer", client_settings, identity, world
+        )
         self._early: dict[str, tuple[Expression, Listener]] = {}
 
     # ------------------------------------------------------------------ life
@@ -106,50 +98,20 @@ class PushConsumer:
         """Join the group; the queues that are its share are being pulled when this returns. Raises
         SubscriptionError when a broker refuses a filter, StateError when it was started before or
         its group is taken in this client."""
-        if self._client is not None:
-            raise StateError("The PushConsumer service state not OK, maybe started once")
-        client = self._client = join(self._client_settings, self._identity, self._world)
+        await self._membership.start(self._make)
+
+    def _make(self, instance: Instance) -> PushGroupMember:
         member = PushGroupMember(
-            client.instance,
-            self._group,
-            self._settings,
-            self._hooks,
-            offset_folder=os.environ.get(OFFSETS_VARIABLE) or str(Path.home() / OFFSETS_FOLDER),
+            instance, self._group, self._settings, self._hooks, offset_folder=offsets_folder()
         )
         for topic, (expression, listener) in self._early.items():
             member.subscribe(topic, expression, listener)
-        self._member = member
-        await client.start()
-        try:
-            with self._starting:
-                await client.run(member.start())
-        except BaseException:
-            await self.close()
-            raise
+        return member
 
     async def close(self) -> None:
         """Let listeners end what they have (`close_timeout_s`), store the progress, give the queues
         up, leave the group. Closing twice does nothing."""
-        await self._starting.is_over()
-        if self._client is None or self._member is None or not self._member.life.is_open:
-            return
-        client, member = self._client, self._member
-        try:
-            await client.run(member.close())
-        finally:
-            await client.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+        await self._membership.close()
 
     # ------------------------------------------------------------------ what it consumes
 
@@ -157,43 +119,36 @@ class PushConsumer:
         """Have the listener called with messages of the topic: `"*"` for all, `"paid || shipped"`
         by tags, `Sql("price > 3")` by properties. Once more for a topic replaces what was said
         before. Raises SubscriptionError when the expression is none."""
-        if self._member is not None:
-            self._member.subscribe(topic, expression, listener)
+        member = self._membership.started
+        if member is not None:
+            member.subscribe(topic, expression, listener)
             return
         subscription(topic, expression, 0)
         self._early[topic] = expression, listener
 
     def unsubscribe(self, topic: str) -> None:
         """Consume no more of the topic."""
-        if self._member is not None:
-            self._member.unsubscribe(topic)
+        member = self._membership.started
+        if member is not None:
+            member.unsubscribe(topic)
         self._early.pop(topic, None)
 
     def pause(self) -> None:
         """Pull no more, of any queue; what was pulled is still consumed."""
-        self._started.suspend()
+        self._membership.member.suspend()
 
     def resume(self) -> None:
         """Go on pulling."""
-        self._started.resume()
+        self._membership.member.resume()
 
     # ------------------------------------------------------------------ how it is
 
     def status(self) -> list[QueueStatus]:
         """Of each queue that is its share now: how far it is, and why it stands still if it
         does."""
-        return self._started.status()
+        return self._membership.member.status()
 
     @property
     def stats(self) -> ConsumeStats:
         """What it did since its start."""
-        return self._started.stats
-
-    @property
-    def _started(self) -> PushGroupMember:
-        if self._member is None:
-            raise StateError(
-                "The consumer service state not OK, CREATE_JUST; start it first (or use it by"
-                " `async with`)"
-            )
-        return self._member
+        return self._membership.member.stats

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self, Unpack, final
+from typing import Unpack, final
 
+from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.world import REAL, World
@@ -16,7 +16,7 @@ from gantrymq.client.core.transactions import Checker, Local, TransactionResult,
 
 
 @final
-class TransactionProducer:
+class TransactionProducer(Startable):
     """Sends messages in transactions.
 
     async def pay(message: Message, order: object) -> TransactionState: ...
@@ -60,18 +60,6 @@ class TransactionProducer:
         """Nothing happens the second time."""
         await self._host.close()
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
     async def send_in_transaction(
         self, message: Message, local: Local, argument: object = None
     ) -> TransactionResult:
@@ -79,7 +67,7 @@ class TransactionProducer:
 
         Raises what a send raises, when there is no such message: `local` did not run then.
         """
-        self._host.life.must_run()
+        self._host.core.life.must_run()
         assert self._transactions is not None, "what runs was prepared"
         return await self._host.run(self._transactions.send(message, local, argument))
 

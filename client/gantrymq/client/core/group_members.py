@@ -6,14 +6,14 @@ Invariant: nobody's share is worked out of a guess: when no broker can say, ther
 from __future__ import annotations
 
 from gantrymq.client.core.allocation import in_order
+from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.routes import MASTER_ID, Route
-from gantrymq.client.core.steps import Ask
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.connections import ConsumerIds
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.client import ConsumerGroupRequest
 
@@ -37,7 +37,5 @@ async def client_ids(instance: Instance, group: str, route: Route) -> list[str]:
 async def _asked(instance: Instance, group: str, address: str) -> list[str]:
     header = ConsumerGroupRequest(consumer_group=group)
     command = Command(RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext=header.encode())
-    answer = await Ask(address, command, instance.settings.api_timeout_s)
-    if answer.code != ResponseCode.SUCCESS:
-        raise BrokerError(answer.code, answer.remark, address)
+    answer = await success(address, command, instance.settings.api_timeout_s)
     return in_order(ConsumerIds.from_json(javajson.loads(answer.body)).ids)

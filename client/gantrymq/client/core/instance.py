@@ -20,7 +20,7 @@ from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.replies import Replies
-from gantrymq.client.core.routes import Route, Routes, inherited
+from gantrymq.client.core.routes import MASTER_ID, Route, Routes, inherited
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import All, Ask, Flow, Signal, Wait
 from gantrymq.remoting.refusal import not_supported
@@ -133,12 +133,16 @@ class Instance:
             raise _taken("consumer", group)
         self.consumers[group] = member
 
-    async def remove_producer(self, group: str) -> None:
-        if self.producers.pop(group, None) is not None:
+    async def remove_producer(self, group: str, member: ProducerMember) -> None:
+        """Nothing happens when it is none, be it because another one has the group."""
+        if self.producers.get(group) is member:
+            del self.producers[group]
             await self._unregister(producer_group=group)
 
-    async def remove_consumer(self, group: str) -> None:
-        if self.consumers.pop(group, None) is not None:
+    async def remove_consumer(self, group: str, member: ConsumerMember) -> None:
+        """As above."""
+        if self.consumers.get(group) is member:
+            del self.consumers[group]
             await self._unregister(consumer_group=group)
 
     async def _unregister(
@@ -200,6 +204,32 @@ class Instance:
                 await self.refresh_route(topic)
             except GantryError as error:
                 self.ports.log(f"the route of {topic} was not refreshed: {error}")
+
+    async def found_master(self, broker_name: str, topic: str) -> str:
+        """The same, asked for anew when it is not known; raises RouteError."""
+        address = self.master(broker_name)
+        if address is None:
+            await self.refresh_route(topic)
+            address = self.master(broker_name)
+        if address is None:
+            raise RouteError(
+                f"The broker[{broker_name}] not exist: no name server knows its master now"
+            )
+        return address
+
+    async def found_member(
+        self, broker_name: str, topic: str, broker_id: int = MASTER_ID
+    ) -> tuple[str, int]:
+        """Who is read from, as `Routes.member` has it; raises RouteError."""
+        member = self.routes.member(broker_name, broker_id)
+        if member is None:
+            await self.refresh_route(topic)
+            member = self.routes.member(broker_name, broker_id)
+        if member is None:
+            raise RouteError(
+                f"The broker[{broker_name}] not exist: no name server knows it now; is it running?"
+            )
+        return member
 
     def master(self, broker_name: str) -> str | None:
         """Where to send for this broker name, by the VIP port where that is wanted."""

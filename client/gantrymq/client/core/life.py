@@ -35,11 +35,16 @@ class Life:
 
     def begin(self) -> None:
         if self.state is not State.CREATE_JUST:
-            raise StateError(
-                f"The {self.kind} service state not OK, maybe started once, {self.state.value};"
-                " make a new one for each start"
-            )
+            raise self.was_begun
         self.state = State.START_FAILED
+
+    @property
+    def was_begun(self) -> StateError:
+        """For who would start it again."""
+        return StateError(
+            f"The {self.kind} service state not OK, maybe started once, {self.state.value};"
+            " make a new one for each start"
+        )
 
     def began(self) -> None:
         self.state = State.RUNNING
@@ -57,7 +62,12 @@ class Life:
 
     def must_run(self) -> None:
         if self.state is not State.RUNNING:
-            raise StateError(
-                f"The {self.kind} service state not OK, {self.state.value}; start it first (or use"
-                " it by `async with`), and not after it was closed"
-            )
+            raise self.refusal
+
+    @property
+    def refusal(self) -> StateError:
+        """Of what can only be done while it runs."""
+        return StateError(
+            f"The {self.kind} service state not OK, {self.state.value}; start it first (or use"
+            " it by `async with`), and not after it was closed"
+        )

@@ -45,7 +45,6 @@ from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerDat
 from gantrymq.wire.bodies.shared import MessageQueue
 
 AUTO_COMMIT_MIN_S: Final = 1.0
-HALF_AN_HOUR_MS: Final = 1_800_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +81,9 @@ class LitePull:
         self._instance = instance
         self._settings = settings
         self._offsets = offsets
-        timestamp_ms = settings.consume_timestamp_ms
-        if timestamp_ms is None:
-            timestamp_ms = instance.ports.clock.wall_ms() - HALF_AN_HOUR_MS
-        self._starts = StartOffsets(instance, offsets, settings.consume_from, timestamp_ms)
+        self._starts = StartOffsets(
+            instance, offsets, settings.consume_from, settings.consume_timestamp_ms
+        )
         self._pull_settings = replace(LITE_SETTINGS, count=settings.pull_batch)
         self._subscriptions: dict[str, Subscription] = {}
         self._checked: set[Subscription] = set()
@@ -131,7 +129,7 @@ class LitePull:
             await self._offsets.persist(tuple(self._queues), confirm=True)
         except (GantryError, OSError) as error:
             self._log(f"offsets were not stored, messages may come again: {error}")
-        await self._instance.remove_consumer(self.group)
+        await self._instance.remove_consumer(self.group, self)
 
     # ------------------------------------------------------------------ as the client sees it
 

@@ -2,7 +2,8 @@
 
     a group that shares    the broker of each queue, told oneway every few seconds
     a broadcast group      a file of this client's, as Java's clients write it:
-                           <folder>/<clientId>/<group>/offsets.json, the one before it in .bak
+                           <folder>/<clientId>/<group>/offsets.json, the one before it in .bak;
+                           unless it is named, the instance is DEFAULT there: a name that stays
 
 Invariant: an offset says that everything before it is consumed. What is in memory is never behind
 what was stored from there, unless somebody resets it.
@@ -14,9 +15,10 @@ from collections.abc import Collection
 from typing import Final, Protocol, final
 
 from gantrymq.base.errors import CorruptionError, GantryError, RemoteError
+from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.client.core.settings import DEFAULT_INSTANCE
 from gantrymq.client.core.steps import Ask, LoadFile, SaveFile, Tell
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
@@ -148,22 +150,11 @@ class RemoteOffsets(Known):
         if not confirm:
             await Tell(address, Command(code, flag=FLAG_ONEWAY, ext=header.encode()))
             return
-        answer = await Ask(address, Command(code, ext=header.encode()), OFFSET_TIMEOUT_S)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
+        await success(address, Command(code, ext=header.encode()), OFFSET_TIMEOUT_S)
 
     async def _address(self, queue: MessageQueue) -> str:
         """The master's, else any member's: replicas pass offsets on when they can."""
-        routes, name = self._instance.routes, queue.broker_name
-        member = routes.member(name, MASTER_ID)
-        if member is None:
-            await self._instance.refresh_route(queue.topic)
-            member = routes.member(name, MASTER_ID)
-        if member is None:
-            raise RouteError(
-                f"The broker[{name}] not exist: no name server knows it now; is it running?"
-            )
-        return member[0]
+        return (await self._instance.found_member(queue.broker_name, queue.topic))[0]
 
 
 @final
@@ -213,6 +204,13 @@ class LocalOffsets(Known):
             await SaveFile(self.path + BACKUP, self._content)
         await SaveFile(self.path, content)
         self._stored, self._content = stored, content
+
+
+def offset_store(instance: Instance, group: str, folder: str | None) -> OffsetStore:
+    """`folder`: of a broadcast group's files; None: the group shares."""
+    if folder is None:
+        return RemoteOffsets(instance, group)
+    return LocalOffsets(folder, instance.settings.client_id(DEFAULT_INSTANCE), group)
 
 
 def _decoded(content: bytes) -> dict[MessageQueue, int]:

@@ -71,7 +71,7 @@ class PopMember:
         self._popping.clear()
         self._ready.clear()
         self._arrived.fire()
-        await self._instance.remove_consumer(self.group)
+        await self._instance.remove_consumer(self.group, self)
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
         """Before the start."""

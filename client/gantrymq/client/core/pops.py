@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Self, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.answers import success
+from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import Ask
@@ -255,22 +256,10 @@ class Pops:
     ) -> Command:
         address = await self._address(broker_name)
         timeout_s = self._instance.settings.api_timeout_s
-        answer = await Ask(address, Command(code, ext=ext, body=body), timeout_s)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
-        return answer
+        return await success(address, Command(code, ext=ext, body=body), timeout_s)
 
     async def _address(self, broker_name: str) -> str:
-        instance = self._instance
-        address = instance.routes.master(broker_name)
-        if address is None:
-            await instance.refresh_route(self.topic)
-            address = instance.routes.master(broker_name)
-        if address is None:
-            raise RouteError(
-                f"The broker[{broker_name}] not exist: no name server knows its master now"
-            )
-        return address
+        return await self._instance.found_master(broker_name, self.topic)
 
 
 def _starts(info: str) -> dict[tuple[str, int], int]:

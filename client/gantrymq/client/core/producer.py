@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from gantrymq.client.core import batches, namespace
-from gantrymq.client.core.errors import BrokerError, MessageError, StateError
+from gantrymq.client.core.answers import success
+from gantrymq.client.core.errors import MessageError, StateError
 from gantrymq.client.core.hooks import MessageKind, SendHook
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life
@@ -22,10 +23,10 @@ from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
-from gantrymq.client.core.steps import Ask, Call, Flow
+from gantrymq.client.core.steps import Call, Flow
 from gantrymq.client.core.tracer import Tracer
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.send import RecallMessageRequest, RecallMessageResponse
 from gantrymq.wire.headers.transaction import CheckTransactionStateRequest
@@ -46,14 +47,13 @@ class ProducerCore:
         group: str,
         settings: ProducerSettings,
         hooks: Sequence[SendHook] = (),
-        life: Life | None = None,
     ) -> None:
         """`group` as users know it; see `must_be_group`."""
         self.instance = instance
         self.namespace = instance.settings.namespace
         self.group = namespace.wrap(self.namespace, group)
         self.settings = settings
-        self.life = life or Life("producer")
+        self.life = Life("producer")
         self.tracer: Tracer | None = None
         if settings.trace:
             self.tracer = Tracer(instance, self.group, "PRODUCE", settings.trace_topic)
@@ -82,8 +82,7 @@ class ProducerCore:
             await self.lingering.flush()
             if self.tracer is not None:
                 await self.tracer.close()
-            if self.instance.producers.get(self.group) is self:
-                await self.instance.remove_producer(self.group)
+            await self.instance.remove_producer(self.group, self)
 
     # ------------------------------------------------------------------ sending
 
@@ -219,9 +218,7 @@ class ProducerCore:
         )
         address = await self.sender.address(queue)
         command = Command(RequestCode.RECALL_MESSAGE, ext=header.encode())
-        answer = await Ask(address, command, self.settings.send_timeout_s)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
+        answer = await success(address, command, self.settings.send_timeout_s)
         return RecallMessageResponse.decode(answer.ext).msg_id
 
     # ------------------------------------------------------------------ who hears of it

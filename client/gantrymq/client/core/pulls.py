@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.routes import MASTER_ID
@@ -177,7 +177,10 @@ class QueuePulls:
 
         Raises BrokerError, RequestError, RouteError, and CorruptionError for a damaged answer.
         """
-        address, broker_id = await self._member()
+        queue = self.queue
+        address, broker_id = await self._instance.found_member(
+            queue.broker_name, queue.topic, self.broker_id
+        )
         flags = self._flags | (SUSPEND if may_hold else 0)
         if commit_offset is not None and commit_offset > 0 and broker_id == MASTER_ID:
             flags |= COMMIT_OFFSET
@@ -193,18 +196,6 @@ class QueuePulls:
             self._code = RequestCode.PULL_MESSAGE  # a broker of before 5.0
             answer = await Ask(address, Command(self._code, ext=ext), timeout_s)
         return self._read(answer, address, offset)
-
-    async def _member(self) -> tuple[str, int]:
-        instance, name = self._instance, self.queue.broker_name
-        member = instance.routes.member(name, self.broker_id)
-        if member is None:
-            await instance.refresh_route(self.queue.topic)
-            member = instance.routes.member(name, self.broker_id)
-        if member is None:
-            raise RouteError(
-                f"The broker[{name}] not exist: no name server knows it now; is it running?"
-            )
-        return member
 
     def _read(self, answer: Command, address: str, offset: int) -> PullResult:
         status = _STATUSES.get(answer.code)

@@ -26,7 +26,7 @@ from gantrymq.client.core.life import Life, State
 from gantrymq.client.core.listeners import Listener, Listeners
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.namespace import retry_topic, unwrap, wrap
-from gantrymq.client.core.offset_store import LocalOffsets, OffsetStore, RemoteOffsets
+from gantrymq.client.core.offset_store import offset_store
 from gantrymq.client.core.orderly_consumption import OrderlyConsumption
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
@@ -50,12 +50,6 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import JsonObject
 
 DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
-
-# What Java's clients begin with when they are to begin at a time and are not told which.
-TIMESTAMP_AGO_MS: Final = 30 * 60 * 1000
-
-# A broadcast group's progress is found again only under a name that stays; Java's is this one.
-STABLE_INSTANCE: Final = "DEFAULT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,9 @@ class PushGroupMember:
         self._subscriptions: dict[str, Subscription] = {}
         self._told: dict[str, Subscription] = {}
         self._listeners = Listeners(self._unwrapped if namespace else None)
-        self._offsets = self._offset_store(offset_folder)
+        self._offsets = offset_store(
+            instance, self.group, offset_folder if settings.broadcasting else None
+        )
         self._locks = QueueLocks(instance, self.group) if self._is_locking else None
         send_back = None if settings.broadcasting else self._send_back()
         kind = OrderlyConsumption if settings.orderly else ConcurrentConsumption
@@ -121,13 +117,6 @@ class PushGroupMember:
     def _is_locking(self) -> bool:
         return self.settings.orderly and not self.settings.broadcasting
 
-    def _offset_store(self, folder: str) -> OffsetStore:
-        instance = self._instance
-        if not self.settings.broadcasting:
-            return RemoteOffsets(instance, self.group)
-        client_id = instance.settings.client_id(STABLE_INSTANCE)
-        return LocalOffsets(folder, client_id, self.group)
-
     def _send_back(self) -> SendBack:
         default = MAX_ORDERLY if self.settings.orderly else MAX_CONCURRENT
         times = self.settings.max_reconsume_times
@@ -135,10 +124,9 @@ class PushGroupMember:
 
     def _new_rebalance(self) -> Rebalance:
         settings = self.settings
-        timestamp_ms = settings.consume_timestamp_ms
-        if timestamp_ms is None:
-            timestamp_ms = self._now_ms() - TIMESTAMP_AGO_MS
-        starts = StartOffsets(self._instance, self._offsets, settings.consume_from, timestamp_ms)
+        starts = StartOffsets(
+            self._instance, self._offsets, settings.consume_from, settings.consume_timestamp_ms
+        )
         return Rebalance(
             self._instance,
             self.group,
@@ -209,7 +197,7 @@ class PushGroupMember:
         await self._rebalance.close()
         if self._renewal is not None:
             self._renewal.cancel()
-        await self._instance.remove_consumer(self.group)
+        await self._instance.remove_consumer(self.group, self)
 
     def suspend(self) -> None:
         """Pull no more; what is here is still consumed."""

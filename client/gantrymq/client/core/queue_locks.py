@@ -15,14 +15,15 @@ from collections.abc import Collection, Iterable
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.answers import success
+from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import ProcessQueue
-from gantrymq.client.core.steps import Ask, Tell
+from gantrymq.client.core.steps import Tell
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
 
 LOCK_TIMEOUT_S: Final = 1.0
@@ -85,9 +86,7 @@ class QueueLocks:
         if address is None:
             raise RouteError(f"The broker[{broker_name}] master node does not exist")
         command = Command(RequestCode.LOCK_BATCH_MQ, body=self._body(queues))
-        answer = await Ask(address, command, LOCK_TIMEOUT_S)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
+        answer = await success(address, command, LOCK_TIMEOUT_S)
         return set(LockedQueues.from_json(javajson.loads(answer.body)).queues)
 
     def _body(self, queues: list[MessageQueue]) -> bytes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.answers import success
 from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.steps import Ask
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header import Header
 from gantrymq.wire.headers.offset import (
@@ -46,15 +45,7 @@ async def at_time(instance: Instance, queue: MessageQueue, timestamp_ms: int) ->
 
 async def _asked(instance: Instance, queue: MessageQueue, code: RequestCode, header: Header) -> int:
     """Raises BrokerError, RequestError and RouteError."""
-    address = instance.master(queue.broker_name)
-    if address is None:
-        await instance.refresh_route(queue.topic)
-        address = instance.master(queue.broker_name)
-    if address is None:
-        raise RouteError(
-            f"The broker[{queue.broker_name}] not exist: no name server knows its master now"
-        )
-    answer = await Ask(address, Command(code, ext=header.encode()), instance.settings.api_timeout_s)
-    if answer.code != ResponseCode.SUCCESS:
-        raise BrokerError(answer.code, answer.remark, address)
+    address = await instance.found_master(queue.broker_name, queue.topic)
+    command = Command(code, ext=header.encode())
+    answer = await success(address, command, instance.settings.api_timeout_s)
     return OffsetResponse.decode(answer.ext).offset

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import DEFAULT_TOPIC, retry_topic
@@ -19,7 +20,7 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendStatus
 from gantrymq.client.core.steps import Ask
 from gantrymq.wire import java_string
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest, SendMessageV2Request
 from gantrymq.wire.message import properties as codec
@@ -81,9 +82,7 @@ class SendBack:
             broker_name=broker_name,
         )
         command = Command(RequestCode.CONSUMER_SEND_MSG_BACK, ext=header.encode())
-        answer = await Ask(address, command, TIMEOUT_S)
-        if answer.code != ResponseCode.SUCCESS:
-            raise BrokerError(answer.code, answer.remark, address)
+        await success(address, command, TIMEOUT_S)
 
     async def send(self, message: ReceivedMessage, times: int, level: int) -> bool:
         """As a message of its own that was given back so often; brokers make it a dead letter when

@@ -12,13 +12,16 @@ every new group begins with that message.
 from __future__ import annotations
 
 from enum import Enum
-from typing import final
+from typing import Final, final
 
 from gantrymq.client.core import queue_offsets
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.wire.bodies.shared import MessageQueue
+
+# What Java's clients begin with when they are to begin at a time and are not told which.
+TIMESTAMP_AGO_MS: Final = 30 * 60 * 1000
 
 
 class ConsumeFrom(Enum):
@@ -40,8 +43,11 @@ class StartOffsets:
         instance: Instance,
         store: OffsetStore,
         consume_from: ConsumeFrom,
-        timestamp_ms: int,
+        timestamp_ms: int | None,
     ) -> None:
+        """`timestamp_ms`: for TIMESTAMP; None: half an hour before now."""
+        if timestamp_ms is None:
+            timestamp_ms = instance.ports.clock.wall_ms() - TIMESTAMP_AGO_MS
         self._instance = instance
         self._store = store
         self._consume_from = consume_from

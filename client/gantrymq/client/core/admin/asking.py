@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
-from gantrymq.client.core.errors import BrokerError
+from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.steps import All, Ask, Flow
 from gantrymq.wire import javajson
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header import Header
 from gantrymq.wire.jsonvalue import Json
@@ -105,10 +105,3 @@ async def on_each(addresses: Iterable[str], flow: Callable[[str], Flow[T]]) -> E
             else:
                 done[address] = result
     return Each(done, failed)
-
-
-def accepted(answer: Command, address: str) -> Command:
-    """The answer, unless it is a refusal."""
-    if answer.code != ResponseCode.SUCCESS:
-        raise BrokerError(answer.code, answer.remark, address)
-    return answer

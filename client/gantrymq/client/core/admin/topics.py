@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
-from gantrymq.client.core.admin.asking import Asking, Each, accepted, on_each
+from gantrymq.client.core.admin.asking import Asking, Each, on_each
+from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupList

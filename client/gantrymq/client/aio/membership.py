@@ -1,0 +1,131 @@
+"""A producer or consumer as a member of its client: joined at its start, left at its close.
+
+Invariant: a start that raised, or was cancelled, leaves nothing behind, and neither does a close:
+whatever the member's own end raises, its client is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar, final
+
+from gantrymq.client.aio.client import Client, join
+from gantrymq.client.aio.starting import Starting
+from gantrymq.client.aio.world import Identity, World
+from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.life import Life
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.client.core.steps import Flow
+
+T = TypeVar("T")
+
+
+class Member(Protocol):
+    """The part of it that is flows."""
+
+    @property
+    def life(self) -> Life: ...
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+M = TypeVar("M", bound=Member)
+
+
+class Startable:
+    """What is used by `async with`, or by `start` and `close`."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+@final
+class Membership(Generic[M]):
+    """`start`, then `run` flows of the `member`, then `close`."""
+
+    def __init__(
+        self, kind: str, settings: ClientSettings, identity: Identity, world: World
+    ) -> None:
+        """`kind` is what texts call it, as in its Life."""
+        self._kind = kind
+        self._settings = settings
+        self._identity = identity
+        self._world = world
+        self._client: Client | None = None
+        self._member: M | None = None
+        self._starting = Starting()
+        self._is_open = False
+
+    async def start(self, make: Callable[[Instance], M]) -> None:
+        """`make` what the client gets as a member. Raises StateError when it was started before."""
+        if self._client is not None:
+            life = Life(self._kind) if self._member is None else self._member.life
+            raise life.was_begun
+        client = self._client = join(self._settings, self._identity, self._world)
+        client.enter()
+        self._is_open = True
+        try:
+            member = self._member = make(client.instance)
+            with self._starting:
+                await client.run(member.start())
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self, end: Callable[[M], Flow[None]] | None = None) -> None:
+        """By the member's own `close`, or by `end`. Nothing happens the second time."""
+        await self._starting.is_over()
+        client, member = self._client, self._member
+        if client is None or not self._is_open:
+            return
+        self._is_open = False
+        try:
+            if member is not None:
+                await client.run(member.close() if end is None else end(member))
+        finally:
+            await client.leave()
+
+    @property
+    def started(self) -> M | None:
+        """None before the start."""
+        return self._member
+
+    @property
+    def member(self) -> M:
+        """Raises StateError before the start, and in a child of a fork."""
+        if self._client is None or self._member is None:
+            raise Life(self._kind).refusal
+        self._client.must_be_of_this_process()
+        return self._member
+
+    @property
+    def member_here(self) -> M:
+        """For what is no flow and yet works on the loop; raises StateError on another one."""
+        member = self.member
+        assert self._client is not None, "or there would be no member"
+        self._client.must_be_on_its_loop()
+        return member
+
+    async def run(self, flow: Flow[T]) -> T:
+        assert self._client is not None, "the flow is of its member"
+        return await self._client.run(flow)
+
+    def __del__(self) -> None:
+        if self._is_open and self._client is not None:
+            self._client.warn_unclosed(self, self._kind)
