@@ -19,6 +19,7 @@ from typing import Final
 from gantrymq.wire.command import Command
 
 ACCESS_KEY: Final = "AccessKey"
+SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - the name of a field
 SIGNATURE: Final = "Signature"
 _UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 
@@ -29,6 +30,8 @@ class Credentials:
 
     access_key: str
     secret_key: str = field(repr=False)
+    security_token: str = field(default="", repr=False)
+    """Of temporary keys: a field as the others are, which whoever gave them can tell."""
 
 
 def signature(ext: Mapping[str, str], body: bytes, secret_key: str) -> str:
@@ -52,6 +55,8 @@ def is_signed(command: Command, secret_key: str) -> bool:
 def signed(command: Command, credentials: Credentials) -> Command:
     """The same request with a signature."""
     ext = {**(command.ext or {}), ACCESS_KEY: credentials.access_key}
+    if credentials.security_token:
+        ext[SECURITY_TOKEN] = credentials.security_token
     ext[SIGNATURE] = signature(ext, command.body, credentials.secret_key)
     return Command(
         command.code,

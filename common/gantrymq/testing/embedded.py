@@ -59,6 +59,8 @@ class EmbeddedBroker:
         self.chance: Callable[[int], int] = random.Random(0).randrange  # noqa: S311 - repeats
         self.files: dict[str, bytes] = {}
         """What clients saved, offsets of broadcasts say."""
+        self.pages: dict[str, str] = {}
+        """What clients find at URLs."""
         self._names = NameServerInMemory(self.timeline)
         self._broker = BrokerInMemory(
             self.timeline,
@@ -94,6 +96,12 @@ class EmbeddedBroker:
 
     def links(self, identity: Identity, serve: Serve) -> MemoryLinks:
         return MemoryLinks(self, identity, serve, next(self._hosts))
+
+    async def fetch(self, url: str, timeout_s: float) -> str:
+        del timeout_s
+        if url not in self.pages:
+            raise OSError(f"nothing is at {url}")
+        return self.pages[url]
 
     async def load_file(self, path: str) -> bytes | None:
         return self.files.get(path)

@@ -22,6 +22,7 @@ from gantrymq.client.core.steps import (
     All,
     Ask,
     Call,
+    Fetch,
     Flow,
     LoadFile,
     SaveFile,
@@ -101,6 +102,7 @@ class VirtualDriver:
 
     def __post_init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.pages: dict[str, str] = {}
         self.lines: list[str] = []
         self.flows: list[VirtualFlow] = []
         self._ready: deque[tuple[VirtualFlow, int, Any, Exception | None]] = deque()
@@ -225,6 +227,9 @@ class VirtualDriver:
             go_on(error=answer if isinstance(answer, Exception) else None)
         elif isinstance(step, LoadFile):
             go_on(self.files.get(step.path))
+        elif isinstance(step, Fetch):
+            page = self.pages.get(step.url)
+            go_on(page, None if page is not None else OSError(f"nothing is at {step.url}"))
         else:
             assert isinstance(step, SaveFile)
             self.files[step.path] = step.content

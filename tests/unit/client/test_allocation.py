@@ -18,6 +18,7 @@ from gantrymq.client.core.allocation import (
     average,
     average_by_circle,
     in_order,
+    strategy,
 )
 from gantrymq.client.core.errors import StateError
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -97,3 +98,13 @@ def test_configured_queues_are_taken_whatever_others_do() -> None:
     own = MessageQueue("T", "broker-a", 3)
     allocate = Configured((own, MessageQueue("other", "broker-a", 0)))
     assert allocate("a", queues_of(4), ["a", "b"]) == [own]
+
+
+def test_strategies_have_javas_names() -> None:
+    assert strategy("AVG") is average
+    assert strategy("AVG_BY_CIRCLE") is average_by_circle
+    assert strategy("CONSISTENT_HASH") == ConsistentHash()
+    assert strategy("MACHINE_ROOM:a, b") == MachineRoom(frozenset({"a", "b"}))
+    for name in ("average", "MACHINE_ROOM", "MACHINE_ROOM:", "CONFIG", "MACHINE_ROOM_NEARBY-AVG"):
+        with pytest.raises(ValueError, match="no strategy is called so"):
+            strategy(name)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import datetime
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
+from gantrymq.acl.signature import Credentials, is_signed, signed
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.client.aio.configuration import CLIENT_NAMES, ClientKeywords, choose
+from gantrymq.client.aio.configuration import CLIENT_NAMES, DOMAIN, SUBGROUP, ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import LITE_NAMES, PUSH_NAMES
 from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywords
 from gantrymq.client.aio.world import Identity
+from gantrymq.client.core.allocation import MachineRoom
 from gantrymq.client.core.consume_settings import ConsumeSettings
 from gantrymq.client.core.lite_pull import LiteSettings
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.runtime.certificates import ClientTls
+from gantrymq.wire.command import Command
 from gantrymq.wire.message.compression import CompressionType
 
 
@@ -62,7 +66,7 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
         chosen(properties_file=file)
     with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
         chosen(properties_file=tmp_path / "none")
-    with pytest.raises(ConfigurationError, match="sendtimeout: no such setting; there are async_"):
+    with pytest.raises(ConfigurationError, match="sendtimeout: no such setting; there are acc"):
         chosen(sendtimeout=3)
     with pytest.raises(ConfigurationError, match="belong together"):
         chosen(access_key="me")
@@ -81,6 +85,38 @@ def test_who_the_client_is(tmp_path: Path) -> None:
     assert other.credentials is not None
     assert (other.credentials.access_key, other.tls) == ("writer", None)
     assert chosen(tls=ClientTls())[1] == chosen(tls=ClientTls())[1]
+
+
+def test_temporary_keys_have_a_token(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("accessKey=reader\nsecretKey=12345678\nsecurityToken=from-file\n")
+    _, identity, _ = chosen(properties_file=file)
+    assert identity.credentials is not None
+    assert identity.credentials == Credentials("reader", "12345678", "from-file")
+    _, identity, _ = chosen(access_key="reader", secret_key=file.name, security_token=file.stem)
+    assert identity.credentials is not None
+    request = signed(Command(310, ext={"b": "T", "a": "G"}), identity.credentials)
+    assert request.ext is not None
+    assert list(request.ext) == ["b", "a", "AccessKey", "SecurityToken", "Signature"]
+    assert request.ext["SecurityToken"] == file.stem
+    assert is_signed(request, file.name)
+    request.ext["SecurityToken"] = "another"
+    assert not is_signed(request, file.name)
+
+
+@pytest.mark.parametrize(
+    ("texts", "url"),
+    [
+        ({DOMAIN: "names.example"}, "http://names.example:8080/rocketmq/nsaddr"),
+        (
+            {DOMAIN: "names.example:80", SUBGROUP: "mine", "unitName": "u"},
+            "http://names.example:80/rocketmq/mine-u?nofix=1",
+        ),
+    ],
+)
+def test_a_domain_says_where_the_list_of_name_servers_is(texts: dict[str, str], url: str) -> None:
+    assert chosen(texts)[0].name_server_url == url
+    assert chosen(texts, name_server_url="http://x/y")[0].name_server_url == "http://x/y"
 
 
 def test_an_endpoint_may_name_the_namespace() -> None:
@@ -103,6 +139,9 @@ def test_consumers_are_configured_by_rocketmqs_names(tmp_path: Path) -> None:
     file.write_text(
         "consumeTimeout=2\npullThresholdSizeForQueue=3\nsuspendCurrentQueueTimeMillis=1500\n"
         "consumeFromWhere=CONSUME_FROM_FIRST_OFFSET\nautoCommitIntervalMillis=9000\n"
+        "pullThresholdForTopic=-1\npullThresholdSizeForTopic=64\nmaxReconsumeTimes=3\n"
+        "allocateMessageQueueStrategy=MACHINE_ROOM:east,west\n"
+        "consumeTimestamp=20260102030405\n"
     )
     _, _, push = choose(ConsumeSettings, PUSH_NAMES, {"properties_file": file}, {})
     assert (push.consume_timeout_s, push.pull_threshold_bytes, push.suspend_s) == (
@@ -111,6 +150,10 @@ def test_consumers_are_configured_by_rocketmqs_names(tmp_path: Path) -> None:
         1.5,
     )
     assert push.consume_from is ConsumeFrom.FIRST_OFFSET
+    assert (push.topic_pull_threshold, push.topic_pull_threshold_bytes) == (None, 64 << 20)
+    assert push.allocate == MachineRoom(frozenset({"east", "west"}))
+    assert push.max_reconsume_times == 3
+    assert push.consume_timestamp_ms == datetime(2026, 1, 2, 3, 4, 5).astimezone().timestamp() * 1e3
     _, _, lite = choose(LiteSettings, LITE_NAMES, {"properties_file": file}, {})
     assert (lite.auto_commit_s, lite.consume_from) == (9.0, ConsumeFrom.FIRST_OFFSET)
     with pytest.raises(ConfigurationError, match="consume_tread: no such setting"):

@@ -18,9 +18,11 @@ from gantrymq.client.aio.pop_consumer import PopConsumer
 from gantrymq.client.aio.producer import Producer
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.aio.push_consumer import PushConsumer
+from gantrymq.client.aio.world import REAL
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.message import Message
 from gantrymq.testing.embedded import EmbeddedBroker
+from gantrymq.wire.command import Command
 
 
 async def started() -> Producer:
@@ -45,6 +47,44 @@ def on_another_loop(work: Coroutine[Any, Any, object]) -> None:
     thread.start()
     thread.join()
     raise errors[0] if errors else AssertionError("nothing was raised")
+
+
+class Seen:
+    """A request hook."""
+
+    def __init__(self) -> None:
+        self.fields: list[dict[str, str]] = []
+
+    def before_request(self, address: str, command: Command) -> None:
+        del address
+        self.fields.append(dict(command.ext or {}))
+
+    def after_response(self, address: str, command: Command, response: Command) -> None:
+        """Nothing is to be done."""
+
+
+async def test_every_request_says_the_namespace_of_5x() -> None:
+    broker, seen = EmbeddedBroker(), Seen()
+    producer = Producer(
+        "G",
+        world=broker,
+        name_servers=broker.name_servers,
+        namespace_v2="tenant",
+        request_hooks=[seen],
+    )
+    async with producer:
+        await producer.send(Message("T", b"x"))
+    await broker.expect("T", [b"x"])
+    assert len(seen.fields) == 3
+    assert all((each["nsd"], each["ns"]) == ("true", "tenant") for each in seen.fields)
+
+
+async def test_a_page_of_the_world_lists_the_name_servers() -> None:
+    broker = EmbeddedBroker()
+    broker.pages["http://names/list"] = broker.name_servers
+    async with Producer("G", world=broker, name_server_url="http://names/list") as producer:
+        await producer.send(Message("T", b"x"))
+    await broker.expect("T", [b"x"])
 
 
 async def soon(producer: Producer) -> None:
@@ -106,3 +146,19 @@ async def test_who_closes_is_not() -> None:
         warnings.simplefilter("error")
         del producer
         gc.collect()
+
+
+async def test_pages_are_fetched_by_http() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\nn1:9876;n2:9876\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        page = await REAL.fetch(f"http://127.0.0.1:{port}/rocketmq/nsaddr", 3.0)
+        assert page == "n1:9876;n2:9876\n"
+        server.close()
+        await server.wait_closed()
+    with pytest.raises(OSError, match="refused"):
+        await REAL.fetch(f"http://127.0.0.1:{port}/", 3.0)

@@ -21,6 +21,7 @@ from gantrymq.client.aio.world import REAL, Identity, Respond, World
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
+from gantrymq.client.core.namespace_fields import NamespaceFields
 from gantrymq.client.core.ports import Ports
 from gantrymq.client.core.settings import DEFAULT_INSTANCE, ClientSettings
 from gantrymq.remoting.refusal import failed
@@ -52,8 +53,11 @@ class Client:
             settings = replace(settings, client_ip=own_address())
         self.world = world
         self._links = world.links(key.identity, self._serve)
-        if key.identity.request_hooks:
-            self._links = HookedLinks(self._links, key.identity.request_hooks)
+        hooks = key.identity.request_hooks
+        if settings.namespace_v2:
+            hooks = (NamespaceFields(settings.namespace_v2), *hooks)
+        if hooks:
+            self._links = HookedLinks(self._links, hooks)
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""
@@ -61,7 +65,8 @@ class Client:
         chance = world.chance
         ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, _say)
         timeout_s = settings.api_timeout_s
-        names = NameServers(settings.name_servers, chance(1 << 16), timeout_s)
+        url = settings.name_server_url
+        names = NameServers(settings.name_servers, chance(1 << 16), timeout_s, url)
         client_id = settings.client_id(process_name())
         self.instance = Instance(settings, client_id, ports, names)
 

@@ -5,7 +5,8 @@ of the settings classes, in seconds.
 
     namesrvAddr=n1:9876;n2:9876        NAMESRV_ADDR, in the environment
     sendMsgTimeout=5000                send_timeout_s=5.0
-    accessKey, secretKey               access_key, secret_key
+    accessKey, secretKey               access_key, secret_key; securityToken: security_token
+    rocketmq.namesrv.domain            name_server_url, of the list that Java's clients look for
     useTLS, tls.enable, tls.client.*   tls=True, or a ClientTls
 """
 
@@ -41,8 +42,11 @@ class ClientKeywords(TypedDict, total=False):
     name_servers: str | Sequence[str]
     client_ip: str
     instance_name: str
+    name_server_url: str
     unit_name: str
+    unit_mode: bool
     namespace: str
+    namespace_v2: str
     vip_channel: bool
     poll_name_server_s: float
     heartbeat_s: float
@@ -51,6 +55,7 @@ class ClientKeywords(TypedDict, total=False):
     api_timeout_s: float
     access_key: str
     secret_key: str
+    security_token: str
     tls: bool | ClientTls
     request_hooks: Sequence[RequestHook]
     properties_file: str | Path
@@ -73,6 +78,17 @@ def addresses(text: str) -> tuple[str, ...]:
     return tuple(part.rpartition("/")[2] for part in parts if part)
 
 
+DOMAIN: Final = "rocketmq.namesrv.domain"
+SUBGROUP: Final = "rocketmq.namesrv.domain.subgroup"
+
+
+def list_url(domain: str, group: str, unit: str) -> str:
+    """Where Java's clients look for the list of name servers."""
+    host = domain if ":" in domain else f"{domain}:8080"
+    query = f"-{unit}?nofix=1" if unit else ""
+    return f"http://{host}/rocketmq/{group or 'nsaddr'}{query}"
+
+
 CLIENT_NAMES: Final[Names] = {
     "rocketmq.namesrv.addr": ("name_servers", addresses),
     "namesrvAddr": ("name_servers", addresses),
@@ -81,7 +97,9 @@ CLIENT_NAMES: Final[Names] = {
     "instanceName": ("instance_name", str),
     "clientIP": ("client_ip", str),
     "unitName": ("unit_name", str),
+    "unitMode": ("unit_mode", flag),
     "namespace": ("namespace", str),
+    "namespaceV2": ("namespace_v2", str),
     "com.rocketmq.sendMessageWithVIPChannel": ("vip_channel", flag),
     "vipChannelEnabled": ("vip_channel", flag),
     "pollNameServerInterval": ("poll_name_server_s", seconds),
@@ -90,7 +108,7 @@ CLIENT_NAMES: Final[Names] = {
     "mqClientApiTimeout": ("api_timeout_s", seconds),
 }
 _IDENTITY_NAMES: Final = frozenset(
-    {"access_key", "secret_key", "tls", "request_hooks", "properties_file"}
+    {"access_key", "secret_key", "security_token", "tls", "request_hooks", "properties_file"}
 )
 # An endpoint that names its instance, which is a namespace.
 _INSTANCE: Final = re.compile(r"(MQ_INST_\w+_\w+)\.")
@@ -113,6 +131,10 @@ def choose(
     }
     servers = values.get("name_servers", ())
     values["name_servers"] = addresses(servers if isinstance(servers, str) else ";".join(servers))
+    domain = texts.get(DOMAIN, "").strip()
+    if domain and not values.get("name_server_url"):
+        group = texts.get(SUBGROUP, "").strip()
+        values["name_server_url"] = list_url(domain, group, values.get("unit_name", ""))
     if not values.get("namespace"):
         found = _INSTANCE.match(next(iter(values["name_servers"]), ""))
         values["namespace"] = "" if found is None else found[1]
@@ -132,7 +154,8 @@ def _texts(file: str | Path | None, environment: Mapping[str, str]) -> dict[str,
             raise ConfigurationError(
                 f"properties_file={file} cannot be read: {error.strerror}"
             ) from error
-    return texts | {name: environment[name] for name in CLIENT_NAMES if name in environment}
+    names = (*CLIENT_NAMES, DOMAIN, SUBGROUP)
+    return texts | {name: environment[name] for name in names if name in environment}
 
 
 def _read(texts: Mapping[str, str], names: Names) -> list[tuple[str, Any]]:
@@ -152,9 +175,9 @@ def _made(kind: type[S], values: Mapping[str, Any]) -> S:
     fields = {each.name for each in dataclasses.fields(kind)}  # type: ignore[arg-type]  # see S
     unknown = sorted(set(values) - fields)
     if unknown:
-        raise ConfigurationError(
-            f"{', '.join(unknown)}: no such setting; there are {', '.join(sorted(fields))}"
-        )
+        clients = {each.name for each in dataclasses.fields(ClientSettings)}
+        known = ", ".join(sorted(fields | clients | _IDENTITY_NAMES))
+        raise ConfigurationError(f"{', '.join(unknown)}: no such setting; there are {known}")
     return kind(**values)
 
 
@@ -163,7 +186,8 @@ def _identity(texts: Mapping[str, str], keywords: Mapping[str, Any]) -> Identity
     secret_key = keywords.get("secret_key") or texts.get("secretKey", "").strip()
     if bool(access_key) != bool(secret_key):
         raise ConfigurationError("access_key and secret_key belong together: give both, or none")
-    credentials = Credentials(access_key, secret_key) if access_key else None
+    token = keywords.get("security_token") or texts.get("securityToken", "").strip()
+    credentials = Credentials(access_key, secret_key, token) if access_key else None
     return Identity(credentials, _tls(texts, keywords), tuple(keywords.get("request_hooks", ())))
 
 

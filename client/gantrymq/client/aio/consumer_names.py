@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from gantrymq.client.aio.configuration import Names, flag, seconds
+from gantrymq.client.core.allocation import strategy
 from gantrymq.client.core.start_offset import ConsumeFrom
 
 
@@ -16,9 +18,26 @@ def _mebibytes(text: str) -> int:
     return int(text) << 20
 
 
+def _bound(text: str) -> int | None:
+    """-1 is none."""
+    return None if int(text) == -1 else int(text)
+
+
+def _bound_mebibytes(text: str) -> int | None:
+    count = _bound(text)
+    return None if count is None else count << 20
+
+
+def _moment(text: str) -> int:
+    """Java's yyyyMMddHHmmss, by this machine's time zone."""
+    return int(datetime.strptime(text, "%Y%m%d%H%M%S").astimezone().timestamp() * 1000)
+
+
 _BOTH: Final[Names] = {
     "pullBatchSize": ("pull_batch", int),
     "consumeFromWhere": ("consume_from", ConsumeFrom),
+    "consumeTimestamp": ("consume_timestamp_ms", _moment),
+    "allocateMessageQueueStrategy": ("allocate", strategy),
 }
 
 PUSH_NAMES: Final[Names] = {
@@ -28,6 +47,8 @@ PUSH_NAMES: Final[Names] = {
     "pullInterval": ("pull_interval_s", seconds),
     "pullThresholdForQueue": ("pull_threshold", int),
     "pullThresholdSizeForQueue": ("pull_threshold_bytes", _mebibytes),
+    "pullThresholdForTopic": ("topic_pull_threshold", _bound),
+    "pullThresholdSizeForTopic": ("topic_pull_threshold_bytes", _bound_mebibytes),
     "consumeConcurrentlyMaxSpan": ("max_span", int),
     "consumeTimeout": ("consume_timeout_s", _minutes),
     "maxReconsumeTimes": ("max_reconsume_times", int),

@@ -18,6 +18,7 @@ from gantrymq.client.core.steps import (
     All,
     Ask,
     Call,
+    Fetch,
     Flow,
     LoadFile,
     SaveFile,
@@ -123,6 +124,8 @@ class Driver:
             return await asyncio.gather(*runs, return_exceptions=True)
         if isinstance(step, LoadFile):
             return await self._world.load_file(step.path)
+        if isinstance(step, Fetch):
+            return await self._world.fetch(step.url, step.timeout_s)
         assert isinstance(step, SaveFile), f"{step!r} is no step"
         await self._world.save_file(step.path, step.content)
         return None

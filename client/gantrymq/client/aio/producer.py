@@ -104,14 +104,21 @@ class Producer(Startable):
             self._host.core.send_batch(messages, queue=queue, timeout_s=timeout_s)
         )
 
-    def send_soon(self, message: Message, *, queue: MessageQueue | None = None) -> Sending:
+    def send_soon(
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+    ) -> Sending:
         """With others of the next milliseconds, which is the fastest way; awaited, it is the
-        SendResult. Raises WaitingFullError when too many wait.
+        SendResult. A selector must be a plain function. Raises WaitingFullError when too many wait.
 
         sendings = [producer.send_soon(message) for message in messages]
         results = [await sending for sending in sendings]
         """
-        return Sending(self._host.core_here.send_soon(message, queue))
+        return Sending(self._host.core_here.send_soon(message, queue, select, key))
 
     async def room(self) -> None:
         """Until `send_soon` may be given more, should too much wait for its acknowledgement."""

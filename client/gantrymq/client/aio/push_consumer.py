@@ -47,6 +47,8 @@ class ConsumeOptions(TypedDict, total=False):
     pull_interval_s: float
     pull_threshold: int
     pull_threshold_bytes: int
+    topic_pull_threshold: int | None
+    topic_pull_threshold_bytes: int | None
     max_span: int
     consume_timeout_s: float
     max_reconsume_times: int

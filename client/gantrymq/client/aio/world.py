@@ -31,6 +31,10 @@ Serve: TypeAlias = Callable[[str, Command, Respond], None]
 """Takes a request of the server at an address, and soon or later answers it."""
 
 
+# A list of name servers is a line.
+PAGE_BYTES_MAX: Final = 1 << 16
+
+
 class Link(Protocol):
     """The way to one address."""
 
@@ -74,6 +78,9 @@ class World(Protocol):
     async def save_file(self, path: str, content: bytes) -> None:
         """Whole or not at all; raises an OSError."""
 
+    async def fetch(self, url: str, timeout_s: float) -> str:
+        """The text there; raises an OSError."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -113,6 +120,9 @@ class RealWorld:
         if failure is not None:
             raise OSError(failure.cause)
 
+    async def fetch(self, url: str, timeout_s: float) -> str:
+        return await asyncio.to_thread(_page, url, timeout_s)
+
 
 @final
 class _Handler:
@@ -135,6 +145,13 @@ def _responder(channel: Channel, request: Command) -> Respond:
             channel.respond(request, response)
 
     return respond
+
+
+def _page(url: str, timeout_s: float) -> str:
+    from urllib.request import urlopen  # noqa: PLC0415 - few ask for pages, and it is large
+
+    with urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - the user's own configuration
+        return str(answer.read(PAGE_BYTES_MAX).decode())
 
 
 def _content(path: str) -> bytes | None:

@@ -18,6 +18,7 @@ from gantrymq.client.aio.sending_soon import Sending
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.transactions import Checker, Local, TransactionResult
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -42,7 +43,12 @@ class Producer(Facade[producer.Producer]):
     queues = waits(producer.Producer.queues)
 
     def send_soon(
-        self, message: Message, *, queue: MessageQueue | None = None
+        self,
+        message: Message,
+        *,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
     ) -> Future[SendResult]:
         """With others of the next milliseconds. The future has the result, or what kept it from
         being sent - WaitingFullError where too many wait; it cannot be cancelled."""
@@ -51,7 +57,8 @@ class Producer(Facade[producer.Producer]):
 
         def begin() -> None:
             try:
-                self._member.send_soon(message, queue=queue).add_done_callback(settle)
+                sending = self._member.send_soon(message, queue=queue, select=select, key=key)
+                sending.add_done_callback(settle)
             except Exception as error:  # of the caller, who has the future
                 future.set_exception(error)
 

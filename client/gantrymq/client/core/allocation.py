@@ -150,6 +150,25 @@ class Configured:
         return [queue for queue in self.queues if queue.topic == topic]
 
 
+def strategy(name: str) -> Allocate:
+    """By Java's name: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, MACHINE_ROOM:room1,room2. Raises
+    ValueError for others: those need functions or queues, and are given as objects."""
+    kind, _, rooms = name.partition(":")
+    if kind == "MACHINE_ROOM" and rooms:
+        return MachineRoom(frozenset(room.strip() for room in rooms.split(",")))
+    known: dict[str, Allocate] = {
+        "AVG": average,
+        "AVG_BY_CIRCLE": average_by_circle,
+        "CONSISTENT_HASH": ConsistentHash(),
+    }
+    if name not in known:
+        raise ValueError(
+            f"no strategy is called so: there are {', '.join(known)}, MACHINE_ROOM:room1,room2;"
+            " give NearMachineRoom and Configured by allocate=..."
+        )
+    return known[name]
+
+
 def _grouped(things: Iterable[T], room_of: Callable[[T], str]) -> dict[str, list[T]]:
     groups: dict[str, list[T]] = {}
     for thing in things:

@@ -31,6 +31,10 @@ class ConsumeSettings:
     pull_threshold: int = 1000
     """Messages of one queue that may be here, unconsumed."""
     pull_threshold_bytes: int = 100 << 20
+    topic_pull_threshold: int | None = None
+    """Messages of all queues together; each queue has an equal part of it, whatever
+    `pull_threshold` says."""
+    topic_pull_threshold_bytes: int | None = None
     max_span: int = 2000
     """Between the first unconsumed offset of a queue and the last one here (concurrent)."""
     consume_timeout_s: float = 900.0
@@ -53,8 +57,10 @@ class ConsumeSettings:
             ("pull_batch", 1, 1024),
             ("pull_threshold", 1, 65535),
             ("pull_threshold_bytes", 1 << 20, 1 << 30),
+            ("topic_pull_threshold", 1, 6_553_500),
+            ("topic_pull_threshold_bytes", 1 << 20, 102_400 << 20),
             ("max_span", 1, 65535),
         ):
             value = getattr(self, name)
-            if not low <= value <= high:
+            if value is not None and not low <= value <= high:
                 raise StateError(f"{name} Out of range [{low}, {high}]: it is {value}")

@@ -4,6 +4,7 @@
     heartbeat      at the start and when a member comes, then every 30 s: consumers to every
                    broker, producers alone to masters
     offsets        every 5 s, each consumer persists its progress
+    name servers   every 2 min, where a page says which there are
     rebalance      when a consumer starts, when a broker says that a group changed, and every 20 s
 
 Invariant: a member that was added is in every heartbeat until it is removed, and each broker that
@@ -36,6 +37,9 @@ REBALANCE_PAUSE_S: Final = 1.0
 
 # A round that could not be finished is tried again this soon.
 REBALANCE_RETRY_S: Final = 1.0
+
+# How often their list is fetched anew.
+NAME_SERVERS_S: Final = 120.0
 
 VIP_PORT_DISTANCE: Final = 2
 
@@ -109,6 +113,9 @@ class Instance:
             start(self._repeat(self.persist_offsets, settings.persist_offsets_s), "offsets"),
             start(self._keep_balanced(), "rebalance"),
         ]
+        if self.name_servers.url:
+            fetching = self._repeat(self._fetch_name_servers, NAME_SERVERS_S)
+            self._running.append(start(fetching, "name servers"))
 
     def stop(self) -> None:
         """Members that are still there are to be removed before."""
@@ -230,6 +237,12 @@ class Instance:
                 f"The broker[{broker_name}] not exist: no name server knows it now; is it running?"
             )
         return member
+
+    async def _fetch_name_servers(self) -> None:
+        try:
+            await self.name_servers.fetch()
+        except RouteError as error:
+            self.ports.log(f"{error}; those known until now are kept")
 
     def master(self, broker_name: str) -> str | None:
         """Where to send for this broker name, by the VIP port where that is wanted."""

@@ -125,11 +125,7 @@ class Lingering:
         must_be_sendable(message, settings)
         size = len(message.body)
         if self.waiting_bytes >= settings.waiting_bytes_max:
-            raise WaitingFullError(
-                f"{self.waiting_bytes} bytes wait to be acknowledged, allowed are"
-                f" {settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
-                " going on"
-            )
+            raise self._full()
         if size >= self._alone_bytes or unbatchable(message) is not None:
             return self._alone(message, queue)
         key = (message.topic, queue, message.properties.get(property_names.WAIT))
@@ -152,6 +148,30 @@ class Lingering:
             self._leave(batch)
         return batch
 
+    def reserve(self, message: Message) -> Batch:
+        """A batch of its own, which leaves when it is known where to: see `release`, `fail`."""
+        must_be_sendable(message, self._settings)
+        if self.waiting_bytes >= self._settings.waiting_bytes_max:
+            raise self._full()
+        return self._single(message, None)
+
+    def release(self, batch: Batch, queue: MessageQueue) -> None:
+        """Let a reserved one leave."""
+        batch.key = (batch.key[0], queue, None)
+        self._start(batch)
+
+    def fail(self, batch: Batch, error: Exception | None) -> None:
+        """A reserved one will not leave; without an error, because the producer is closed."""
+        batch.error = error
+        self._end(batch)
+
+    def _full(self) -> WaitingFullError:
+        return WaitingFullError(
+            f"{self.waiting_bytes} bytes wait to be acknowledged, allowed are"
+            f" {self._settings.waiting_bytes_max} (waiting_bytes_max): await producer.room() before"
+            " going on"
+        )
+
     async def room(self) -> None:
         """Until half of what may wait is free."""
         limit = self._settings.waiting_bytes_max // 2
@@ -170,20 +190,25 @@ class Lingering:
 
     def _begin(self, key: _Key) -> Batch:
         batch = self._open[key] = Batch(key)
+        self._under_way.add(batch)
         self._start(batch)
         return batch
 
     def _alone(self, message: Message, queue: MessageQueue | None) -> Batch:
+        batch = self._single(message, queue)
+        self._start(batch)
+        return batch
+
+    def _single(self, message: Message, queue: MessageQueue | None) -> Batch:
         batch = Batch((message.topic, queue, None))
         batch.messages.append(message)
         batch.bytes = len(message.body) + _PART_BYTES
         self.waiting_bytes += batch.bytes
         batch.full.fire()
-        self._start(batch)
+        self._under_way.add(batch)
         return batch
 
     def _start(self, batch: Batch) -> None:
-        self._under_way.add(batch)
         queue = batch.key[1]
         before = None
         if queue is not None:

@@ -146,6 +146,7 @@ class LitePull:
             message_model=BROADCASTING if self._settings.broadcasting else CLUSTERING,
             consume_from_where=self._settings.consume_from.value,
             subscriptions=tuple(each.data for each in self._subscriptions.values()),
+            unit_mode=self._instance.settings.unit_mode,
         )
 
     async def persist_offsets(self) -> None:

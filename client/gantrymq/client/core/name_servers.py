@@ -1,12 +1,17 @@
-"""Questions to the name servers: one is kept to until it fails, then the next one is."""
+"""Questions to the name servers: one is kept to until it fails, then the next one is.
+
+Where they are is given, or is the first line of a page ("host:port;host:port"), which is fetched
+when it is first needed and then now and again. Invariant: a list that was known is given up only
+for another one: a page that cannot be had, or is empty, changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
 from gantrymq.client.core.errors import BrokerError, RouteError
-from gantrymq.client.core.steps import Ask
+from gantrymq.client.core.steps import FOREVER, Ask, Fetch, Signal, Wait
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
@@ -14,18 +19,51 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import GetRouteInfoRequest
 
+# Java's.
+FETCH_TIMEOUT_S: Final = 3.0
+
 
 @final
 class NameServers:
     """Of one client."""
 
-    __slots__ = ("_current", "addresses", "timeout_s")
+    __slots__ = ("_current", "_fetched", "_first", "addresses", "timeout_s", "url")
 
-    def __init__(self, addresses: Sequence[str], first: int, timeout_s: float) -> None:
-        """`first` spreads clients over the servers."""
-        self.addresses = tuple(dict.fromkeys(addresses))
+    def __init__(
+        self, addresses: Sequence[str], first: int, timeout_s: float, url: str = ""
+    ) -> None:
+        """`first` spreads clients over the servers; `url`: of their list, where none is given."""
         self.timeout_s = timeout_s
-        self._current = first % len(self.addresses) if self.addresses else 0
+        self.url = "" if addresses else url
+        self._first = first
+        self._fetched: Signal | None = None
+        self._set(addresses)
+
+    def _set(self, addresses: Sequence[str]) -> None:
+        self.addresses = tuple(dict.fromkeys(addresses))
+        self._current = self._first % len(self.addresses) if self.addresses else 0
+
+    async def fetch(self) -> None:
+        """Let the page say where they are; raises RouteError. Who asks meanwhile waits for it."""
+        if self._fetched is not None:
+            await Wait(FOREVER, self._fetched)
+            return
+        fetched = self._fetched = Signal()
+        try:
+            page = await Fetch(self.url, FETCH_TIMEOUT_S)
+        except (OSError, ValueError) as error:
+            raise RouteError(
+                f"the list of name servers at {self.url} was not had: {error}"
+            ) from error
+        finally:
+            self._fetched = None
+            fetched.fire()
+        lines = page.strip().splitlines()
+        found = [part.strip() for part in lines[0].split(";") if part.strip()] if lines else []
+        if not found:
+            raise RouteError(f"the list of name servers at {self.url} is empty")
+        if set(found) != set(self.addresses):
+            self._set(found)
 
     @property
     def current(self) -> str:
@@ -34,18 +72,23 @@ class NameServers:
 
     async def ask(self, command: Command) -> Command:
         """What the first one that can be reached answers; raises RouteError when none can."""
+        if self.url and not self.addresses:
+            await self.fetch()
         failures = []
         first, count = self._current, len(self.addresses)
+        addresses = self.addresses
         for place in (number % count for number in range(first, first + count)):
-            address = self.addresses[place]
+            address = addresses[place]
             try:
                 answer = await Ask(address, command, self.timeout_s)
             except RequestError as error:
                 failures.append(f"{address}: {error}")
-                if self._current == place:  # others who asked it may have left it already
+                # Others who asked it may have left it already; a page may have named new ones.
+                if self._current == place and self.addresses is addresses:
                     self._current = (place + 1) % count
             else:
-                self._current = place
+                if self.addresses is addresses:
+                    self._current = place
                 return answer
         if not failures:
             raise RouteError(

@@ -9,7 +9,10 @@ own topics and groups belong to all, and stay as they are; so does what is wrapp
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
+
+from gantrymq.wire.bodies.shared import MessageQueue
 
 SEPARATOR: Final = "%"
 RETRY_PREFIX: Final = "%RETRY%"
@@ -46,6 +49,13 @@ def wrap(namespace: str, name: str) -> str:
     if own.startswith(namespace + SEPARATOR):
         return name
     return f"{prefix}{namespace}{SEPARATOR}{own}"
+
+
+def wrapped_queue(namespace: str, queue: MessageQueue) -> MessageQueue:
+    """As servers know it."""
+    if not namespace:
+        return queue
+    return replace(queue, topic=wrap(namespace, queue.topic))
 
 
 def unwrap(namespace: str, name: str) -> str:

@@ -90,6 +90,7 @@ class PopMember:
             group_name=self.group,
             consume_type="CONSUME_POP",
             subscriptions=tuple(each.data for each in self._subscriptions.values()),
+            unit_mode=self._instance.settings.unit_mode,
         )
 
     async def persist_offsets(self) -> None:

@@ -20,7 +20,15 @@ from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, Message, name_fau
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.selecting import Selector
+from gantrymq.client.core.selecting import (
+    Selector,
+    choices,
+    chosen,
+    key_without_selector,
+    must_be_of,
+    queue_or_selector,
+)
+from gantrymq.client.core.selecting_soon import SelectingSoon
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender, SendMode
 from gantrymq.client.core.steps import Call, Flow
@@ -60,6 +68,7 @@ class ProducerCore:
             hooks = (*hooks, self.tracer)
         self.sender = Sender(instance, self.group, settings, hooks)
         self.lingering = Lingering(self.sender, self.namespace)
+        self._selecting_soon = SelectingSoon(self.sender, self.lingering, self.namespace)
         self.check: Check | None = None
         """Set by what sends transactions of this group."""
         self._known_for: set[str] = set()
@@ -134,12 +143,23 @@ class ProducerCore:
         result = await self.sender.send(request, queue=chosen, timeout_s=timeout_s)
         return self.unwrapped(result)
 
-    def send_soon(self, message: Message, queue: MessageQueue | None = None) -> Batch:
+    def send_soon(
+        self,
+        message: Message,
+        queue: MessageQueue | None = None,
+        select: Selector | None = None,
+        key: object = None,
+    ) -> Batch:
         """The batch that it is the last one of; see `lingering`."""
         self.life.must_run()
+        if select is not None:
+            if queue is not None:
+                raise queue_or_selector()
+            return self._selecting_soon.add(message, select, key)
+        if key is not None:
+            raise key_without_selector()
         if queue is not None:
-            _must_be_of(message, queue)
-            queue = self.wrapped(queue)
+            queue = self.wrapped(must_be_of(message, queue))
         return self.lingering.add(message, queue)
 
     def request_of(
@@ -164,7 +184,7 @@ class ProducerCore:
         """Those that can be sent to, as users know them; raises RouteError."""
         self.life.must_run()
         route = await self.sender.route(namespace.wrap(self.namespace, topic))
-        return [replace(queue, topic=topic) for queue in route.publish]
+        return choices(route.publish, topic)
 
     async def queue_for(
         self, message: Message, queue: MessageQueue | None, select: Selector | None, key: object
@@ -172,25 +192,17 @@ class ProducerCore:
         """As servers know it; None when any will do. Raises MessageError."""
         if select is not None:
             if queue is not None:
-                raise MessageError("a send is given a queue or a selector, not both")
-            choices = await self.queues(message.topic)
-            queue = await Call[MessageQueue](select, choices, message, key)
-            if not isinstance(queue, MessageQueue):
-                raise MessageError(
-                    f"select queue return null: the selector {select} gave {queue!r}; it must give"
-                    " one of the queues it is given"
-                )
+                raise queue_or_selector()
+            queues = await self.queues(message.topic)
+            queue = chosen(await Call[object](select, queues, message, key), select, message)
         elif key is not None:
-            raise MessageError("a key is for a selector: give select=by_key, or your own, as well")
+            raise key_without_selector()
         if queue is None:
             return None
-        _must_be_of(message, queue)
-        return self.wrapped(queue)
+        return self.wrapped(must_be_of(message, queue))
 
     def wrapped(self, queue: MessageQueue) -> MessageQueue:
-        if not self.namespace:
-            return queue
-        return replace(queue, topic=namespace.wrap(self.namespace, queue.topic))
+        return namespace.wrapped_queue(self.namespace, queue)
 
     def unwrapped(self, result: SendResult) -> SendResult:
         if not self.namespace:
@@ -230,14 +242,6 @@ class ProducerCore:
             await self.sender.route(name)
             await self.instance.heartbeat()
             self._known_for.add(name)
-
-
-def _must_be_of(message: Message, queue: MessageQueue) -> None:
-    if queue.topic != message.topic:
-        raise MessageError(
-            "message's topic not equal mq's topic:"
-            f" {message.topic} is not sent to a queue of {queue.topic}"
-        )
 
 
 def must_be_group(group: str) -> None:

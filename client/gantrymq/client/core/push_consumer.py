@@ -140,7 +140,7 @@ class PushGroupMember:
     def _new_pull_loop(self) -> PullLoop:
         settings = self.settings
         span = None if settings.orderly else settings.max_span
-        limits = Limits(settings.pull_threshold, settings.pull_threshold_bytes, span)
+        limits = self._limits = Limits(settings.pull_threshold, settings.pull_threshold_bytes, span)
         pull_settings = PullSettings(
             count=settings.pull_batch, sends_filter=settings.post_subscription
         )
@@ -256,6 +256,7 @@ class PushGroupMember:
             message_model=BROADCASTING if self.settings.broadcasting else CLUSTERING,
             consume_from_where=self.settings.consume_from.value,
             subscriptions=tuple(each.data for each in self._subscriptions.values()),
+            unit_mode=self._instance.settings.unit_mode,
         )
 
     async def rebalance(self) -> bool:
@@ -269,8 +270,17 @@ class PushGroupMember:
         for topic in changed:
             self._renew_subscription(topic)
         if changed:
+            self._divide_limits()
             await self._heartbeat()
         return is_balanced
+
+    def _divide_limits(self) -> None:
+        """What may be pulled ahead of all queues together is shared out among them."""
+        settings, count = self.settings, max(1, len(self._rebalance.queues))
+        if settings.topic_pull_threshold is not None:
+            self._limits.count = max(1, settings.topic_pull_threshold // count)
+        if settings.topic_pull_threshold_bytes is not None:
+            self._limits.bytes = max(1, settings.topic_pull_threshold_bytes // count)
 
     def _renew_subscription(self, topic: str) -> None:
         """Brokers take a subscription's newest version for what the group wants."""

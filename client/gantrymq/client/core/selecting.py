@@ -10,8 +10,10 @@ SelectMessageQueueByHash for a String.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
+from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.message import Message
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -36,6 +38,41 @@ def random_queue(chance: Callable[[int], int]) -> Selector:
         return queues[chance(len(queues))]
 
     return select
+
+
+def choices(queues: Sequence[MessageQueue], topic: str) -> list[MessageQueue]:
+    """As users know them, whatever servers call the topic."""
+    return [replace(queue, topic=topic) for queue in queues]
+
+
+def chosen(found: object, select: Selector, message: Message) -> MessageQueue:
+    """What a selector gave; raises MessageError."""
+    if not isinstance(found, MessageQueue):
+        raise MessageError(
+            f"select queue return null: the selector {select} gave {found!r}; it must give"
+            " one of the queues it is given"
+        )
+    return must_be_of(message, found)
+
+
+def must_be_of(message: Message, queue: MessageQueue) -> MessageQueue:
+    """Raises MessageError."""
+    if queue.topic != message.topic:
+        raise MessageError(
+            "message's topic not equal mq's topic:"
+            f" {message.topic} is not sent to a queue of {queue.topic}"
+        )
+    return queue
+
+
+def queue_or_selector() -> MessageError:
+    """For who gives both."""
+    return MessageError("a send is given a queue or a selector, not both")
+
+
+def key_without_selector() -> MessageError:
+    """For who gives a key alone."""
+    return MessageError("a key is for a selector: give select=by_key, or your own, as well")
 
 
 def hash_code(key: object) -> int:

@@ -77,7 +77,7 @@ class SendBack:
             delay_level=level,
             origin_msg_id=message.id,
             origin_topic=_origin_topic(message),
-            unit_mode=False,
+            unit_mode=self._instance.settings.unit_mode,
             max_reconsume_times=self.max_times,
             broker_name=broker_name,
         )
@@ -115,7 +115,7 @@ class SendBack:
             flag=message.flag,
             properties=java_string.utf8_text(codec.encode(_properties(message, level))),
             reconsume_times=times,
-            unit_mode=False,
+            unit_mode=instance.settings.unit_mode,
             max_reconsume_times=self.max_times,
             batch=False,
             broker_name=queue.broker_name,

@@ -83,6 +83,7 @@ class Sender:
         self.hooks = tuple(hooks)
         self.topics: dict[str, None] = {}
         self._clock = instance.ports.clock
+        self._is_unit = instance.settings.unit_mode
         self._faults = Faults() if settings.latency_faults else None
         self._choice = QueueChoice(instance.ports.chance, self._faults)
 
@@ -161,9 +162,17 @@ class Sender:
         address = await self.address(queue)
         context = self._context(request, queue, address)
         self._before(context)
-        command = request.command(queue, self._clock.wall_ms(), is_oneway=True)
+        command = self._command(request, queue, is_oneway=True)
         await Tell(address, command)
         self._after(context, self._clock.monotonic())
+
+    def _command(
+        self, request: SendRequest, queue: MessageQueue, *, is_oneway: bool = False
+    ) -> Command:
+        command = request.command(queue, self._clock.wall_ms(), is_oneway=is_oneway)
+        if self._is_unit and command.ext is not None:
+            command.ext["k"] = "true"
+        return command
 
     async def _choose(self, topic: str, attempts: Attempts) -> MessageQueue:
         failed = attempts.brokers[-1] if attempts.brokers else None
@@ -193,7 +202,7 @@ class Sender:
         if limit_s and len(attempts.brokers) < attempts.tries_max:
             timeout_s = min(timeout_s, limit_s)
         context = self._context(request, queue, address) if self.hooks else None
-        command = request.command(queue, self._clock.wall_ms())
+        command = self._command(request, queue)
         if context is not None:
             self._before(context)
         try:

@@ -13,10 +13,17 @@ class ClientSettings:
     """What the producers and consumers of one client id share."""
 
     name_servers: tuple[str, ...] = ()
+    name_server_url: str = ""
+    """Of a page that lists the name servers, for where `name_servers` does not."""
     client_ip: str = ""
     instance_name: str = DEFAULT_INSTANCE
     unit_name: str = ""
+    unit_mode: bool = False
+    """Brokers are told that this client is one of a unit of several sites."""
     namespace: str = ""
+    """Names are wrapped here: brokers know nothing of it."""
+    namespace_v2: str = ""
+    """Brokers are told it with each request: it is theirs to heed (5.x)."""
     vip_channel: bool = False
     """Send and administer by the port two below the broker's own."""
     poll_name_server_s: float = 30.0

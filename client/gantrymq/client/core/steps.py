@@ -155,4 +155,18 @@ class SaveFile:
         yield self
 
 
-Step: TypeAlias = Ask | Tell | Wait | Call[Any] | All[Any] | LoadFile | SaveFile
+@final
+class Fetch:
+    """The text at a URL; raises an OSError."""
+
+    __slots__ = ("timeout_s", "url")
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        self.url = url
+        self.timeout_s = timeout_s
+
+    def __await__(self) -> Generator[Fetch, str, str]:
+        return (yield self)
+
+
+Step: TypeAlias = Ask | Tell | Wait | Call[Any] | All[Any] | LoadFile | SaveFile | Fetch

@@ -1,0 +1,59 @@
+"""How much of all queues together may be pulled ahead."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.outcomes import Outcome
+from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.steps import FOREVER, Wait
+from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.consumers import FIRST, Consumer
+
+
+async def never(messages: list[ReceivedMessage]) -> Outcome:
+    del messages
+    await Wait(FOREVER)
+    return None
+
+
+def cached(consumer: Consumer) -> list[int]:
+    """Messages that are here, of each queue of T."""
+    return [each.cached for each in consumer.member.status() if each.queue.topic == "T"]
+
+
+def test_each_queue_has_an_equal_part() -> None:
+    cluster = Cluster()
+    for queue_id in range(4):
+        cluster.store(*map(str, range(60)), queue_id=queue_id)
+    settings = dataclasses.replace(
+        FIRST, pull_batch=1, consume_threads=1, topic_pull_threshold=50, close_timeout_s=0.0
+    )
+    first = Consumer(cluster, "c@1", settings).start(listener=never)
+    cluster.pass_time(1.0)
+    assert cached(first) == [11] * 4  # five queues with the one of retries: 10 each, and one more
+    second = Consumer(cluster, "c@2", settings).start(listener=never)
+    cluster.pass_time(5.0)
+    assert len(cached(first)) == len(cached(second)) == 2
+    assert all(16 < count <= 26 for count in (*cached(first), *cached(second)))
+
+
+def test_bytes_are_divided_as_well() -> None:
+    cluster = Cluster()
+    settings = dataclasses.replace(
+        FIRST, pull_batch=1, consume_threads=1, topic_pull_threshold_bytes=1 << 20
+    )
+    consumer = Consumer(cluster, settings=settings).start(listener=never)
+    for _ in range(4):
+        cluster.store("x" * 400_000)
+    cluster.pass_time(1.0)
+    assert cached(consumer) == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("bad", [0, 6_553_501])
+def test_a_bound_has_bounds(bad: int) -> None:
+    with pytest.raises(StateError, match="topic_pull_threshold Out of range"):
+        dataclasses.replace(FIRST, topic_pull_threshold=bad)

@@ -1,0 +1,32 @@
+"""Clients that are part of a unit of several sites say so."""
+
+from __future__ import annotations
+
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.outcomes import LATER
+from gantrymq.client.core.producer import ProducerCore
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.settings import ClientSettings
+from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.consumers import Consumer
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.heartbeat import HeartbeatData
+from gantrymq.wire.codes import RequestCode
+
+
+def test_with_what_is_sent_consumed_and_given_back() -> None:
+    cluster = Cluster()
+    unit = ClientSettings(unit_mode=True)
+    cluster.client(settings=unit)
+    core = ProducerCore(cluster.instance, "P", ProducerSettings())
+    cluster.run(core.start())
+    cluster.run(core.send(Message("T", b"x")))
+    (sent,) = cluster.asked_of(RequestCode.SEND_MESSAGE_V2)
+    assert (sent.ext or {})["k"] == "true"
+    Consumer(cluster, "other@1", outcome=lambda _: LATER, client_settings=unit).start()
+    cluster.pass_time(1.0)
+    (back,) = cluster.asked_of(RequestCode.CONSUMER_SEND_MSG_BACK)
+    assert (back.ext or {})["unitMode"] == "true"
+    beats = [javajson.loads(beat.body) for beat in cluster.asked_of(RequestCode.HEART_BEAT)]
+    consumers = [each for beat in beats for each in HeartbeatData.from_json(beat).consumers]
+    assert [each.unit_mode for each in consumers] == [True] * len(consumers) != []
