@@ -12,9 +12,10 @@ message within `retention_s` reaches the listener; and of deliveries at the same
 process that shares the store, one reaches it, while the others come again later.
 
 What it does not: "exactly once". A process that dies after the listener worked and before the store
-knows it leaves a claim behind; when that has run out (`lease_s`) the message is processed again. So
-does a listener that takes longer than `lease_s`, and a message that is sent twice has two ids: give
-`key=by_keys` where the application's own keys say what is the same.
+knows it leaves a claim behind; when that has run out (`lease_s`) the message is processed again. A
+claim is renewed for as long as its listener is awaited, but not while a plain one keeps the event
+loop for longer than `lease_s`. A message that is sent twice has two ids: give `key=by_keys` where
+the application's own keys say what is the same.
 
 A message is known by its id (UNIQ_KEY), which retries keep. Stores are bounded by `retention_s`.
 """
@@ -23,10 +24,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from functools import wraps
 from typing import Any, Final, Protocol, Self, TypeAlias, final
@@ -43,7 +46,14 @@ RETENTION_S: Final = 7 * 86_400.0
 # A listener's time: a consumer's `consume_timeout_s`.
 LEASE_S: Final = 900.0
 
+# So that one that fails, or comes late, loses nothing.
+RENEWALS_PER_LEASE: Final = 3
+
 KEY_CHARACTERS_MAX: Final = 255
+
+log: Final = logging.getLogger("gantrymq.client")
+
+Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 
 Key: TypeAlias = Callable[[ReceivedMessage], str]
 """What makes two messages the same."""
@@ -66,7 +76,14 @@ class InProgressError(ClientError):
 class OnceStore(Protocol):
     """Remembers keys. Its calls may block: they are made in a thread. One call at a time."""
 
+    @property
+    def lease_s(self) -> float:
+        """How long a claim holds."""
+
     def claim(self, key: str) -> Claim: ...
+
+    def renew(self, key: str) -> bool:
+        """Let the caller's claim hold for another lease; whether it still was there."""
 
     def done(self, key: str) -> None: ...
 
@@ -84,11 +101,14 @@ def by_keys(message: ReceivedMessage) -> str:
     return f"{message.topic} {keys}" if keys else message.id
 
 
-def once(store: OnceStore, *, key: Key = by_id) -> Callable[[Listener], Listener]:
-    """Wraps a plain or async listener; see the module for what that promises."""
+def once(
+    store: OnceStore, *, key: Key = by_id, sleep: Sleep = asyncio.sleep
+) -> Callable[[Listener], Listener]:
+    """Wraps a plain or async listener; see the module for what that promises. `sleep` is for tests
+    in virtual time."""
 
     def wrap(listener: Listener) -> Listener:
-        guard = _Guard(store, key)
+        guard = _Guard(store, key, sleep)
 
         @wraps(listener)
         async def deduplicated(messages: list[ReceivedMessage]) -> Outcome:
@@ -97,7 +117,11 @@ def once(store: OnceStore, *, key: Key = by_id) -> Callable[[Listener], Listener
                 return SUCCESS
             try:
                 result = listener([message for _, message in fresh])
-                outcome = await result if inspect.isawaitable(result) else result
+                if not inspect.isawaitable(result):
+                    outcome = result
+                else:
+                    async with guard.held(fresh):
+                        outcome = await result
             except BaseException:
                 await guard.settle(fresh, 0)
                 raise
@@ -113,9 +137,10 @@ _Fresh: TypeAlias = list[tuple[str, ReceivedMessage]]
 
 @final
 class _Guard:
-    def __init__(self, store: OnceStore, key: Key) -> None:
+    def __init__(self, store: OnceStore, key: Key, sleep: Sleep) -> None:
         self._store = store
         self._key = key
+        self._sleep = sleep
 
     async def claim(self, messages: Sequence[ReceivedMessage]) -> _Fresh:
         """Those that nobody is done with; raises InProgressError."""
@@ -136,6 +161,33 @@ class _Guard:
                 self._store.release(name)
             raise
         return list(fresh.items())
+
+    @asynccontextmanager
+    async def held(self, fresh: _Fresh) -> AsyncIterator[None]:
+        """Their claims are renewed meanwhile, and no renewal is under way afterwards."""
+        renewing = asyncio.create_task(self._keep_renewing(fresh))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+
+    async def _keep_renewing(self, fresh: _Fresh) -> None:
+        while True:
+            await self._sleep(self._store.lease_s / RENEWALS_PER_LEASE)
+            renewal = asyncio.ensure_future(asyncio.to_thread(self._renew, fresh))
+            try:
+                await asyncio.shield(renewal)
+            except asyncio.CancelledError:
+                await asyncio.wait([renewal])
+                raise
+            except Exception as error:  # of any store: perhaps the next one succeeds in time
+                log.warning("a claim was not renewed, tried again soon: %s", error)
+
+    def _renew(self, fresh: _Fresh) -> None:
+        for name, _ in fresh:
+            if not self._store.renew(name):
+                log.warning("%s was being processed for too long: another one may have it", name)
 
     async def judged(
         self, messages: Sequence[ReceivedMessage], fresh: _Fresh, outcome: Outcome
@@ -229,6 +281,7 @@ class SqlStore:
     ) -> None:
         self._connection = connection
         self._marker = marker
+        self.lease_s = lease_s
         self._retention_ms = round(retention_s * 1000)
         self._lease_ms = round(lease_s * 1000)
         self._wall_ms = wall_ms
@@ -262,6 +315,12 @@ class SqlStore:
                 return Claim.NEW
             row = self._row(key)
             return Claim.DONE if row is not None and row[0] else Claim.BUSY
+
+    def renew(self, key: str) -> bool:
+        due_ms = self._wall_ms() + self._lease_ms
+        with self._lock:
+            statement = "UPDATE gantry_once SET until_ms = ? WHERE message_key = ? AND is_done = 0"
+            return self._change(statement, due_ms, key) > 0
 
     def done(self, key: str) -> None:
         until_ms = self._wall_ms() + self._retention_ms
@@ -344,6 +403,8 @@ class RedisLike(Protocol):
 
     def get(self, name: str) -> object: ...
 
+    def pexpire(self, name: str, time: int) -> object: ...
+
     def delete(self, name: str) -> object: ...
 
 
@@ -366,6 +427,7 @@ class RedisStore:
     ) -> None:
         self._redis = redis
         self._prefix = prefix
+        self.lease_s = lease_s
         self._retention_ms = round(retention_s * 1000)
         self._lease_ms = round(lease_s * 1000)
 
@@ -375,6 +437,9 @@ class RedisStore:
             return Claim.NEW
         known = self._redis.get(name)
         return Claim.DONE if known in {_DONE, _DONE.encode()} else Claim.BUSY
+
+    def renew(self, key: str) -> bool:
+        return bool(self._redis.pexpire(self._prefix + key, self._lease_ms))
 
     def done(self, key: str) -> None:
         self._redis.set(self._prefix + key, _DONE, px=self._retention_ms)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gantrymq.client.core.listeners import Listener
 from gantrymq.client.core.outcomes import LATER, SUCCESS, Later, Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.once import (
@@ -56,6 +58,12 @@ class Redis:
     def get(self, name: str) -> bytes | None:
         value, until_ms = self._known.get(name, ("", 0))
         return value.encode() if until_ms > self._clock() else None
+
+    def pexpire(self, name: str, time: int) -> bool:
+        value = self.get(name)
+        if value is not None:
+            self._known[name] = (value.decode(), self._clock() + time)
+        return value is not None
 
     def delete(self, name: str) -> int:
         return self._known.pop(name, None) is not None
@@ -209,3 +217,60 @@ async def test_keys_may_say_what_is_the_same(store: OnceStore) -> None:
     wrapped = once(store, key=by_keys)(listened)
     await call(wrapped, message("a", "order-1"), message("b", "order-1"), message("c"))
     assert listened.seen == ["a", "c"]
+
+
+# ---------------------------------------------------------------------- long listeners
+
+
+class Pauses:
+    """Virtual time of the stores: passes while somebody waits, for as long as is asked."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._end_ms = clock() + round(seconds * 1000)
+        self.is_over = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        """Of the only one who waits."""
+        self._clock.now_ms += round(seconds * 1000)
+        if self._clock() >= self._end_ms:
+            self.is_over.set()
+            await asyncio.Event().wait()
+
+
+async def test_a_claim_holds_for_as_long_as_its_listener_takes(
+    store: OnceStore, clock: Clock
+) -> None:
+    pauses, ended = Pauses(clock, 35.0), asyncio.Event()
+
+    @once(store, sleep=pauses.sleep)
+    async def slow(messages: list[ReceivedMessage]) -> Outcome:
+        del messages
+        await ended.wait()
+        return SUCCESS
+
+    first = asyncio.ensure_future(_called(slow))
+    await pauses.is_over.wait()
+    with pytest.raises(InProgressError):
+        await _called(slow)
+    ended.set()
+    assert await first is SUCCESS
+    clock.now_ms += 50_000
+    assert store.claim("A") is Claim.DONE
+
+
+async def _called(listener: Listener) -> object:
+    result = listener([message("A")])
+    assert inspect.isawaitable(result)
+    return await result
+
+
+def test_only_what_is_claimed_is_renewed(store: OnceStore, clock: Clock) -> None:
+    assert not store.renew("A")
+    assert store.claim("A") is Claim.NEW
+    clock.now_ms += 9_000
+    assert store.renew("A")
+    clock.now_ms += 9_000
+    assert store.claim("A") is Claim.BUSY
+    store.release("A")
+    assert not store.renew("A")

@@ -29,6 +29,7 @@ class ProducerKeywords(ClientKeywords, total=False):
     batch_bytes_max: int
     batch_messages_max: int
     waiting_bytes_max: int
+    close_timeout_s: float
     trace: bool
     trace_topic: str
     send_hooks: Sequence[SendHook]

@@ -18,6 +18,7 @@ from gantrymq.client.core import namespace
 from gantrymq.client.core.batches import add_part, joined, unbatchable
 from gantrymq.client.core.errors import ClientError, SendError, StateError
 from gantrymq.client.core.message import Message
+from gantrymq.client.core.ports import Running
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.send_request import SendRequest, must_be_sendable, of_message
 from gantrymq.client.core.sending import Sender
@@ -109,7 +110,7 @@ class Lingering:
         self._ports = sender.instance.ports
         self._settings = sender.settings
         self._open: dict[_Key, Batch] = {}
-        self._under_way: set[Batch] = set()
+        self._under_way: dict[Batch, Running | None] = {}
         self._last: dict[MessageQueue, Batch] = {}
         self._room = Signal()
         # Half: what is reckoned here is not to the byte what brokers count.
@@ -178,19 +179,28 @@ class Lingering:
         while self.waiting_bytes > limit:
             await Wait(FOREVER, self._room)
 
-    async def flush(self) -> None:
-        """Until everything that was added before is acknowledged, or has an error."""
+    async def flush(self, until: float = FOREVER) -> None:
+        """Until everything that was added before is acknowledged, or has an error; at the longest
+        until then."""
         for batch in tuple(self._open.values()):
             self._leave(batch)
         for batch in tuple(self._under_way):
             while not batch.is_over:
-                await Wait(FOREVER, batch.ended)
+                if not await Wait(until, batch.ended):
+                    return
+
+    def abandon(self) -> None:
+        """What is not acknowledged has an error now; brokers may have some of it."""
+        for batch, sailing in tuple(self._under_way.items()):
+            if sailing is None:
+                self.fail(batch, None)
+            else:
+                sailing.cancel()
 
     # ------------------------------------------------------------------ inside
 
     def _begin(self, key: _Key) -> Batch:
         batch = self._open[key] = Batch(key)
-        self._under_way.add(batch)
         self._start(batch)
         return batch
 
@@ -205,7 +215,7 @@ class Lingering:
         batch.bytes = len(message.body) + _PART_BYTES
         self.waiting_bytes += batch.bytes
         batch.full.fire()
-        self._under_way.add(batch)
+        self._under_way[batch] = None
         return batch
 
     def _start(self, batch: Batch) -> None:
@@ -216,7 +226,7 @@ class Lingering:
             if before is not None:
                 self._leave(before)  # what comes later would overtake this batch in it
             self._last[queue] = batch
-        self._ports.start(self._sail(batch, before), "batch")
+        self._under_way[batch] = self._ports.start(self._sail(batch, before), "batch")
 
     def _leave(self, batch: Batch) -> None:
         """Nothing is added to it any more."""
@@ -257,7 +267,7 @@ class Lingering:
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
         self._leave(batch)
-        self._under_way.discard(batch)
+        self._under_way.pop(batch, None)
         queue = batch.key[1]
         if queue is not None and self._last.get(queue) is batch:
             del self._last[queue]

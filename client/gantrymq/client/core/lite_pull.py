@@ -226,10 +226,12 @@ class LitePull:
                 self._handed.remove(given)
             if self._settings.auto_commit and given.consumed is not None:
                 self._offsets.update(queue, given.consumed)
-            try:
-                await self._offsets.persist([queue], confirm=True)
-            except (GantryError, OSError) as error:
-                self._log(f"the offset of {queue} was not stored, messages come again: {error}")
+        try:
+            await self._offsets.persist(queues, confirm=True)
+        except (GantryError, OSError) as error:
+            names = ", ".join(map(str, queues))
+            self._log(f"not all offsets of {names} were stored, messages come again: {error}")
+        for queue in queues:
             self._offsets.forget(queue)
 
     # ------------------------------------------------------------------ which queues

@@ -19,7 +19,7 @@ from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.settings import DEFAULT_INSTANCE
-from gantrymq.client.core.steps import Ask, LoadFile, SaveFile, Tell
+from gantrymq.client.core.steps import All, Ask, LoadFile, SaveFile, Tell
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
@@ -125,6 +125,21 @@ class RemoteOffsets(Known):
         return offset
 
     async def persist(self, queues: Collection[MessageQueue], *, confirm: bool = False) -> None:
+        """Brokers side by side, so that silent ones take their time together."""
+        by_broker: dict[str, list[MessageQueue]] = {}
+        for queue in queues:
+            if queue in self._offsets:
+                by_broker.setdefault(queue.broker_name, []).append(queue)
+        if not confirm:
+            await self._persist([queue for each in by_broker.values() for queue in each])
+            return
+        parts = [self._persist(each, confirm=True) for each in by_broker.values()]
+        for result in await All(parts):
+            if isinstance(result, Exception):
+                raise result
+
+    async def _persist(self, queues: list[MessageQueue], *, confirm: bool = False) -> None:
+        """With `confirm` those of one broker: silent once, it is not waited for again."""
         failure: GantryError | None = None
         for queue in queues:
             offset = self._offsets.get(queue)
@@ -133,7 +148,8 @@ class RemoteOffsets(Known):
             try:
                 await self._tell(queue, offset, confirm=confirm)
             except (BrokerError, RequestError, RouteError) as error:
-                failure = error  # other queues have other brokers
+                failure = error
+                confirm = confirm and isinstance(error, BrokerError)
         if failure is not None:
             raise failure
 

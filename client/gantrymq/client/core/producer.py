@@ -88,7 +88,9 @@ class ProducerCore:
     async def close(self) -> None:
         """What waits is sent before."""
         if self.life.end():
-            await self.lingering.flush()
+            clock = self.instance.ports.clock
+            await self.lingering.flush(clock.monotonic() + self.settings.close_timeout_s)
+            self.lingering.abandon()
             if self.tracer is not None:
                 await self.tracer.close()
             await self.instance.remove_producer(self.group, self)

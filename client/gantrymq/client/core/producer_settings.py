@@ -37,6 +37,8 @@ class ProducerSettings:
     """How long `send_soon` waits for more messages of a batch."""
     batch_bytes_max: int = 256 << 10
     batch_messages_max: int = 1_000
+    close_timeout_s: float = 10.0
+    """How long closing waits for what `send_soon` took."""
     waiting_bytes_max: int = 32 << 20
     """Of messages that `send_soon` took and no broker has acknowledged: they live in memory."""
 
@@ -46,7 +48,7 @@ class ProducerSettings:
     def __post_init__(self) -> None:
         for name in ("send_timeout_s", "message_bytes_max", "default_topic_queues"):
             self._must_be(name, getattr(self, name) > 0, "more than 0")
-        for name in ("retries", "async_retries", "linger_s", "try_timeout_s"):
+        for name in ("retries", "async_retries", "linger_s", "try_timeout_s", "close_timeout_s"):
             self._must_be(name, getattr(self, name) >= 0, "0 or more")
         for name in ("batch_bytes_max", "batch_messages_max", "waiting_bytes_max"):
             self._must_be(name, getattr(self, name) > 0, "more than 0")

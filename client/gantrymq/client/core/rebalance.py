@@ -80,10 +80,8 @@ class Rebalance:
                 continue
             if share is not None and not self._is_closed:
                 is_balanced = await self._take_share(topic, share, changed) and is_balanced
-        for process_queue in tuple(self.queues.values()):
-            if process_queue.queue.topic not in wanted:
-                is_balanced = await self._give_up(process_queue) and is_balanced
-        return is_balanced
+        gone = [each for each in self.queues.values() if each.queue.topic not in wanted]
+        return await self._give_up(gone) and is_balanced
 
     async def _share(self, topic: str) -> list[MessageQueue] | None:
         """None when the topic is not there: what we have of it stays ours."""
@@ -107,19 +105,17 @@ class Rebalance:
     ) -> bool:
         wanted = set(share)
         now = self._instance.ports.clock.monotonic()
-        is_balanced = True
-        is_changed = False
-        for queue, process_queue in tuple(self.queues.items()):
-            if queue.topic != topic:
-                continue
-            if queue not in wanted or process_queue.is_dropped or process_queue.is_idle(now):
-                is_changed = True
-                is_balanced = await self._give_up(process_queue) and is_balanced
+        over = [
+            each
+            for queue, each in self.queues.items()
+            if queue.topic == topic
+            and (queue not in wanted or each.is_dropped or each.is_idle(now))
+        ]
+        is_balanced = await self._give_up(over)
         missing = [queue for queue in share if queue not in self.queues]
         if missing:
-            is_changed = True
             is_balanced = await self._take(missing) and is_balanced
-        if is_changed:
+        if over or missing:
             changed(topic)
         return is_balanced
 
@@ -156,31 +152,39 @@ class Rebalance:
         self._consuming.begin(process_queue, offset)
         return True
 
-    async def _give_up(self, process_queue: ProcessQueue) -> bool:
-        """Whether it is gone."""
-        queue = process_queue.queue
-        process_queue.drop()
-        if not self._consuming.end(process_queue):
-            return False
-        if not await self._store(process_queue) and process_queue.is_moved:
-            return False  # or else it would begin where it was
-        if self.queues.pop(queue, None) is None:
+    async def _give_up(self, those: Collection[ProcessQueue]) -> bool:
+        """Whether all of them are gone."""
+        if not those:
             return True
-        self._offsets.forget(queue)
-        if self._locks is not None and process_queue.locked_at is not None:
-            await self._locks.unlock([queue])
-        return True
+        for each in those:
+            each.drop()
+        ended = [each for each in those if self._consuming.end(each)]
+        is_stored = await self._store(ended)
+        # Without that a queue that was moved would begin where it was.
+        gone = [each for each in ended if is_stored or not each.is_moved]
+        locked = []
+        for each in gone:
+            if self.queues.pop(each.queue, None) is not None:
+                self._offsets.forget(each.queue)
+                if each.locked_at is not None:
+                    locked.append(each.queue)
+        if self._locks is not None and locked:
+            await self._locks.unlock(locked)
+        return len(gone) == len(those)
 
-    async def _store(self, process_queue: ProcessQueue) -> bool:
-        """Whether the progress is surely stored. The next owner asks for it soon."""
-        offset = self._committed(process_queue)
-        if offset is None:
-            return True
-        self._offsets.update(process_queue.queue, offset)
+    async def _store(self, those: Collection[ProcessQueue]) -> bool:
+        """Whether the progress is surely stored. The next owners ask for it soon."""
+        queues = []
+        for each in those:
+            offset = self._committed(each)
+            if offset is not None:
+                self._offsets.update(each.queue, offset)
+                queues.append(each.queue)
         try:
-            await self._offsets.persist([process_queue.queue], confirm=True)
+            await self._offsets.persist(queues, confirm=True)
         except (GantryError, OSError) as error:
-            self._log(f"the offset {offset} of {process_queue.queue} was not stored: {error}")
+            names = ", ".join(map(str, queues))
+            self._log(f"not all offsets of {names} were stored: {error}")
             return False
         return True
 
@@ -204,9 +208,8 @@ class Rebalance:
     async def close(self) -> None:
         """Give up all; what does not end is given up all the same."""
         self._is_closed = True
-        for process_queue in tuple(self.queues.values()):
-            if not await self._give_up(process_queue):
-                self.queues.pop(process_queue.queue, None)
+        await self._give_up(tuple(self.queues.values()))
+        self.queues.clear()
 
     def _log(self, line: str) -> None:
         self._instance.ports.log(line)

@@ -59,12 +59,15 @@ class SelectingSoon:
             waiting = self._waiting.pop(topic)
             if route is None:
                 for batch, _, _ in waiting:
-                    self._lingering.fail(batch, failure)
+                    if not batch.is_over:
+                        self._lingering.fail(batch, failure)
         if route is not None:
             self._release(route, waiting)
 
     def _release(self, route: Route, waiting: list[tuple[Batch, Selector, object]]) -> None:
         for batch, select, key in waiting:
+            if batch.is_over:  # given up meanwhile
+                continue
             try:
                 queue = self._select(route.publish, batch.messages[0], select, key)
             except Exception as error:  # the user's function: whoever awaits the message sees it

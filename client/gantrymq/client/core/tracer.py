@@ -65,7 +65,7 @@ class Tracer:
         if self._running is not None:
             self._running.cancel()
             self._running = None
-        await self.flush()
+        await self.flush(is_last=True)
 
     # ------------------------------------------------------------------ hooks
 
@@ -117,8 +117,9 @@ class Tracer:
             await Wait(clock.monotonic() + FLUSH_S, self._wake)
             await self.flush()
 
-    async def flush(self) -> None:
-        """Send what there is; what cannot be sent is lost, as traces may be."""
+    async def flush(self, *, is_last: bool = False) -> None:
+        """Send what there is; what cannot be sent is lost, as traces may be: the last time with all
+        that is left, as a broker that is silent would be so for each of them."""
         if self._dropped:
             self._ports.log(f"{self._dropped} traces were dropped: more than can be sent")
             self._dropped = 0
@@ -127,7 +128,11 @@ class Tracer:
             try:
                 await self._sender.send(self._request(part))
             except GantryError as error:
-                self._ports.log(f"{len(part)} traces were not sent: {error}")
+                lost = len(part)
+                if is_last:
+                    lost += len(self._records)
+                    self._records.clear()
+                self._ports.log(f"{lost} traces were not sent: {error}")
 
     def _taken(self) -> list[TraceRecord]:
         """As many as one message holds, at least one."""

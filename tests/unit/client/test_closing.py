@@ -1,0 +1,105 @@
+"""How long closing takes when nobody answers any more."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gantrymq.client.core.errors import SendError
+from gantrymq.client.core.lite_pull import LitePull, LiteSettings
+from gantrymq.client.core.message import Message
+from gantrymq.client.core.offset_store import RemoteOffsets
+from gantrymq.client.core.producer import ProducerCore
+from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.selecting import by_key
+from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.core.steps import Flow
+from gantrymq.client.core.tracer import FLUSH_S
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster
+from gantrymq.fakes.consumers import FIRST, Consumer
+from gantrymq.wire.codes import RequestCode
+
+# The offsets' own timeout, then that of the goodbye.
+CONSUMER_S = 5.0 + 3.0
+
+
+def seconds(cluster: Cluster, flow: Flow[None]) -> float:
+    began = cluster.driver.clock.monotonic()
+    cluster.run(flow)
+    return cluster.driver.clock.monotonic() - began
+
+
+def fall_silent(cluster: Cluster) -> None:
+    for address in cluster.addresses:
+        cluster.faults[address] = lambda *_: None
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_push_consumer_waits_once_for_all_queues(*, orderly: bool) -> None:
+    cluster = Cluster("broker-a", "broker-b")
+    for queue_id in range(4):
+        cluster.store("x", queue_id=queue_id)
+    settings = dataclasses.replace(FIRST, orderly=orderly)
+    consumer = Consumer(cluster, settings=settings).start()
+    assert len(consumer.queues) == 8
+    fall_silent(cluster)
+    assert seconds(cluster, consumer.member.close()) <= CONSUMER_S
+
+
+def test_what_it_has_is_told_all_the_same() -> None:
+    cluster = Cluster()
+    for queue_id in range(4):
+        cluster.store("x", queue_id=queue_id)
+    consumer = Consumer(cluster).start()
+    asked = []
+    cluster.faults[RequestCode.UPDATE_CONSUMER_OFFSET] = lambda _, command: asked.append(command)
+    cluster.run(consumer.member.close())
+    told = {(command.ext or {})["queueId"] for command in asked}
+    assert told == {"0", "1", "2", "3"}
+    assert [command.is_oneway for command in asked].count(False) == 1
+
+
+def test_a_pull_consumer_waits_once_for_all_queues() -> None:
+    cluster = Cluster("broker-a", "broker-b")
+    for queue_id in range(4):
+        cluster.store("x", queue_id=queue_id)
+    settings = LiteSettings(consume_from=ConsumeFrom.FIRST_OFFSET)
+    lite = LitePull(cluster.instance, "G", settings, RemoteOffsets(cluster.instance, "G"))
+    lite.subscribe("T")
+    cluster.instance.start()
+    cluster.run(lite.start())
+    cluster.pass_time(3.0)
+    assert sum(len(cluster.run(lite.poll(1.0))) for _ in range(4)) == 4
+    fall_silent(cluster)
+    assert seconds(cluster, lite.close()) <= CONSUMER_S
+
+
+def test_a_producer_gives_up_what_nobody_acknowledges() -> None:
+    cluster = Cluster()
+    settings = ProducerSettings(batch_messages_max=1, close_timeout_s=7.0)
+    core = ProducerCore(cluster.instance, "G", settings)
+    cluster.run(core.start())
+    cluster.run(core.send(Message("T", b"x")))
+    cluster.run(cluster.instance.heartbeat())
+    fall_silent(cluster)
+    cluster.faults[NAME_SERVER] = lambda *_: None
+    batches = [core.send_soon(Message("T", b"x")) for _ in range(500)]
+    batches.append(core.send_soon(Message("U", b"x"), select=by_key, key=1))
+    assert seconds(cluster, core.close()) <= 7.0 + 3.0
+    for batch in batches:
+        with pytest.raises(SendError, match=r"closed before|call timeout|name servers failed"):
+            batch.result_of(0)
+    assert core.lingering.waiting_bytes == 0
+
+
+def test_a_producer_gives_up_traces_with_the_first_that_is_not_taken() -> None:
+    cluster = Cluster()
+    core = ProducerCore(cluster.instance, "G", ProducerSettings(trace=True))
+    cluster.run(core.start())
+    for _ in range(3):
+        messages = [Message("T", b"x", keys=[f"{n}" * 200]) for n in range(60)]
+        cluster.run(core.send_batch(messages))
+    fall_silent(cluster)
+    assert seconds(cluster, core.close()) <= FLUSH_S + 3.0
+    assert any("traces were not sent" in line for line in cluster.driver.lines)
