@@ -8,7 +8,7 @@ from gantrymq.base.errors import CorruptionError
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.offset_store import LocalOffsets, RemoteOffsets, offset_store
 from gantrymq.client.core.settings import ClientSettings
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.flows import VirtualDriver
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -201,3 +201,31 @@ def test_a_broadcast_group_finds_its_file_again() -> None:
         assert isinstance(store, LocalOffsets)
         paths.add(store.path)
     assert paths == {"/home/offsets/10.0.0.1@DEFAULT/G/offsets.json"}
+
+
+def test_what_stands_still_is_told_now_and_then() -> None:
+    cluster = Cluster()
+    cluster.add_group("G")
+    cluster.store(*"123456789", queue_id=QUEUE.queue_id)
+    store = RemoteOffsets(cluster.instance, "G")
+    cluster.run(cluster.instance.route("T"))
+
+    def told(seconds: float) -> int:
+        """How often, by a consumer that persists every 5 s."""
+        before = len(cluster.asked_of(RequestCode.UPDATE_CONSUMER_OFFSET))
+        for _ in range(round(seconds / 5.0)):
+            cluster.pass_time(5.0)
+            cluster.run(store.persist([QUEUE]))
+        return len(cluster.asked_of(RequestCode.UPDATE_CONSUMER_OFFSET)) - before
+
+    store.update(QUEUE, 7)
+    assert told(60.0) == 2
+    store.update(QUEUE, 8)
+    assert told(5.0) == 1
+    cluster.faults[RequestCode.UPDATE_CONSUMER_OFFSET] = gone
+    store.update(QUEUE, 9)
+    with pytest.raises(ConnectError):
+        told(5.0)
+    del cluster.faults[RequestCode.UPDATE_CONSUMER_OFFSET]
+    assert told(5.0) == 1
+    assert cluster.broker.state.offsets.find("G", QUEUE.topic, QUEUE.queue_id) == 9

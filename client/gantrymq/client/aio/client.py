@@ -12,7 +12,7 @@ import os
 import warnings
 import weakref
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 from gantrymq.client.aio.driver import Driver
 from gantrymq.client.aio.hooked import HookedLinks
@@ -88,8 +88,17 @@ class Client:
             return
         _shared.pop((id(asyncio.get_running_loop()), self._key), None)
         self.instance.stop()
+        # Who is cancelled meanwhile is so afterwards: half an end would leave tasks and sockets.
+        ending = asyncio.ensure_future(self._end(asyncio.current_task()))
         try:
-            await self._driver.close()
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await asyncio.wait([ending])
+            raise
+
+    async def _end(self, caller: asyncio.Task[Any] | None) -> None:
+        try:
+            await self._driver.close(caller)
         finally:
             await self._links.close()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
 from gantrymq.client.aio.world import Links, World
@@ -67,9 +67,9 @@ class Driver:
         task.add_done_callback(lambda _: flow.close())  # one that ended before it began
         return task
 
-    async def close(self) -> None:
-        """End what was started."""
-        while tasks := [task for task in self._tasks if task is not asyncio.current_task()]:
+    async def close(self, but: asyncio.Task[Any] | None) -> None:
+        """End what was started, but for one task: that of who closes."""
+        while tasks := [task for task in self._tasks if task is not but]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -120,8 +120,7 @@ class Driver:
             await self._links.connection(step.address).notify(step.command)
             return None
         if isinstance(step, All):
-            runs = [self.run(flow) for flow in step.flows]
-            return await asyncio.gather(*runs, return_exceptions=True)
+            return await self._side_by_side(step.flows)
         if isinstance(step, LoadFile):
             return await self._world.load_file(step.path)
         if isinstance(step, Fetch):
@@ -129,6 +128,14 @@ class Driver:
         assert isinstance(step, SaveFile), f"{step!r} is no step"
         await self._world.save_file(step.path, step.content)
         return None
+
+    async def _side_by_side(self, flows: Sequence[Flow[Any]]) -> list[Any]:
+        runs = [self.run(flow) for flow in flows]
+        try:
+            return await asyncio.gather(*runs, return_exceptions=True)
+        finally:
+            for flow in flows:  # those of a caller that was cancelled before they began
+                flow.close()
 
     async def _wait(self, step: Wait) -> bool:
         woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -35,6 +35,9 @@ from gantrymq.wire.headers.offset import (
 # Longer than other requests have: Java's.
 OFFSET_TIMEOUT_S: Final = 5.0
 
+# How often brokers are told of what has not changed. Pulls tell them as well.
+TELL_AGAIN_S: Final = 30.0
+
 FILE: Final = "offsets.json"
 BACKUP: Final = ".bak"
 
@@ -99,6 +102,12 @@ class RemoteOffsets(Known):
         super().__init__()
         self._instance = instance
         self._group = group
+        self._clock = instance.ports.clock
+        self._told: dict[MessageQueue, tuple[int, float]] = {}
+
+    def forget(self, queue: MessageQueue) -> None:
+        super().forget(queue)
+        self._told.pop(queue, None)
 
     async def load(self) -> None:
         """Each queue's is asked for when it is wanted."""
@@ -143,7 +152,7 @@ class RemoteOffsets(Known):
         failure: GantryError | None = None
         for queue in queues:
             offset = self._offsets.get(queue)
-            if offset is None:
+            if offset is None or not (confirm or self._is_news(queue, offset)):
                 continue
             try:
                 await self._tell(queue, offset, confirm=confirm)
@@ -152,6 +161,12 @@ class RemoteOffsets(Known):
                 confirm = confirm and isinstance(error, BrokerError)
         if failure is not None:
             raise failure
+
+    def _is_news(self, queue: MessageQueue, offset: int) -> bool:
+        """Most queues stand still most of the time: that is told now and then, for nobody says
+        that it was heard."""
+        known, at = self._told.get(queue, (-1, 0.0))
+        return known != offset or self._clock.monotonic() - at >= TELL_AGAIN_S
 
     async def _tell(self, queue: MessageQueue, offset: int, *, confirm: bool) -> None:
         header = UpdateConsumerOffsetRequest(
@@ -165,6 +180,7 @@ class RemoteOffsets(Known):
         code = RequestCode.UPDATE_CONSUMER_OFFSET
         if not confirm:
             await Tell(address, Command(code, flag=FLAG_ONEWAY, ext=header.encode()))
+            self._told[queue] = (offset, self._clock.monotonic())
             return
         await success(address, Command(code, ext=header.encode()), OFFSET_TIMEOUT_S)
 
