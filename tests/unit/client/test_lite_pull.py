@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -371,3 +372,19 @@ def test_brokers_hear_what_kind_of_consumer_it_is() -> None:
     assert (data.consume_type, data.message_model) == ("CONSUME_ACTIVELY", "CLUSTERING")
     assert [each.topic for each in data.subscriptions] == ["T"]
     assert list(reader.lite.topics) == ["T"]
+
+
+def test_a_strategy_that_fails_once_is_asked_again() -> None:
+    cluster = Cluster()
+    cluster.store("a")
+    calls: list[str] = []
+
+    def mine(own: str, queues: Sequence[MessageQueue], ids: Sequence[str]) -> list[MessageQueue]:
+        calls.append(own)
+        if len(calls) == 1:
+            raise ValueError("once")
+        return list(queues)
+
+    reader = Reader(cluster, "me@1", replace(FIRST, allocate=mine))
+    reader.lite.subscribe("T")
+    assert reader.poll(10.0) == ["a"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.hooks import ConsumeContext
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore
@@ -117,3 +120,19 @@ def test_no_more_than_so_many_are_held() -> None:
     trial.cluster.driver.pass_time(20.0)
     assert f"{RECORDS_MAX} traces were dropped: more than can be sent" in trial.cluster.driver.lines
     assert any("traces were not sent" in line for line in trial.cluster.driver.lines)
+
+
+def test_what_is_taken_back_is_traced() -> None:
+    trial = Trial()
+    result = trial.cluster.run(trial.core.send(Message("T", b"x", delay_s=20.0)))
+    trial.cluster.run(trial.core.recall(result))
+    trial.cluster.pass_time(30.0)
+    with pytest.raises(BrokerError):
+        trial.cluster.run(trial.core.recall(result))
+    trial.cluster.pass_time(5.0)
+    _, first, second = trial.traces()
+    assert (first[0], first[2:]) == (
+        "Recall",
+        ["DefaultRegion", "G", "T", result.message_id, "true"],
+    )
+    assert second[-1] == "false"

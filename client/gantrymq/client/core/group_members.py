@@ -1,21 +1,39 @@
-"""Who else is in a consumer group: any broker of a topic knows, for all members tell all brokers.
+"""Who else is in a consumer group, and which queues are whose.
+
+Any broker of a topic knows the members, for all of them tell all brokers.
 
 Invariant: nobody's share is worked out of a guess: when no broker can say, there is no answer.
 """
 
 from __future__ import annotations
 
-from gantrymq.client.core.allocation import in_order
+from gantrymq.client.core.allocation import Allocate, in_order
 from gantrymq.client.core.answers import success
-from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.client.core.errors import BrokerError, ClientError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.routes import MASTER_ID, Route
+from gantrymq.client.core.steps import Call
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.connections import ConsumerIds
+from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.client import ConsumerGroupRequest
+
+
+async def share_of(
+    instance: Instance, group: str, route: Route, allocate: Allocate | None
+) -> list[MessageQueue]:
+    """The queues of a topic that are this client's; `allocate` None: all. Raises GantryError."""
+    queues = sorted(route.subscribe)
+    if allocate is None:
+        return queues
+    ids = await client_ids(instance, group, route)
+    try:
+        return await Call[list[MessageQueue]](allocate, instance.client_id, queues, ids)
+    except Exception as error:  # a strategy may be the user's
+        raise ClientError(f"the strategy {allocate} raised {error!r}") from error
 
 
 async def client_ids(instance: Instance, group: str, route: Route) -> list[str]:

@@ -20,8 +20,8 @@ from typing import Final, final
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core import queue_offsets
 from gantrymq.client.core.allocation import Allocate, average
-from gantrymq.client.core.errors import BrokerError, ClientError, RouteError, StateError
-from gantrymq.client.core.group_members import client_ids
+from gantrymq.client.core.errors import ClientError, StateError
+from gantrymq.client.core.group_members import share_of
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life, State
 from gantrymq.client.core.lite_queue import Buffered, Buffering, LiteQueue
@@ -170,7 +170,7 @@ class LitePull:
                 self._failure = error
                 self._arrived.fire()
                 is_balanced = False
-            except (BrokerError, RequestError, RouteError) as error:
+            except (ClientError, RequestError) as error:
                 self._log(f"no share of {topic} yet: {error}")
                 is_balanced = False
             else:
@@ -188,13 +188,10 @@ class LitePull:
         self._checked.add(subscribed)
 
     async def _share(self, topic: str) -> list[MessageQueue]:
-        instance = self._instance
-        route = await instance.route(topic)
-        queues = sorted(route.subscribe)
-        if self._settings.broadcasting:
-            return queues
-        ids = await client_ids(instance, self.group, route)
-        return self._settings.allocate(instance.client_id, queues, ids)
+        settings = self._settings
+        allocate = None if settings.broadcasting else settings.allocate
+        route = await self._instance.route(topic)
+        return await share_of(self._instance, self.group, route, allocate)
 
     async def _take_share(self, topic: str, share: Collection[MessageQueue]) -> None:
         if self.life.state is not State.RUNNING or topic not in self._subscriptions:

@@ -232,7 +232,14 @@ class ProducerCore:
         )
         address = await self.sender.address(queue)
         command = Command(RequestCode.RECALL_MESSAGE, ext=header.encode())
-        answer = await success(address, command, self.settings.send_timeout_s)
+        is_done = False
+        try:
+            answer = await success(address, command, self.settings.send_timeout_s)
+            is_done = True
+        finally:
+            if self.tracer is not None:
+                id_ = result.message_id
+                self.tracer.recalled(self.group, queue.topic, id_, is_done=is_done)
         return RecallMessageResponse.decode(answer.ext).msg_id
 
     # ------------------------------------------------------------------ who hears of it

@@ -17,15 +17,13 @@ from typing import Protocol, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.allocation import Allocate
-from gantrymq.client.core.errors import ClientError
-from gantrymq.client.core.group_members import client_ids
+from gantrymq.client.core.group_members import share_of
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.namespace import RETRY_PREFIX
 from gantrymq.client.core.offset_store import OffsetStore
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.client.core.queue_locks import QueueLocks
 from gantrymq.client.core.start_offset import StartOffsets
-from gantrymq.client.core.steps import Call
 from gantrymq.wire.bodies.shared import MessageQueue
 
 
@@ -91,14 +89,7 @@ class Rebalance:
             if not topic.startswith(RETRY_PREFIX):
                 self._log(f"doRebalance, {self._group}, but the topic[{topic}] not exist.")
             return None
-        queues = sorted(route.subscribe)
-        if self._allocate is None:
-            return queues
-        ids = await client_ids(instance, self._group, route)
-        try:
-            return await Call[list[MessageQueue]](self._allocate, instance.client_id, queues, ids)
-        except Exception as error:  # a strategy may be the user's
-            raise ClientError(f"the strategy {self._allocate} raised {error!r}") from error
+        return await share_of(instance, self._group, route, self._allocate)
 
     async def _take_share(
         self, topic: str, share: Collection[MessageQueue], changed: Callable[[str], None]

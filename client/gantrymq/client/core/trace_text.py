@@ -7,6 +7,7 @@ r"""What message traces look like: lines that RocketMQ's tools and consoles read
     SubAfter     requestId msgId costMs success keys contextCode time group
     EndTransaction   time region group topic msgId tags keys storeHost msgType transactionId state
                  fromCheck
+    Recall       time region group topic msgId success
 
 Each record goes with the keys by which it is found: message ids and the messages' own keys.
 """
@@ -116,6 +117,13 @@ def ended(context: EndContext) -> TraceRecord:
         _bool(is_true=context.is_from_check),
     )
     return TraceRecord(_line(fields), (context.message_id, *context.keys.split()))
+
+
+def recalled(at_ms: int, group: str, topic: str, message_id: str, *, is_done: bool) -> TraceRecord:
+    """A delayed message that was taken back, or was not."""
+    region = "DefaultRegion"
+    fields = ("Recall", at_ms, region, group, topic, message_id, _bool(is_true=is_done))
+    return TraceRecord(_line(fields), (message_id,))
 
 
 def _line(fields: tuple[object, ...]) -> str:

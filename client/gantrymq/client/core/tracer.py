@@ -92,6 +92,11 @@ class Tracer:
     def after_end(self, context: EndContext) -> None:
         self._add(trace_text.ended(context))
 
+    def recalled(self, group: str, topic: str, message_id: str, *, is_done: bool) -> None:
+        """A delayed message was taken back, or was not."""
+        at_ms = self._ports.clock.wall_ms()
+        self._add(trace_text.recalled(at_ms, group, topic, message_id, is_done=is_done))
+
     def _is_wanted(self, context: ConsumeContext) -> bool:
         if self._is_own(context.queue.topic):
             return False
