@@ -31,7 +31,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
-from functools import wraps
+from functools import update_wrapper
 from typing import Any, Final, Protocol, Self, TypeAlias, final
 
 from gantrymq.client.core.errors import ClientError
@@ -108,28 +108,39 @@ def once(
     in virtual time."""
 
     def wrap(listener: Listener) -> Listener:
-        guard = _Guard(store, key, sleep)
-
-        @wraps(listener)
-        async def deduplicated(messages: list[ReceivedMessage]) -> Outcome:
-            fresh = await guard.claim(messages)
-            if not fresh:
-                return SUCCESS
-            try:
-                result = listener([message for _, message in fresh])
-                if not inspect.isawaitable(result):
-                    outcome = result
-                else:
-                    async with guard.held(fresh):
-                        outcome = await result
-            except BaseException:
-                await guard.settle(fresh, 0)
-                raise
-            return await guard.judged(messages, fresh, outcome)
-
-        return deduplicated
+        return _Once(listener, _Guard(store, key, sleep))
 
     return wrap
+
+
+@final
+class _Once:
+    """A WrappedListener."""
+
+    def __init__(self, listener: Listener, guard: _Guard) -> None:
+        self.inner = listener
+        self._guard = guard
+        update_wrapper(self, listener)
+
+    def around(self, listener: Listener) -> Listener:
+        return _Once(listener, self._guard)
+
+    async def __call__(self, messages: list[ReceivedMessage]) -> Outcome:
+        guard = self._guard
+        fresh = await guard.claim(messages)
+        if not fresh:
+            return SUCCESS
+        try:
+            result = self.inner([message for _, message in fresh])
+            if not inspect.isawaitable(result):
+                outcome = result
+            else:
+                async with guard.held(fresh):
+                    outcome = await result
+        except BaseException:
+            await guard.settle(fresh, 0)
+            raise
+        return await guard.judged(messages, fresh, outcome)
 
 
 _Fresh: TypeAlias = list[tuple[str, ReceivedMessage]]

@@ -21,6 +21,7 @@ from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.outcomes import Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.client.once import SqlStore, once
 from gantrymq.fakes.servers import Servers, servers
 
 FIRST = ConsumeFrom.FIRST_OFFSET
@@ -174,8 +175,12 @@ def test_popped_messages_are_settled(thread: LoopThread, running: Servers) -> No
     assert consumer.forgotten == 0
 
 
-def test_a_listener_may_block(thread: LoopThread, running: Servers) -> None:
+@pytest.mark.parametrize("is_once", [False, True])
+def test_a_listener_may_block(
+    thread: LoopThread, running: Servers, tmp_path: Path, *, is_once: bool
+) -> None:
     thread.run(running.store("a"))
+    store = SqlStore.at(str(tmp_path / "seen.db"))
     called = threading.Event()
     names: list[str] = []
 
@@ -185,10 +190,11 @@ def test_a_listener_may_block(thread: LoopThread, running: Servers) -> None:
         return None
 
     consumer = PushConsumer("G", name_servers=running.name_server, consume_from=FIRST)
-    consumer.subscribe("T", "*", listener)
+    consumer.subscribe("T", "*", once(store)(listener) if is_once else listener)
     with consumer:
         assert called.wait(10.0)
         assert consumer.status()
+    store.close()
     assert names[0].startswith("gantrymq-listener")
 
 

@@ -21,7 +21,7 @@ from gantrymq.client.aio import pop_consumer, pull_consumer, push_consumer
 from gantrymq.client.aio.pop_consumer import PopOptions
 from gantrymq.client.aio.pull_consumer import PullOptions
 from gantrymq.client.aio.push_consumer import PushOptions
-from gantrymq.client.blocking.facade import Facade, in_pool, passes, waits
+from gantrymq.client.blocking.facade import Facade, in_pool, in_pool_inside, passes, waits
 from gantrymq.client.core.listeners import Listener
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import FOREVER
@@ -199,7 +199,7 @@ class PushConsumer(Facade[push_consumer.PushConsumer]):
     def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
         """Have the listener called with messages of the topic, in a thread: it may block, and call
         blocking clients."""
-        called = in_pool(self._pool, listener)
+        called = in_pool_inside(self._pool, listener)
         if self._thread is None:
             self._member.subscribe(topic, expression, called)
         else:

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from gantrymq.client.blocking import loop_thread
 from gantrymq.client.core.errors import ClientError, StateError
+from gantrymq.client.core.listeners import Listener, WrappedListener
 
 
 class Member(Protocol):
@@ -144,6 +145,14 @@ def in_pool(
         return await result if isinstance(result, Awaitable) else result
 
     return called
+
+
+def in_pool_inside(pool: ThreadPoolExecutor, listener: Listener) -> Listener:
+    """A listener, called where it may block; what is wrapped around it stays on the loop."""
+    wrapped: object = listener
+    if isinstance(wrapped, WrappedListener):
+        return wrapped.around(in_pool(pool, wrapped.inner))
+    return in_pool(pool, listener)
 
 
 def _awaited(submitted: Future[T]) -> asyncio.Future[T]:

@@ -7,7 +7,7 @@ was sent to.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeAlias, final
+from typing import Protocol, TypeAlias, final, runtime_checkable
 
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.namespace import RETRY_PREFIX
@@ -18,6 +18,17 @@ from gantrymq.wire.message import property_names
 
 Listener: TypeAlias = Callable[[list[ReceivedMessage]], Outcome | Awaitable[Outcome]]
 """Is given messages of one queue, in order; never more than `consume_batch`, never none."""
+
+
+@runtime_checkable
+class WrappedListener(Protocol):
+    """An async listener around another one, which may be exchanged: one that blocks, say, for one
+    that calls it in a thread."""
+
+    inner: Listener
+
+    def around(self, listener: Listener) -> Listener:
+        """The same around another one."""
 
 
 @final
