@@ -80,11 +80,13 @@ def load(
     a broker in a way of its own has `defaults` that differ from a broker's.
     """
     of_file, tls = _of_file(config_file)
+    of_flags, tls_of_flags = _apart(flag_layer(flags))
+    tls |= tls_of_flags
     layers = [Layer(Source.DEFAULT, defaults or {}), *of_file]
     last = [
         environment_layer(BrokerSettings, environment),
         environment_layer(StoreSettings, environment),
-        flag_layer(flags),
+        of_flags,
     ]
     root = _root([*layers, *last], data)
     saved = root / OVERRIDES
@@ -122,9 +124,14 @@ def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:
     """The layer of the -c file, and the TLS keys in it."""
     if path is None:
         return [], {}
-    layer = file_layer(decode_properties(_read(path)), str(path))
+    rest, tls = _apart(file_layer(decode_properties(_read(path)), str(path)))
+    return [rest], tls
+
+
+def _apart(layer: Layer) -> tuple[Layer, dict[str, str]]:
+    """What is not about TLS, and what is."""
     rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
-    return [Layer(Source.FILE, rest, layer.place)], _tls(layer)
+    return replace(layer, values=rest), _tls(layer)
 
 
 def _refuse_replication(settings: BrokerSettings) -> None:

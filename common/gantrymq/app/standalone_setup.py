@@ -4,9 +4,9 @@
     DIR/store              the broker's store, which a Java broker opens too
     DIR/store/gantry       what only Gantry reads
 
-Both listen where the broker's settings say, on loopback unless they do; the broker knows this name
-server and no other. A `-c` file and the environment are the broker's: RocketMQ's file works, but
-that topics are created by their first message unless it says otherwise.
+Both listen where the broker's settings say, on loopback unless they do, and by TLS as they say; the
+broker knows this name server and no other. A `-c` file and the environment are the broker's:
+RocketMQ's file works, but that topics are created by their first message unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -119,6 +119,7 @@ def load(wish: Wish, environment: Mapping[str, str]) -> StandaloneSetup:
         "kvConfigPath": str(wish.data / "namesrv" / "kvConfig.json"),
     }
     names = load_name_server(None, {}, of_names, wish.data)
+    names = replace(names, tls=broker.tls, client_tls=broker.client_tls)
     return StandaloneSetup(wish.data, names, broker, wish.console_port)
 
 

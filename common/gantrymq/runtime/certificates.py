@@ -115,6 +115,12 @@ class ClientTls:
     auth_server: bool = False
     trust_cert_path: str = ""
 
+    @classmethod
+    def trusting(cls, path: str | Path, identity: Identity = Identity()) -> ClientTls:
+        """Servers must show what one of the certificates in this file signed; they are shown
+        `identity`, where they ask."""
+        return cls(False, identity, auth_server=True, trust_cert_path=str(path))
+
     @staticmethod
     def from_properties(properties: Mapping[str, str]) -> ClientTls:
         identity = _identity(properties, "tls.client.")

@@ -2,7 +2,7 @@
 
 defaults < file (-c) < environment GANTRY_<KEY> < flags. Without a -c file, what requests changed
 at run time is kept in ~/namesrv/namesrv.properties and read from there. Keys that begin with `tls.`
-are for TLS (certificates.py); only the file has them.
+are for TLS (certificates.py); file and flags may have them.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def load(
     content = _read(store) if config_file is not None else _read_if_there(store)
     if content is not None:
         source = Source.SAVED if config_file is None else Source.FILE
-        layer = file_layer(decode_properties(content), str(store), source)
-        rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
-        tls = _tls(layer)
-        layers.append(Layer(source, rest, layer.place))
+        of_file, tls = _apart(file_layer(decode_properties(content), str(store), source))
+        layers.append(of_file)
     layers.append(environment_layer(NameServerSettings, environment))
-    layers.append(flag_layer({**flags, "configStorePath": str(store)}))
+    of_flags, tls_of_flags = _apart(flag_layer({**flags, "configStorePath": str(store)}))
+    layers.append(of_flags)
+    tls |= tls_of_flags
     bound = bind(NameServerSettings, layers)
     settings = bound.settings
     if not settings.kv_config_path:
@@ -79,6 +79,12 @@ def _folder(home: Path | None) -> Path:
         raise ConfigurationError(
             "there is no home folder to keep files in; set HOME, or give -c FILE and kvConfigPath"
         ) from error
+
+
+def _apart(layer: Layer) -> tuple[Layer, dict[str, str]]:
+    """What is not about TLS, and what is."""
+    rest = {k: v for k, v in layer.values.items() if not k.startswith(_TLS_PREFIX)}
+    return replace(layer, values=rest), _tls(layer)
 
 
 def _tls(layer: Layer) -> dict[str, str]:

@@ -17,6 +17,7 @@ from gantrymq.app.standalone_setup import (
 )
 from gantrymq.app.taken_ports import holder_of, why_taken
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.certificates import TlsMode
 
 
 def loaded(data: Path, environment: dict[str, str] | None = None, **flags: str) -> StandaloneSetup:
@@ -103,3 +104,16 @@ def test_the_sample_changes_nothing_commented_out_or_not(tmp_path: Path) -> None
     assert load(Wish(tmp_path, path), {}).broker.settings == plain.broker.settings
     assert load(Wish(tmp_path, path), {}).broker.store == plain.broker.store
     assert load(Wish(tmp_path, path), {}).broker.unknown == {}
+
+
+def test_name_server_and_broker_speak_tls_alike(tmp_path: Path) -> None:
+    key = {"tls.server.mode": "enforcing"}
+    setup = load(Wish(tmp_path, flags=key), {})
+    assert setup.names.tls == setup.broker.tls
+    assert setup.names.tls.mode is TlsMode.ENFORCING
+    assert setup.broker.client_tls is not None
+    assert setup.names.client_tls == setup.broker.client_tls
+    file = tmp_path / "broker.conf"
+    file.write_text("tls.server.mode=disabled\n")
+    assert load(Wish(tmp_path, file), {}).names.tls.mode is TlsMode.DISABLED
+    assert load(Wish(tmp_path, file, key), {}).names.tls.mode is TlsMode.ENFORCING

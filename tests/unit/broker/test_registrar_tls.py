@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.interop.authority import Authority, Identity
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
-from gantrymq.runtime.certificates import ServerTls
+from gantrymq.runtime.certificates import ServerTls, TlsMode
 
 ENFORCING = {"tls.server.mode": "enforcing", "tls.test.mode.enable": "false"}
 
@@ -137,3 +138,13 @@ def test_whether_it_dials_by_tls(tmp_path: Path, keys: dict[str, str], is_tls: b
 def test_who_checks_is_not_warned(tmp_path: Path, authority: Authority) -> None:
     trust = str(authority.trust_path)
     assert not setup(tmp_path, **{"useTLS": "true", "tls.client.trustCertPath": trust}).warnings
+
+
+def test_tls_keys_may_be_flags(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("tls.server.mode=disabled\n")
+    chosen = load(file, {}, {"tls.server.mode": "enforcing"}, tmp_path)
+    assert chosen.tls.mode is TlsMode.ENFORCING
+    assert "tls.server.mode" not in chosen.unknown
+    with pytest.raises(ConfigurationError, match=r"tls.server.mod: no TLS setting"):
+        load(None, {}, {"tls.server.mod": "enforcing"}, tmp_path)

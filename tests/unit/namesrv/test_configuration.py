@@ -56,6 +56,16 @@ def test_tls_keys_are_the_listeners_and_unknown_ones_warned_of(tmp_path: Path) -
     assert "listenPort" in setup.warnings[0]
 
 
+def test_tls_keys_may_be_flags_and_win_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "my.properties"
+    file.write_text("tls.server.mode=disabled\n")
+    setup = load(file, {}, {"tls.server.mode": "enforcing"}, tmp_path)
+    assert setup.tls.mode is TlsMode.ENFORCING
+    assert not setup.warnings
+    with pytest.raises(ConfigurationError, match=r"tls.server.mod: no TLS setting"):
+        load(file, {}, {"tls.server.mod": "enforcing"}, tmp_path)
+
+
 def test_a_tls_file_of_its_own_wins(tmp_path: Path) -> None:
     file, own = tmp_path / "my.properties", tmp_path / "tls.properties"
     file.write_text(f"tls.server.mode=disabled\ntls.config.file={own}\n")

@@ -182,6 +182,7 @@ def test_a_client_checks_the_server_when_it_has_somebody_to_trust(files: dict[st
     settings = ClientTls.from_properties({"tls.client.trustCertPath": files["cert"]})
 
     assert settings == ClientTls(test_mode=False, auth_server=True, trust_cert_path=files["cert"])
+    assert settings == ClientTls.trusting(Path(files["cert"]))
     context = client_context(settings)
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert not context.check_hostname
