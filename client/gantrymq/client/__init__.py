@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.start_offset import ConsumeFrom
     from gantrymq.client.core.subscriptions import Sql
     from gantrymq.client.core.transactions import TransactionResult, TransactionState
+    from gantrymq.runtime.certificates import ClientTls
     from gantrymq.wire.bodies.shared import MessageQueue
     from gantrymq.wire.message.compression import CompressionType
 
@@ -65,6 +66,7 @@ __all__ = [
     "Admin",
     "BrokerError",
     "ClientError",
+    "ClientTls",
     "CompressionType",
     "Configured",
     "ConsistentHash",
@@ -153,6 +155,7 @@ _HOMES: Final = {
     "gantrymq.client.core.start_offset": ("ConsumeFrom",),
     "gantrymq.client.core.subscriptions": ("Sql",),
     "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
+    "gantrymq.runtime.certificates": ("ClientTls",),
     "gantrymq.wire.bodies.shared": ("MessageQueue",),
     "gantrymq.wire.message.compression": ("CompressionType",),
 }

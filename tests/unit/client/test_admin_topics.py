@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.client.core.admin.administration import QUEUES
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.remoting.failures import ConnectError
@@ -86,3 +87,27 @@ def test_clusters_and_their_brokers() -> None:
         cluster.run(clusters.masters("none"))
     with pytest.raises(RouteError, match="they know: broker-a, broker-b"):
         cluster.run(clusters.master("none"))
+
+
+def test_a_topic_is_made_and_deleted_at_all_masters_by_its_name() -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    admin = cluster.admin
+    cluster.run(admin.create_topic("T", queues=3))
+    route = cluster.run(admin.topics.route("T"))
+    assert [(each.broker_name, each.read_queue_nums) for each in route.queues] == [
+        ("broker-a", 3),
+        ("broker-b", 3),
+    ]
+    cluster.run(admin.create_topic("T", cluster="DefaultCluster"))
+    assert len(cluster.run(admin.topics.stats("T")).queues) == 2 * QUEUES
+    cluster.run(admin.delete_topic("T"))
+    assert "T" not in cluster.run(admin.topics.names())
+    with pytest.raises(RouteError, match="there is no cluster elsewhere"):
+        cluster.run(admin.create_topic("T", cluster="elsewhere"))
+
+
+def test_a_topic_that_one_master_does_not_make_is_an_error() -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    cluster.dead = {cluster.addresses[1]}
+    with pytest.raises(ConnectError):
+        cluster.run(cluster.admin.create_topic("T"))

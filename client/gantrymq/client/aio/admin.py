@@ -1,6 +1,7 @@
 """Administration on asyncio: every flow of the core, awaited.
 
     async with Admin(name_servers="127.0.0.1:9876") as admin:
+        await admin.create_topic("orders", queues=8)
         names = await admin.topics.names()
         behind = (await admin.groups.progress("payments")).queues
 
@@ -76,6 +77,8 @@ class Admin(Startable):
         self.brokers = _Brokers(self._awaited, flows.brokers)
         self.name_servers = _NameServers(self._awaited, flows.name_servers)
         self.accounts = _Accounts(self._awaited, flows.accounts)
+        self.create_topic = self._awaited(flows.create_topic)
+        self.delete_topic = self._awaited(flows.delete_topic)
 
     def _awaited(self, function: Callable[P, Flow[T]]) -> Callable[P, Awaitable[T]]:
         def run(*arguments: P.args, **named: P.kwargs) -> Awaitable[T]:

@@ -16,9 +16,14 @@ from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.routes import MASTER_ID
+from gantrymq.wire.bodies.shared import TopicConfig
 
 TIMEOUT_S: Final = 5.0
 """As long as mqadmin waits for an answer."""
+
+QUEUES: Final = 8
+"""Of a new topic at each broker, unless told otherwise: as mqadmin has it."""
 
 
 @final
@@ -38,3 +43,23 @@ class Administration:
         self.brokers = Brokers(asking)
         self.name_servers = NameServerOrders(asking)
         self.accounts = Accounts(asking)
+
+    # ------------------------------------------------------------------ what most want
+
+    async def create_topic(self, topic: str, *, queues: int = QUEUES, cluster: str = "") -> None:
+        """Make it, or change how many queues it has, at every master of a cluster, or of all
+        clusters. Raises what a broker refused; others may have it by then."""
+        config = TopicConfig(topic, read_queue_nums=queues, write_queue_nums=queues)
+        (await self.topics.create(await self._masters(cluster), config)).all()
+
+    async def delete_topic(self, topic: str, *, cluster: str = "") -> None:
+        """With its messages and everybody's offsets in it, at every master of a cluster, or of all
+        clusters, and at the name servers."""
+        (await self.topics.delete(topic, await self._masters(cluster))).all()
+        (await self.topics.forget(topic, cluster or None)).all()
+
+    async def _masters(self, cluster: str) -> list[str]:
+        if cluster:
+            return await self.clusters.masters(cluster)
+        brokers = (await self.clusters.info()).brokers.values()
+        return [each.addresses[MASTER_ID] for each in brokers if MASTER_ID in each.addresses]
