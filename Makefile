@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units build sim crash interop bench fuzz fuzz-short docs lock format clean
+.PHONY: help run test lint types units build examples sim crash interop bench fuzz fuzz-short docs lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,8 +18,8 @@ help: ## list the verbs
 run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
 	$(BIN)/gantry standalone $(ARGS)
 
-test: .venv/ready ## everything that needs no cluster: lint, types, units, build, sim, crash, interop
-	@$(BIN)/python -m tools.stages lint types units build sim crash fuzz-short interop
+test: .venv/ready ## everything that needs no cluster: lint, types, units, build, examples, sim, crash, interop
+	@$(BIN)/python -m tools.stages lint types units build examples sim crash fuzz-short interop
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
@@ -36,6 +36,9 @@ units: .venv/ready ## unit and property tests, compiled and pure (ARGS for pytes
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
 	$(BIN)/python -m pytest tests/build -q $(ARGS)
+
+examples: .venv/ready ## every example, twice, against a real server: what it prints is compared
+	$(BIN)/python -m pytest tests/examples -q -p no:randomly $(ARGS)
 
 sim: .venv/ready ## histories of a whole store with crashes, from seeds (GANTRY_HISTORIES=n for more)
 	$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS)

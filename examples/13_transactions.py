@@ -1,0 +1,65 @@
+"""A message that consumers see once the sender's own work is done, or never.
+
+Run:  python examples/13_transactions.py    while `gantry standalone` runs; takes up to 40 s
+
+The broker keeps the message back, the local part runs (a database transaction, say) and its verdict
+is told to the broker. When that is lost, or UNKNOWN, the broker asks: for what is older than 6 s
+(transactionTimeOut), every 30 s (transactionCheckInterval).
+
+Prints:
+    invoice 1: COMMIT
+    invoice 2: ROLLBACK
+    invoice 3: UNKNOWN
+    received: invoice 1
+    the broker asks after invoice 3: COMMIT
+    received: invoice 3
+"""
+
+import asyncio
+import os
+
+from gantrymq.client import (
+    ConsumeFrom,
+    Message,
+    PullConsumer,
+    ReceivedMessage,
+    TransactionProducer,
+    TransactionState,
+)
+
+NAME_SERVERS = os.environ.get("NAMESRV_ADDR", "127.0.0.1:9876")
+VERDICTS = {
+    b"invoice 1": TransactionState.COMMIT,
+    b"invoice 2": TransactionState.ROLLBACK,
+    b"invoice 3": TransactionState.UNKNOWN,
+}
+
+
+def pay(message: Message, argument: object) -> TransactionState:
+    """The local part; `argument` is whatever was given to send_in_transaction."""
+    return VERDICTS[message.body]
+
+
+def check(message: ReceivedMessage) -> TransactionState:
+    """Here one would look for message.id in what the local part stored."""
+    print(f"the broker asks after {message.body.decode()}: COMMIT")
+    return TransactionState.COMMIT
+
+
+async def main() -> None:
+    consumer = PullConsumer(
+        "bookkeeping", name_servers=NAME_SERVERS, consume_from=ConsumeFrom.FIRST_OFFSET
+    )
+    producer = TransactionProducer("cashiers", check=check, name_servers=NAME_SERVERS)
+    async with producer, consumer:
+        for body in VERDICTS:
+            result = await producer.send_in_transaction(Message("invoices", body), pay)
+            print(f"{body.decode()}: {result.state.name}")
+        consumer.subscribe("invoices")
+        async for message in consumer:
+            print("received:", message.body.decode())
+            if message.body == b"invoice 3":
+                break
+
+
+asyncio.run(main())
