@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
+
 from gantrymq.client import (
     LATER,
     Later,
@@ -15,6 +17,7 @@ from gantrymq.client import (
     TransactionProducer,
     TransactionState,
 )
+from gantrymq.client.core.settings import ClientSettings
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.testing.plugin import MakeTopic
 
@@ -112,3 +115,20 @@ async def test_no_run_differs_from_the_next() -> None:
     first, second = await history(EmbeddedBroker()), await history(EmbeddedBroker())
     assert len(first) == 20
     assert first == second
+
+
+async def test_a_consumer_that_was_there_before_its_topic_has_it_at_the_next_round(
+    gantry_broker: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker of a topic that is new hears of the group before it is asked for its members."""
+    settings = ClientSettings()
+    bodies: list[bytes] = []
+    consumer = PushConsumer("readers", **world(gantry_broker))
+    consumer.subscribe("new", "*", lambda messages: bodies.extend(m.body for m in messages))
+    async with consumer, Producer("writers", **world(gantry_broker)) as producer:
+        await gantry_broker.advance(1)
+        await producer.send(Message("new", b"first"))
+        await gantry_broker.advance(settings.rebalance_s)
+        assert bodies == [b"first"]
+        assert settings.rebalance_s < settings.heartbeat_s, "no beat was due yet"
+    assert "no consumer for this group" not in caplog.text

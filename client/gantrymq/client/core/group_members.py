@@ -29,6 +29,8 @@ async def share_of(
     queues = sorted(route.subscribe)
     if allocate is None:
         return queues
+    if not instance.is_known_to_one_of(route, group):
+        await instance.heartbeat()
     ids = await client_ids(instance, group, route)
     try:
         return await Call[list[MessageQueue]](allocate, instance.client_id, queues, ids)

@@ -287,6 +287,13 @@ class Instance:
                 cause = answer.remark if isinstance(answer, Command) else answer
                 self.ports.log(f"no heartbeat to {address}: {cause}")
 
+    def is_known_to_one_of(self, route: Route, group: str) -> bool:
+        """Whether a master of the route was told of the group: one that the client knows since a
+        moment ago, by a topic that is new, was not."""
+        told = self._told.get(group, set())
+        masters = (self.routes.master(broker.broker_name) for broker in route.data.brokers)
+        return any(address in told for address in masters)
+
     # ------------------------------------------------------------------ offsets and queues
 
     async def persist_offsets(self) -> None:
