@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any  # hatchling's own interface passes dict[str, Any]
 
@@ -17,6 +18,14 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 class SpeedupsHook(BuildHookInterface):  # type: ignore[type-arg]  # its config type is not ours
     PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What the build environment needs beyond the build system."""
+        if self.target_name != "wheel" or os.environ.get("GANTRY_BUILD") == "pure":
+            return []
+        project = tomllib.loads((Path(self.root) / "pyproject.toml").read_text())
+        requires: list[str] = project["tool"]["gantry"]["speedups"]["requires"]
+        return requires
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         wanted = os.environ.get("GANTRY_BUILD", "")

@@ -1,0 +1,145 @@
+"""The README's first minute, as a new user has it: its own commands, in a clean checkout."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gantrymq.testing.server import READY, free_ports
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MORE_EXAMPLES = ("02_blocking", "15_lite_pull", "24_administration")
+STOP_SECONDS = 60.0
+
+pytestmark = [pytest.mark.build, pytest.mark.timeout(600)]
+
+
+def first_minute() -> str:
+    """The README's section, without what stands before and behind."""
+    text = (ROOT / "README.md").read_text()
+    return re.split(r"^## ", text, flags=re.MULTILINE)[1]
+
+
+def blocks() -> list[str]:
+    """What is indented there: commands, outputs, code."""
+    found = re.findall(r"(?:^    .*\n|^\n+(?=    ))+", first_minute(), re.MULTILINE)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") for block in found]
+
+
+def commands() -> list[str]:
+    return [line for line in blocks()[0].splitlines() if "<this repository>" not in line]
+
+
+class NewUser:
+    """A home folder with nothing in it, and ports that nobody else has."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.clone = home / "gantry"
+        names, broker, metrics, console = free_ports()
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if "VIRTUAL_ENV" not in name},
+            "HOME": str(home),
+            "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+            "XDG_STATE_HOME": "",
+            "NAMESRV_ADDR": f"127.0.0.1:{names}",
+            "GANTRY_NAMESRV_PORT": str(names),
+            "GANTRY_BROKER_PORT": str(broker),
+            "GANTRY_METRICS_PORT": str(metrics),
+            "GANTRY_CONSOLE_PORT": str(console),
+        }
+
+    def run(self, command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euc", command],
+            cwd=self.clone,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def check_out(folder: Path) -> None:
+    """What is, or would be, committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    for name in filter(None, listed):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewUser]:
+    """Has installed it, and has it running."""
+    user = NewUser(tmp_path_factory.mktemp("home"))
+    check_out(user.clone)
+    install, start = commands()
+    user.run(install)
+    server = subprocess.Popen(
+        ["bash", "-euc", f"exec {start}"],
+        cwd=user.clone,
+        env=user.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith(READY)
+        yield user
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 0
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_the_message_comes_back_as_the_readme_says(user: NewUser) -> None:
+    _, first_example, output, _ = blocks()
+    assert user.run(first_example) == f"{output}\n"
+
+
+def test_the_readme_shows_the_code_of_the_first_example() -> None:
+    text = (ROOT / "examples" / "01_first_message.py").read_text()
+    docstring_end = ast.parse(text).body[0].end_lineno
+    assert blocks()[3] == "\n".join(text.splitlines()[docstring_end:]).strip("\n")
+
+
+@pytest.mark.parametrize("name", MORE_EXAMPLES)
+def test_examples_run_with_what_was_installed(user: NewUser, name: str) -> None:
+    text = ast.get_docstring(ast.parse((ROOT / "examples" / f"{name}.py").read_text())) or ""
+    said = re.sub("^    ", "", text.partition("\nPrints:\n")[2], flags=re.MULTILINE)
+    assert user.run(f"~/gantry-env/bin/python examples/{name}.py") == f"{said}\n"
+
+
+def test_the_programs_are_there(user: NewUser) -> None:
+    assert "hot modules pure" in user.run("~/gantry-env/bin/gantry --version")
+    assert "broker-a" in user.run("~/gantry-env/bin/mqadmin clusterList")
+    assert "listenPort=10911" in user.run("unset ${!GANTRY_*}; ~/gantry-env/bin/mqbroker -p")
+    assert "listenPort=9876" in user.run("unset ${!GANTRY_*}; ~/gantry-env/bin/mqnamesrv -p")
+    assert "usage" in user.run("~/gantry-env/bin/mqshutdown 2>&1 || true")
+
+
+def test_pytest_finds_the_plugin(user: NewUser) -> None:
+    listing = "from importlib.metadata import entry_points as e; print(*e(group='pytest11'))"
+    assert "gantrymq.testing.plugin" in user.run(f'~/gantry-env/bin/python -c "{listing}"')
+
+
+def test_it_takes_two_commands() -> None:
+    assert len(commands()) == 2
