@@ -35,7 +35,7 @@ units: .venv/ready ## unit and property tests, compiled and pure (ARGS for pytes
 	GANTRY_PURE=1 $(BIN)/python -m pytest tests/unit -q $(ARGS)
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
-	$(BIN)/python -m pytest tests/build -q $(ARGS)
+	$(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 $(ARGS)
 
 examples: .venv/ready ## every example, twice, against a real server: what it prints is compared
 	$(BIN)/python -m pytest tests/examples -q -p no:randomly $(ARGS)

@@ -10,7 +10,7 @@ import pytest
 from tools.docs import FOLDER, PAGES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
