@@ -70,6 +70,10 @@ def test_a_wheel_from_the_sdist_runs_in_a_clean_environment(
     version = run(gantry, "--version", PWD=str(tmp_path))
     assert mode in version
     assert "listenPort=9876" in run(gantry, "namesrv", "-p", PWD=str(tmp_path))
+    assert "listenPort=9876" in run(gantry.with_name("mqnamesrv"), "-p", PWD=str(tmp_path))
+    assert "listenPort=10911" in run(gantry.with_name("mqbroker"), "-p", PWD=str(tmp_path))
+    assert "updateTopic" in run(gantry.with_name("mqadmin"), "--help", PWD=str(tmp_path))
+    assert gantry.with_name("mqshutdown").exists()
     servers = "import gantrymq.broker.server, gantrymq.namesrv.server"
     run(gantry.with_name("python"), "-c", servers, PWD=str(tmp_path))
 
