@@ -21,25 +21,23 @@ NAME_SERVERS = os.environ.get("NAMESRV_ADDR", "127.0.0.1:9876")
 
 
 async def main() -> None:
-    in_two_seconds = int(time.time() * 1000) + 2000
-    reminder = Message("reminders", "send the invoice again", delay_s=1.5)
     async with Producer("secretary", name_servers=NAME_SERVERS) as producer:
-        await producer.send(Message("reminders", "in two seconds", deliver_at_ms=in_two_seconds))
-        await producer.send(Message("reminders", "in one second", delay_s=1))
-        sent = await producer.send(reminder)
-        await producer.recall(sent)
+        sent = await producer.send(Message("reminders", "in one second", delay_s=1))
+        moment_ms = int(time.time() * 1000) + 2000
+        later = Message("reminders", "in two seconds", deliver_at_ms=moment_ms)
+        await producer.send(later, queue=sent.queue)  # in one queue they come as they are due
+
+        reminder = Message("reminders", "send the invoice again", delay_s=3600)
+        await producer.recall(await producer.send(reminder))
         print("taken back:", reminder.body.decode())
 
-    count = 0
     async with PullConsumer(
         "reminded", name_servers=NAME_SERVERS, consume_from=ConsumeFrom.FIRST_OFFSET
     ) as consumer:
         consumer.subscribe("reminders")
-        async for message in consumer:
+        for _ in range(2):
+            message = await anext(consumer)
             print("received:", message.body.decode())
-            count += 1
-            if count == 2:
-                break
 
 
 asyncio.run(main())

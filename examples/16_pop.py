@@ -36,8 +36,8 @@ async def main() -> None:
     open_jobs = {b"job 1", b"job 2"}
     async with consumer:
         while open_jobs:
-            popped = await consumer.receive(timeout_s=10.0)
-            assert popped is not None, "no job came in ten seconds"
+            popped = await consumer.receive(timeout_s=30.0)
+            assert popped is not None, "no job came in half a minute"
             try:
                 async with popped:
                     work(popped.body)
