@@ -1,5 +1,6 @@
 """The client for programs without asyncio: the same names, waited for instead of awaited."""
 
+from gantrymq.client.blocking.admin import Admin
 from gantrymq.client.blocking.consumers import (
     PopConsumer,
     PoppedMessage,
@@ -9,6 +10,7 @@ from gantrymq.client.blocking.consumers import (
 from gantrymq.client.blocking.producers import Producer, TransactionProducer
 
 __all__ = [
+    "Admin",
     "PopConsumer",
     "PoppedMessage",
     "Producer",

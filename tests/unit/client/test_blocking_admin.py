@@ -1,0 +1,65 @@
+"""The blocking administrator: every noun of the core, waited for."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from gantrymq.client.aio.admin import Admin as AsyncAdmin
+from gantrymq.client.blocking import Admin, loop_thread
+from gantrymq.client.core.errors import RouteError, StateError
+from gantrymq.fakes.servers import servers
+from gantrymq.wire.bodies.shared import TopicConfig
+
+NOUNS = (
+    *("clusters", "topics", "groups", "offsets", "connections", "messages", "brokers"),
+    *("name_servers", "accounts"),
+)
+
+
+def test_what_is_asked_is_waited_for(tmp_path: Path) -> None:
+    thread = loop_thread.join()
+    context = servers(tmp_path)
+    running = thread.run(context.__aenter__())
+    try:
+        with Admin(name_servers=running.name_server) as admin:
+            admin.topics.create([running.broker_address], TopicConfig("Made")).all()
+            assert "Made" in admin.topics.configs(running.broker_address)
+            assert admin.run(admin.flows.topics.config(running.broker_address, "Made")).perm == 6
+    finally:
+        thread.run(context.__aexit__(None, None, None))
+        thread.leave()
+
+
+def test_what_fails_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NAMESRV_ADDR", raising=False)
+    with Admin() as admin, pytest.raises(RouteError, match="NAMESRV_ADDR"):
+        admin.topics.names()
+
+
+def test_one_that_was_not_started_says_so() -> None:
+    admin = Admin(name_servers="127.0.0.1:1")
+    with pytest.raises(StateError, match="start it first"):
+        admin.topics.names()
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+@pytest.mark.parametrize("kind", [AsyncAdmin, Admin])
+def test_nothing_of_the_core_is_left_out(kind: type[AsyncAdmin | Admin], noun: str) -> None:
+    admin = kind(name_servers="127.0.0.1:1")
+    core = getattr(admin.flows, noun)
+    flows = {
+        name
+        for name, _ in inspect.getmembers(type(core), inspect.iscoroutinefunction)
+        if not name.startswith("_")
+    }
+    there = {name for name in vars(getattr(admin, noun)) if not name.startswith("_")}
+    assert flows <= there
+
+
+def test_documentation_comes_along() -> None:
+    admin = Admin(name_servers="127.0.0.1:1")
+    assert admin.topics.route.__doc__ == admin.flows.topics.route.__doc__
+    assert admin.topics.route.__name__ == "route"
