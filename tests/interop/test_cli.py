@@ -28,7 +28,6 @@ DIFFERENT = {
     **dict.fromkeys(
         ("getBrokerEpoch", "rocksDBConfigToJson", "addBroker", "removeBroker"), "not applicable"
     ),
-    **dict.fromkeys(("queryMsgTraceById",), "traces are looked at elsewhere"),
     "deleteSubGroup -b {broker} -g NoSuchGroup": "changes something",
 }
 SHARED = [each for each in (*READS, *READS_OF_5) if not each.startswith(tuple(DIFFERENT))]
@@ -45,6 +44,15 @@ MORE_READS = (
     f"queryMsgByUniqueKey -t {TOPIC} -i {{id}}",
     f"queryCq -t {TOPIC} -q 0 -i 0 -c 2 -g {GROUP}",
     f"printMsg -t {TOPIC} -s TagB",
+)
+SENDS = (
+    "sendMessage -t CliSent -p hello -k key -c Tag -b broker-admin -i 1",
+    "sendMessage -t CliSent -p hello",
+    "sendMessage -t CliSent -p hello -b no-such-broker -i 1",
+    "sendMessage -t CliSent -p hello -b broker-admin -i 99",
+    "sendMsgStatus -b broker-admin -c 3",
+    "sendMsgStatus -b broker-admin -s 1000 -c 1",
+    "checkMsgSendRT -t CliSent -a 6 -s 10",
 )
 FIGURES = (
     "clusterList",
@@ -128,6 +136,63 @@ def test_the_same_but_for_figures_is_printed(admin: MqAdmin, side: AdminSide, co
         for text in (mqadmin(admin, side, command), gantry(side, command).text)
     )
     assert ours == theirs
+
+
+def test_sends_are_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+    made = "updateTopic -c interop -t CliSent -r 4 -w 4"
+    mqadmin(admin, side, made)
+    for command in SENDS:
+        theirs, ours = mqadmin(admin, side, command), gantry(side, command)
+        refused = refusal(theirs)
+        if "Exception" in theirs:
+            assert ours.exit_code == 1, command
+            assert refusal(ours.text) == refused, ours.text
+            continue
+        assert ours.exit_code == 0, ours.text
+        both = (_shape(_any_queue(side.without_place(text))) for text in (theirs, ours.text))
+        assert next(both) == next(both), command
+    mqadmin(admin, side, f"deleteTopic -t CliSent -c {CLUSTER}")
+
+
+def _any_queue(text: str) -> str:
+    """Which queue's turn it is, and how long that took, is of this moment."""
+    return re.sub(r"(queueId=|queueOffset=|rt=|offsetMsgId=)\w+", r"\1<n>", text)
+
+
+def test_times_of_a_cluster_have_the_same_titles(side: AdminSide) -> None:
+    """mqadmin's clusterRT never ends: only what is printed here is looked at."""
+    ours = gantry(side, f"clusterRT -a 3 -s 10 -c {CLUSTER}")
+    titles, row = ours.text.splitlines()
+    assert titles == (
+        "#Cluster Name             #Broker Name              #RT   #successCount  #failCount"
+    )
+    assert re.fullmatch(r"interop +broker-admin +[\d.]+ +3 +0 *", row)
+
+
+def test_a_trace_is_told_the_same(admin: MqAdmin, side: AdminSide) -> None:
+    sent = gantry(side, "sendMessage -t broker-admin -p traced -m true")
+    message_id = sent.text.split()[-1]
+    command = f"queryMsgTraceById -i {message_id}"
+    theirs = mqadmin(admin, side, command)
+    ours = gantry(side, command)
+    assert "gantry-tools" in theirs
+    assert lines(side, command, ours.text) == lines(side, command, theirs)
+
+
+def test_metrics_are_the_same_but_for_figures(admin: MqAdmin, side: AdminSide) -> None:
+    command, file = f"exportMetrics -c {CLUSTER} -f {{folder}}", side.export_folder / "metrics.json"
+    exported = []
+    for run in (lambda: mqadmin(admin, side, command), lambda: gantry(side, command)):
+        run()
+        exported.append(_without_numbers(json.loads(file.read_text())))
+    assert exported[0] == exported[1]
+
+
+def _without_numbers(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_numbers(each) for name, each in value.items()}
+    is_number = isinstance(value, int | float) or re.fullmatch(r"[\d.]+", str(value))
+    return "<n>" if is_number else value
 
 
 def _shape(text: str) -> list[str]:

@@ -30,7 +30,7 @@ async def broker_status(admin: Administration, options: Options) -> Page:
         figures = await admin.brokers.figures(broker)
         return Page([pairs("figures", figures, "%-32s: %s")])
     addresses = await chosen(admin, options, with_slaves=True)
-    told = await on_each(addresses, admin.brokers.figures)
+    told = await on_each(addresses, admin.brokers.figures, admin.pace)
     parts: list[Part] = []
     for address, figures in told.done.items():
         value: JsonObject = {}
@@ -46,7 +46,7 @@ async def broker_settings(admin: Administration, options: Options) -> Page:
         headings = {broker: f"============{broker}============"}
     else:
         headings = await _headings(admin, options)
-    told = await on_each(headings, admin.brokers.settings)
+    told = await on_each(headings, admin.brokers.settings, admin.pace)
     parts: list[Part] = []
     for address, settings in told.done.items():
         listed = pairs(address, settings)
@@ -75,7 +75,9 @@ async def update_settings(admin: Administration, options: Options) -> Page:
     change = {options.text("key"): options.text("value")}
     with_slaves = options.is_set("updateAllBroker")
     addresses = await chosen(admin, options, with_slaves=with_slaves)
-    told = await on_each(addresses, lambda address: admin.brokers.change(address, change))
+    told = await on_each(
+        addresses, lambda address: admin.brokers.change(address, change), admin.pace
+    )
     shown = Page(failures=list(told.failed.values()))
     for address in told.done:
         shown.say(address, f"update broker config success, {address}")
@@ -91,7 +93,7 @@ def _upkeep(work: Upkeep) -> Callable[[Administration, Options], Flow[Page]]:
             addresses = [each for one in info.brokers.values() for each in one.addresses.values()]
         else:
             addresses = await chosen(admin, options, cluster_option="cluster", with_slaves=True)
-        told = await on_each(addresses, lambda address: work(admin.brokers, address))
+        told = await on_each(addresses, lambda each: work(admin.brokers, each), admin.pace)
         shown = Page(failures=list(told.failed.values()))
         is_done = not told.failed
         shown.say("success", "success" if is_done else "false", is_done)

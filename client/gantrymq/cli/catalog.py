@@ -149,6 +149,21 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
+        "traces of messages",
+        "traces",
+        {"queryMsgTraceById": "who sent a message and who consumed it, by their traces"},
+    ),
+    (
+        "trying out sends",
+        "trial_sends",
+        {
+            "sendMessage": "send one message",
+            "sendMsgStatus": "send some to a broker, and show what it says of each",
+            "checkMsgSendRT": "how long sends to a topic's queues take",
+            "clusterRT": "how long sends to each broker take",
+        },
+    ),
+    (
         "name servers",
         "name_servers",
         {
@@ -177,6 +192,7 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         {
             "exportMetadata": "topics and groups, to a JSON file",
             "exportConfigs": "the settings of a cluster's brokers, to a JSON file",
+            "exportMetrics": "what a cluster's brokers do, to a JSON file",
         },
     ),
     (

@@ -28,7 +28,7 @@ async def cluster_list(admin: Administration, options: Options) -> Page:
         if name in info.brokers
         for number, address in sorted(info.brokers[name].addresses.items())
     ]
-    told = await on_each([member[3] for member in members], admin.brokers.figures)
+    told = await on_each([member[3] for member in members], admin.brokers.figures, admin.pace)
     now_ms = admin.ports.clock.wall_ms()
     rows: list[tuple[Cell, ...]] = []
     for cluster, name, number, address in members:
@@ -108,7 +108,7 @@ def _load(figures: dict[str, str], now_ms: int) -> tuple[str, ...]:
 
 async def ha_status(admin: Administration, options: Options) -> Page:
     addresses = await chosen(admin, options)
-    told = await on_each(addresses, admin.brokers.replication)
+    told = await on_each(addresses, admin.brokers.replication, admin.pace)
     parts: list[Part] = []
     for address, status in told.done.items():
         parts += _of_master(address, status) if status.is_master else [_of_slave(address, status)]

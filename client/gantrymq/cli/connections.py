@@ -84,6 +84,7 @@ async def consumer_status(admin: Administration, options: Options) -> Page:
     told = await on_each(
         versions if wanted is None else [wanted],
         lambda client: admin.connections.running(address, group, client, with_threads=with_threads),
+        admin.pace,
     )
     if wanted is not None:
         shown = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gantrymq.cli.cluster_metrics import cluster_metrics
 from gantrymq.cli.command import Command, chosen
 from gantrymq.cli.failures import CommandError
 from gantrymq.cli.option import Option, Options, flag, required
 from gantrymq.cli.page import Page, members
+from gantrymq.cli.user_configs import user_groups, user_topics
 from gantrymq.client.core.admin.asking import on_each
-from gantrymq.client.core.admin.groups import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.client.core.steps import SaveFile
 from gantrymq.wire import javajson
@@ -33,54 +34,20 @@ async def metadata(admin: Administration, options: Options) -> Page:
     only_topics, only_groups = options.is_set("topic"), options.is_set("subscriptionGroup")
     exported: JsonObject = {}
     if not only_groups:
-        exported["topicConfigTable"] = await _topics(admin, addresses, options)
+        with_special = options.is_set("specialTopic")
+        topics = await user_topics(admin, addresses, with_special=with_special)
+        exported["topicConfigTable"] = topics
     if not only_topics:
-        exported["subscriptionGroupTable"] = await _groups(admin, addresses)
+        exported["subscriptionGroupTable"] = await user_groups(admin, addresses)
     exported["exportTime"] = admin.ports.clock.wall_ms()
     name = "topic" if only_topics else "subscriptionGroup" if only_groups else "metadata"
     return await _saved(options, f"{name}.json", exported)
 
 
-async def _topics(admin: Administration, addresses: list[str], options: Options) -> JsonObject:
-    """The topics of users; the queues of a topic of several brokers are those of all together."""
-    with_special = options.is_set("specialTopic")
-    merged: dict[str, JsonObject] = {}
-    for address in addresses:
-        system = set(await admin.topics.system_names(address))
-        for topic, config in (await admin.topics.configs(address)).items():
-            is_special = topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
-            if topic in system or (is_special and not with_special):
-                continue
-            value = config.to_json()
-            before = merged.get(topic)
-            if before is not None:
-                for queues in ("readQueueNums", "writeQueueNums"):
-                    value[queues] = int(str(value[queues])) + int(str(before[queues]))
-            merged[topic] = value
-    return members(merged)
-
-
-async def _groups(admin: Administration, addresses: list[str]) -> JsonObject:
-    """Those of users."""
-    merged: JsonObject = {}
-    for address in addresses:
-        for group, config in (await admin.groups.configs(address)).items():
-            if not group.startswith(_SYSTEM_GROUPS):
-                merged[group] = config.to_json()
-    return merged
-
-
-_SYSTEM_GROUPS: Final = (
-    *("CID_RMQ_SYS_", "CID_ONSAPI_", "CID_ONS-HTTP-PROXY", "CID_ONSAPI-", "SELF_TEST_"),
-    *("TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "__MONITOR_CONSUMER", "CID_SYS_RMQ_TRANS"),
-    *("SCHEDULE_CONSUMER", "DEFAULT_CONSUMER", "CLIENT_INNER_PRODUCER"),
-)
-
-
 async def configs(admin: Administration, options: Options) -> Page:
     brokers = await admin.clusters.brokers(options.text("clusterName"))
     addresses = [each.addresses[MASTER_ID] for each in brokers if MASTER_ID in each.addresses]
-    told = await on_each(addresses, admin.brokers.settings)
+    told = await on_each(addresses, admin.brokers.settings, admin.pace)
     settings = told.all()
     slaves = sum(len(each.addresses) - (MASTER_ID in each.addresses) for each in brokers)
     kept: JsonObject = {}
@@ -94,6 +61,11 @@ async def configs(admin: Administration, options: Options) -> Page:
     return await _saved(
         options, "configs.json", {"brokerConfigs": kept, "clusterScale": members(scale)}
     )
+
+
+async def metrics(admin: Administration, options: Options) -> Page:
+    report = await cluster_metrics(admin, options.text("clusterName"))
+    return await _saved(options, "metrics.json", report)
 
 
 async def _saved(options: Options, name: str, exported: JsonObject) -> Page:
@@ -126,6 +98,11 @@ COMMANDS: Final = {
             "exportConfigs",
             (required("c", "clusterName", "of this cluster"), _FOLDER),
             configs,
+        ),
+        Command(
+            "exportMetrics",
+            (required("c", "clusterName", "of this cluster"), _FOLDER),
+            metrics,
         ),
     )
 }

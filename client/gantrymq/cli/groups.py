@@ -36,7 +36,7 @@ async def group_settings(admin: Administration, options: Options) -> Page:
         for name, broker in sorted(info.brokers.items())
         if MASTER_ID in broker.addresses
     }
-    told = await on_each(places, admin.groups.configs)
+    told = await on_each(places, admin.groups.configs, admin.pace)
     shown = Page(failures=list(told.failed.values()))
     for address, configs in told.done.items():
         config = configs.get(group)

@@ -94,7 +94,8 @@ async def _clients(admin: Administration, group: str) -> dict[MessageQueue, str]
 
 
 async def _of_all(admin: Administration) -> Page:
-    found = await on_each(await admin.groups.names(), lambda group: _sum(admin, group))
+    names = await admin.groups.names()
+    found = await on_each(names, lambda group: _sum(admin, group), admin.pace)
     rows = sorted(found.done.values(), key=lambda row: (-int(row[6]), str(row[0])))
     titles = ("#Group", "#Count", "#Version", "#Type", "#Model", "#TPS", "#Diff Total")
     form = "%-64s  %-6d  %-24s %-5s  %-14s  %-7d  %d"

@@ -10,6 +10,7 @@ from gantrymq.cli.failures import CommandError, UsageError
 from gantrymq.cli.option import Option, Options, flag, required
 from gantrymq.cli.page import Cell, Page, Table, Text, members, page
 from gantrymq.client.core.admin.asking import on_each
+from gantrymq.client.core.admin.brokers import day_total
 from gantrymq.client.core.admin.groups import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.wire import javajson
@@ -30,7 +31,7 @@ async def topic_list(admin: Administration, options: Options) -> Page:
     if not options.is_set("clusterModel"):
         return page(Text("topics", names, [*names]))
     plain = [name for name in names if not name.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))]
-    found = await on_each(plain, lambda topic: _placed(admin, topic))
+    found = await on_each(plain, lambda topic: _placed(admin, topic), admin.pace)
     rows = [
         (cluster, topic, group) for topic, each in found.done.items() for cluster, group in each
     ]
@@ -141,7 +142,7 @@ async def stats_all(admin: Administration, options: Options) -> Page:
         if not name.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)) and wanted in {None, name}
     ]
     is_active = options.is_set("activeTopic")
-    found = await on_each(plain, lambda topic: _activity(admin, topic))
+    found = await on_each(plain, lambda topic: _activity(admin, topic), admin.pace)
     rows = [row for each in found.done.values() for row in each if not is_active or row[5]]
     titles = (
         *("#Topic", "#Consumer Group", "#Accumulation", "#InTPS", "#OutTPS"),
@@ -180,9 +181,7 @@ async def _rate(
         if not isinstance(failure, BrokerError):
             raise failure
     counted = each.done.values()
-    # A broker that is young has no day yet, nor an hour.
-    totals = (one.day.total or one.hour.total or one.minute.total for one in counted)
-    return sum(one.minute.tps for one in counted), sum(totals)
+    return sum(one.minute.tps for one in counted), sum(map(day_total, counted))
 
 
 async def _waiting(admin: Administration, brokers: list[str], group: str, topic: str) -> int:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.cli import catalog
-from gantrymq.cli.arguments import Asked, parse
 from gantrymq.cli.failures import UsageError
-from gantrymq.cli.main import load
-from gantrymq.cli.page import Page
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.fakes.cluster import Cluster, gone
+from gantrymq.fakes.command_line import page_of, printed
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.sends import UNIQUE, message
 from gantrymq.testing.memory_servers import LocalPeer
@@ -35,28 +32,6 @@ def cluster() -> Cluster:
     queue = MessageQueue("T", "broker-a", 0)
     cluster.run(cluster.admin.offsets.move(cluster.addresses[0], "G", queue, 1))
     return cluster
-
-
-def asked(line: str) -> Asked:
-    name, *words = line.split()
-    entry = catalog.find(name)
-    assert entry is not None
-    made = parse(load(entry), entry.about, words)
-    assert isinstance(made, Asked), line
-    return made
-
-
-def page_of(cluster: Cluster, line: str) -> Page:
-    entry = catalog.find(line.split(maxsplit=1)[0])
-    assert entry is not None
-    return cluster.run(load(entry).run(cluster.admin, asked(line).options))
-
-
-def printed(cluster: Cluster, line: str) -> list[list[str]]:
-    """The words of each line, for an address that needs naming: {broker}."""
-    shown = page_of(cluster, line.format(broker=cluster.addresses[0]))
-    assert shown.failures == []
-    return [text.split() for text in shown.text().splitlines() if text.strip()]
 
 
 def test_the_queues_of_a_topic(cluster: Cluster) -> None:

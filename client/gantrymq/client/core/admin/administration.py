@@ -13,6 +13,7 @@ from gantrymq.client.core.admin.groups import Groups
 from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
+from gantrymq.client.core.admin.pace import Pace
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
 from gantrymq.client.core.instance import Instance
@@ -31,7 +32,8 @@ class Administration:
     """Of one client."""
 
     def __init__(self, instance: Instance, timeout_s: float = TIMEOUT_S) -> None:
-        asking = Asking(instance, timeout_s)
+        asking = self._asking = Asking(instance, timeout_s)
+        self.instance = instance
         self.ports = instance.ports
         self.clusters = Clusters(asking)
         self.topics = Topics(asking)
@@ -43,6 +45,15 @@ class Administration:
         self.brokers = Brokers(asking)
         self.name_servers = NameServerOrders(asking)
         self.accounts = Accounts(asking)
+
+    @property
+    def pace(self) -> Pace:
+        """Hears how far long work is."""
+        return self._asking.pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._asking.pace = pace
 
     # ------------------------------------------------------------------ what most want
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
+from gantrymq.client.core.admin.pace import SILENT, Pace
 from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.steps import All, Ask, Flow
@@ -45,6 +46,7 @@ class Asking:
     def __init__(self, instance: Instance, timeout_s: float) -> None:
         self.instance = instance
         self.timeout_s = timeout_s
+        self.pace: Pace = SILENT
 
     async def ask(
         self,
@@ -91,17 +93,28 @@ class Asking:
         return await on_each(self.instance.name_servers.addresses, ask)
 
 
-async def on_each(addresses: Iterable[str], flow: Callable[[str], Flow[T]]) -> Each[T]:
+async def on_each(
+    addresses: Iterable[str], flow: Callable[[str], Flow[T]], pace: Pace = SILENT
+) -> Each[T]:
     """The flow of every address (or name), side by side."""
     each = tuple(dict.fromkeys(addresses))
     done: dict[str, T] = {}
     failed: dict[str, Exception] = {}
+
+    async def told(address: str) -> T:
+        try:
+            return await flow(address)
+        finally:
+            pace.advance()
+
+    pace.begin(len(each))
     for start in range(0, len(each), AT_ONCE_MAX):
         part = each[start : start + AT_ONCE_MAX]
-        results = await All([flow(address) for address in part])
+        results = await All([told(address) for address in part])
         for address, result in zip(part, results, strict=True):
             if isinstance(result, Exception):
                 failed[address] = result
             else:
                 done[address] = result
+    pace.end()
     return Each(done, failed)

@@ -70,3 +70,8 @@ class Brokers:
         """Delete the files of the log that are old enough, now."""
         code = RequestCode.DELETE_EXPIRED_COMMITLOG
         await self._asking.ask(address, code, timeout_s=UPKEEP_TIMEOUT_S)
+
+
+def day_total(stats: BrokerStatsData) -> int:
+    """Messages of a day; a broker that is young has none yet, nor an hour."""
+    return stats.day.total or stats.hour.total or stats.minute.total

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 async def group_findings(admin: Administration) -> list[Finding]:
     """Of all groups that have consumed anything."""
     names = await admin.groups.names()
-    told = await on_each(names, lambda group: _of_one(admin, group))
+    told = await on_each(names, lambda group: _of_one(admin, group), admin.pace)
     found = [each for findings in told.done.values() for each in findings]
     for group, failure in told.failed.items():
         fix = f"gantry consumerProgress -g {group}"

@@ -26,7 +26,7 @@ async def topic_findings(
     left_out = {name for names in system.done.values() for name in names}
     left_out |= {*info.clusters, *info.brokers}
     topics = sorted({topic for each in configs.done.values() for topic in each} - left_out)
-    routes = await on_each(topics, admin.topics.route)
+    routes = await on_each(topics, admin.topics.route, admin.pace)
     found = [
         Finding(
             Level.ERROR,

@@ -120,7 +120,7 @@ class Groups:
         async def at_one(address: str) -> Command:
             return await self._asking.ask(address, code, body=body)
 
-        return await on_each(addresses, at_one)
+        return await on_each(addresses, at_one, self._asking.pace)
 
     async def create_all(self, address: str, configs: Sequence[GroupConfig]) -> None:
         """Several at once, at one broker (5.3)."""
@@ -140,7 +140,7 @@ class Groups:
         async def at_one(address: str) -> Command:
             return await self._asking.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, header)
 
-        return await on_each(addresses, at_one)
+        return await on_each(addresses, at_one, self._asking.pace)
 
     async def set_mode(
         self, address: str, group: str, topic: str, mode: str, pop_share_queues: int

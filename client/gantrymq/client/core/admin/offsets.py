@@ -101,7 +101,8 @@ class Offsets:
         async def at_one(address: str) -> Mapping[MessageQueue, int]:
             return await self.reset_at(address, group, topic, moment_ms, force=force)
 
-        parts = (await on_each(await self._topics.brokers(topic), at_one)).all().values()
+        brokers = await self._topics.brokers(topic)
+        parts = (await on_each(brokers, at_one, self._asking.pace)).all().values()
         return {queue: offset for part in parts for queue, offset in part.items()}
 
     async def reset_at(

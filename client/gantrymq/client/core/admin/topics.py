@@ -139,7 +139,7 @@ class Topics:
         async def at_one(address: str) -> Command:
             return await self._asking.ask(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
 
-        return await on_each(addresses, at_one)
+        return await on_each(addresses, at_one, self._asking.pace)
 
     async def create_all(self, address: str, configs: Sequence[TopicConfig]) -> None:
         """Several at once, at one broker (5.3)."""
@@ -154,7 +154,7 @@ class Topics:
         async def at_one(address: str) -> Command:
             return await self._asking.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, header)
 
-        return await on_each(addresses, at_one)
+        return await on_each(addresses, at_one, self._asking.pace)
 
     async def forget(self, topic: str, cluster: str | None = None) -> Each[Command]:
         """Let the name servers forget its routes."""

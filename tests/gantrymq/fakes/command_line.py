@@ -1,0 +1,37 @@
+"""Command lines of `gantry`, run against a cluster in virtual time.
+
+printed(cluster, "topicStatus -t T")     the words of each line
+page_of(cluster, "topicStatus -t T")     the page itself
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from gantrymq.cli import catalog
+from gantrymq.cli.arguments import Asked, parse
+from gantrymq.cli.main import load
+from gantrymq.cli.page import Page
+from gantrymq.fakes.cluster import Cluster
+
+
+def asked(line: str) -> Asked:
+    name, *words = shlex.split(line)
+    entry = catalog.find(name)
+    assert entry is not None
+    made = parse(load(entry), entry.about, words)
+    assert isinstance(made, Asked), line
+    return made
+
+
+def page_of(cluster: Cluster, line: str) -> Page:
+    entry = catalog.find(line.split(maxsplit=1)[0])
+    assert entry is not None
+    return cluster.run(load(entry).run(cluster.admin, asked(line).options))
+
+
+def printed(cluster: Cluster, line: str) -> list[list[str]]:
+    """The words of each line, for an address that needs naming: {broker}."""
+    shown = page_of(cluster, line.format(broker=cluster.addresses[0]))
+    assert shown.failures == []
+    return [text.split() for text in shown.text().splitlines() if text.strip()]
