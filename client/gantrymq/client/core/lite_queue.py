@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.pulls import PullResult, PullStatus, QueuePulls
 from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.start_offset import StartOffsets
 from gantrymq.client.core.steps import Signal, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -40,6 +39,13 @@ class Buffering:
     queue_bytes_max: int = 100 << 20
     span_max: int = 2_000
     """From the first to the last offset in one queue: filters leave holes."""
+
+
+class Starts(Protocol):
+    """Knows where a queue is begun."""
+
+    async def of(self, queue: MessageQueue) -> int:
+        """Raises BrokerError, RequestError or RouteError: then it is asked again."""
 
 
 @final
@@ -71,7 +77,7 @@ class LiteQueue:
     def __init__(
         self,
         pulls: QueuePulls,
-        starts: StartOffsets,
+        starts: Starts,
         buffering: Buffering,
         buffered: Buffered,
         arrived: Callable[[LiteQueue], None],
