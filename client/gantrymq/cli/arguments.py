@@ -10,12 +10,15 @@ from typing import Final
 
 from gantrymq.cli.command import Command
 from gantrymq.cli.option import Option, Options
+from gantrymq.cli.stream_command import StreamCommand
 
+TIMEOUT_S: Final = 5.0
+_TIMEOUT: Final = "timeout"
 NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
 _EPILOG: Final = """\
-Exit codes: 0 done; 1 refused, failed or done in part; 2 wrong usage. -n may be left out where
-NAMESRV_ADDR is set. Keys of access control: GANTRY_ACCESS_KEY and GANTRY_SECRET_KEY, or
-$ROCKETMQ_HOME/conf/tools.yml.
+Exit codes: 0 done; 1 refused, failed or done in part; 2 wrong usage; 130 Ctrl-C; 143 SIGTERM.
+-n may be left out where NAMESRV_ADDR is set. Keys of access control: GANTRY_ACCESS_KEY and
+GANTRY_SECRET_KEY, or $ROCKETMQ_HOME/conf/tools.yml.
 """
 
 
@@ -26,13 +29,18 @@ class Asked:
     name: str
     options: Options
     name_servers: str
-    is_json: bool
+    form: str
+    """How values are shown: json, or a name the command knows."""
     watch_s: float
     timeout_s: float
     tls: str | None
 
+    @property
+    def is_json(self) -> bool:
+        return self.form == "json"
 
-def parse(command: Command, about: str, words: Sequence[str]) -> Asked | int:
+
+def parse(command: Command | StreamCommand, about: str, words: Sequence[str]) -> Asked | int:
     """The exit code instead when there is nothing more to do: help was shown, or usage."""
     try:
         values = vars(parser(command, about).parse_args(words))
@@ -42,14 +50,14 @@ def parse(command: Command, about: str, words: Sequence[str]) -> Asked | int:
         command.name,
         Options(values),
         values["namesrvAddr"] or os.environ.get(NAME_SERVERS_VARIABLE, ""),
-        values["output"] == "json",
-        values["watch"],
-        values["timeout"],
+        values["output"],
+        values.get("watch", 0.0),
+        TIMEOUT_S if isinstance(values[_TIMEOUT], str | None) else values[_TIMEOUT],
         values["tls"],
     )
 
 
-def parser(command: Command, about: str) -> argparse.ArgumentParser:
+def parser(command: Command | StreamCommand, about: str) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog=f"gantry {command.name}",
         description=about,
@@ -61,13 +69,19 @@ def parser(command: Command, about: str) -> argparse.ArgumentParser:
         _add(made, option)
     common = made.add_argument_group("common options")
     common.add_argument("-n", "--namesrvAddr", metavar="HOST:PORT;...", help="name servers")
-    common.add_argument("--output", choices=["table", "json"], default="table")
-    common.add_argument(
-        "--watch", type=float, default=0.0, metavar="S", help="again every S seconds, until Ctrl-C"
-    )
-    common.add_argument(
-        "--timeout", type=float, default=5.0, metavar="S", help="for each answer (5)"
-    )
+    forms = command.forms
+    common.add_argument("--output", choices=forms, default=forms[0], help=f"({forms[0]})")
+    if isinstance(command, Command):
+        about_watch = "again every S seconds, until Ctrl-C"
+        common.add_argument("--watch", type=_above_zero, default=0.0, metavar="S", help=about_watch)
+    if not any(option.name == _TIMEOUT for option in command.options):
+        common.add_argument(
+            "--timeout",
+            type=_above_zero,
+            default=TIMEOUT_S,
+            metavar="S",
+            help="for each answer (5)",
+        )
     common.add_argument(
         "--tls", nargs="?", const="", metavar="FILE", help="by TLS; FILE: RocketMQ's tls.properties"
     )
@@ -78,11 +92,30 @@ def _add(made: argparse.ArgumentParser, option: Option) -> None:
     spellings = [f"-{option.letter}", f"--{option.name}"] if option.letter else [f"--{option.name}"]
     if option.is_flag:
         made.add_argument(*spellings, dest=option.name, action="store_true", help=option.about)
+    elif option.is_positional:
+        made.add_argument(
+            option.name,
+            nargs="*" if option.is_repeated else None,
+            choices=option.choices or None,
+            metavar=None if option.choices else option.name.upper(),
+            help=option.about,
+        )
     else:
         made.add_argument(
             *spellings,
             dest=option.name,
+            action="append" if option.is_repeated else "store",
             required=option.is_required,
             metavar="VALUE",
             help=option.about,
         )
+
+
+def _above_zero(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds

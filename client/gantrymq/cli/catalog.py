@@ -149,6 +149,16 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
+        "sending and reading",
+        "streams",
+        {
+            "produce": "send messages: of the command line, standard input, or a file",
+            "consume": "read messages, as a group or without one",
+            "tail": "follow a topic: what is sent from now on",
+            "bench": "how many messages a second go from here to brokers, and back",
+        },
+    ),
+    (
         "traces of messages",
         "traces",
         {"queryMsgTraceById": "who sent a message and who consumed it, by their traces"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gantrymq.cli.failures import CommandError, UsageError
 from gantrymq.cli.option import Option, Options
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gantrymq.client.core.admin.administration import Administration
     from gantrymq.client.core.steps import Flow
 
+PRODUCER_GROUP: Final = "gantry-tools"
+"""The producers of all commands are in this group, which sends no transactions."""
+
 Action: TypeAlias = "Callable[[Administration, Options], Flow[Page]]"
 
 
@@ -27,6 +30,11 @@ class Command:
     name: str
     options: tuple[Option, ...]
     run: Action
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """How its page may be shown."""
+        return ("table", "json")
 
 
 async def chosen(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from gantrymq.cli import catalog
+from gantrymq.cli.command import Command
 from gantrymq.cli.failures import UsageError
 from gantrymq.cli.main import load
+from gantrymq.cli.stream_command import StreamCommand
 
 _COMMON: Final = ("--namesrvAddr", "--output", "--watch", "--timeout", "--tls", "--help")
 
@@ -28,8 +30,16 @@ def _options() -> dict[str, list[str]]:
     for name in catalog.names():
         entry = catalog.find(name)
         assert entry is not None, "the catalog finds its own names"
-        found[name] = [f"--{option.name}" for option in load(entry).options] + [*_COMMON]
+        command = load(entry)
+        own = [f"--{option.name}" for option in command.options if not option.is_positional]
+        common = [option for option in _COMMON if option != "--watch" or _has_watch(command)]
+        found[name] = [*dict.fromkeys([*own, *common])]
     return found
+
+
+def _has_watch(command: Command | StreamCommand) -> bool:
+    """What goes on by itself is not done again."""
+    return isinstance(command, Command)
 
 
 def _bash() -> str:

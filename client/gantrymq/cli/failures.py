@@ -3,7 +3,7 @@
 0    done
 1    refused, failed, or only done in part; doctor: something is wrong
 2    the command line makes no sense
-130  interrupted
+130  interrupted by Ctrl-C, 143 by SIGTERM
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ DONE: Final = 0
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
 
 class UsageError(GantryError):

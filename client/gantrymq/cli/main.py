@@ -16,6 +16,7 @@ from gantrymq.cli.failures import DONE, FAILED, INTERRUPTED, WRONG_USAGE, UsageE
 
 if TYPE_CHECKING:
     from gantrymq.cli.command import Command
+    from gantrymq.cli.stream_command import StreamCommand
 
 
 def run(argv: list[str]) -> int:
@@ -65,10 +66,10 @@ def _completion(shells: list[str]) -> int:
     return DONE
 
 
-def load(entry: catalog.Entry) -> Command:
+def load(entry: catalog.Entry) -> Command | StreamCommand:
     """The command of an entry."""
     module = import_module(f"gantrymq.cli.{entry.module}")
-    command: Command = module.COMMANDS[entry.name]
+    command: Command | StreamCommand = module.COMMANDS[entry.name]
     return command
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Mapping
+from typing import Final
 
 from gantrymq.cli import moments
 from gantrymq.cli.page import Text, members
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.wire import hosts
 from gantrymq.wire.jsonvalue import JsonObject
+from gantrymq.wire.message import property_names
 from gantrymq.wire.message import record as records
+
+_ADDED: Final = frozenset({property_names.MIN_OFFSET, property_names.MAX_OFFSET})
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
 def described(message: ReceivedMessage, *, with_offset_id: bool = True) -> Text:
@@ -43,7 +50,13 @@ def body_text(message: ReceivedMessage, charset: str = "UTF-8") -> str:
     return message.body.decode(charset, "backslashreplace")
 
 
+def one_line(text: str) -> str:
+    """What would end the line, or move a terminal's cursor, is shown by its escape."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 def to_json(message: ReceivedMessage) -> JsonObject:
+    """With its body as `body`, or as `bodyBase64` where it is no text in UTF-8."""
     record = message.record
     return {
         "messageId": message.id,
@@ -60,9 +73,22 @@ def to_json(message: ReceivedMessage) -> JsonObject:
         "reconsumeTimes": record.reconsume_times,
         "sysFlag": record.sys_flag,
         "flag": record.flag,
-        "properties": members(message.properties),
-        "body": body_text(message),
+        "properties": members(_own_properties(message)),
+        **_json_body(message.body),
     }
+
+
+def _own_properties(message: ReceivedMessage) -> dict[str, str]:
+    """Without those that a pull adds."""
+    properties = message.properties
+    return {name: properties[name] for name in properties if name not in _ADDED}
+
+
+def _json_body(body: bytes) -> JsonObject:
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError:
+        return {"bodyBase64": b64encode(body).decode()}
 
 
 def java_text(message: ReceivedMessage) -> str:

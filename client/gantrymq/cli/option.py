@@ -2,6 +2,8 @@
 
     -t T, --topic T, --topic=T       takes a value
     -l, --list                       does not
+    --key A --key B                  takes several, of those that may be repeated
+    BODY ...                         what stands by itself, for commands that want it
 
 Invariant: what a command reads is what it declared; an option that was not given is None, or its
 default.
@@ -25,13 +27,16 @@ class Option:
     about: str
     is_required: bool = False
     is_flag: bool = False
+    is_repeated: bool = False
+    is_positional: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @final
 class Options:
     """What was given, by long name."""
 
-    def __init__(self, values: Mapping[str, str | bool | None]) -> None:
+    def __init__(self, values: Mapping[str, str | bool | list[str] | None]) -> None:
         self._values = values
 
     def maybe(self, name: str) -> str | None:
@@ -57,6 +62,29 @@ class Options:
             return int(text)
         except ValueError:
             raise UsageError(f"--{name} is a whole number, not {text!r}") from None
+
+    def counted(self, name: str, default: int | None = None) -> int:
+        """A number that counts something: 1 or more."""
+        number = self.number(name, default)
+        if number < 1:
+            raise UsageError(f"--{name} is 1 or more, not {number}")
+        return number
+
+    def seconds(self, name: str, default: float) -> float:
+        """A time, or a rate: more than 0."""
+        text = self.maybe(name)
+        try:
+            value = default if text is None else float(text)
+        except ValueError:
+            value = -1.0
+        if not value > 0:
+            raise UsageError(f"--{name} is a number above 0, not {text!r}")
+        return value
+
+    def several(self, name: str) -> list[str]:
+        """As they were typed."""
+        values = self._values[name]
+        return values if isinstance(values, list) else []
 
     def decision(self, name: str, *, default: bool = False) -> bool:
         """`true` in any case is yes; anything else that is given is no, as in Java."""

@@ -1,4 +1,4 @@
-"""Runs the flow of a command against real servers, and shows what came of it."""
+"""Runs a command against real servers, and shows what came of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from typing import Final
 from gantrymq.base.errors import ConfigurationError, GantryError
 from gantrymq.base.properties import decode_properties, parse_properties
 from gantrymq.cli.arguments import Asked
+from gantrymq.cli.bar import Bar
 from gantrymq.cli.command import Command
+from gantrymq.cli.early_end import EarlyEnd
 from gantrymq.cli.failures import DONE, FAILED, UsageError
+from gantrymq.cli.notices import Notices
 from gantrymq.cli.page import Page
 from gantrymq.cli.screen import Screen
+from gantrymq.cli.stream import Stream
+from gantrymq.cli.stream_command import StreamCommand
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.runtime.certificates import ClientTls
@@ -23,27 +28,34 @@ _KEY: Final = "GANTRY_ACCESS_KEY"
 _SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
 
 
-def perform(command: Command, asked: Asked) -> int:
-    """Until it is done, or for ever with --watch; the exit code."""
-    return asyncio.run(_perform(command, asked))
+def perform(command: Command | StreamCommand, asked: Asked) -> int:
+    """Until it is done, or for ever; the exit code."""
+    notices = Notices(sys.stderr)
+    notices.begin()
+    try:
+        if isinstance(command, Command):
+            return asyncio.run(_perform(command, asked))
+        return asyncio.run(_stream(command, asked))
+    finally:
+        notices.end()
 
 
 async def _perform(command: Command, asked: Asked) -> int:
-    keywords: ClientKeywords = {"name_servers": asked.name_servers}
-    if (credentials := _credentials()) is not None:
-        keywords["access_key"], keywords["secret_key"] = credentials
-    if asked.tls is not None:
-        keywords["tls"] = _tls(asked.tls)
-    admin = Admin(timeout_s=asked.timeout_s, **keywords)
+    admin = Admin(timeout_s=asked.timeout_s, **_keywords(asked))
+    bar = _bar(asked)
+    if bar is not None:
+        admin.flows.pace = bar
     screen = Screen(sys.stdout, sys.stderr, is_json=asked.is_json)
     async with admin:
         while True:
             page = await _page(command, asked, admin)
+            if bar is not None:
+                bar.clear()
             if asked.watch_s:
                 screen.clear()
             screen.show(asked.name, page)
             if not asked.watch_s:
-                return DONE if page.is_well and not page.failures else FAILED
+                return _exit_code(page)
             await asyncio.sleep(asked.watch_s)
 
 
@@ -54,6 +66,47 @@ async def _page(command: Command, asked: Asked, admin: Admin) -> Page:
         raise
     except GantryError as error:
         return Page(failures=[error])
+
+
+async def _stream(command: StreamCommand, asked: Asked) -> int:
+    stream = Stream(_keywords(asked), asked.timeout_s, asked.form)
+    bar = _bar(asked)
+    if bar is not None:
+        stream.pace = bar
+    end = EarlyEnd()
+    with end:
+        try:
+            page = await command.run(stream, asked.options)
+        except asyncio.CancelledError:
+            if end.exit_code is None:
+                raise
+            return end.exit_code
+        finally:
+            if bar is not None:
+                bar.clear()
+    # What was shown message by message is not JSON of one page.
+    is_json = asked.is_json and bool(page.parts)
+    Screen(sys.stdout, sys.stderr, is_json=is_json).show(asked.name, page)
+    return _exit_code(page)
+
+
+def _exit_code(page: Page) -> int:
+    return DONE if page.is_well and not page.failures else FAILED
+
+
+def _bar(asked: Asked) -> Bar | None:
+    """For those who look at a terminal, and nobody else."""
+    is_seen = sys.stdout.isatty() and sys.stderr.isatty() and not asked.is_json
+    return Bar(sys.stderr) if is_seen else None
+
+
+def _keywords(asked: Asked) -> ClientKeywords:
+    keywords: ClientKeywords = {"name_servers": asked.name_servers}
+    if (credentials := _credentials()) is not None:
+        keywords["access_key"], keywords["secret_key"] = credentials
+    if asked.tls is not None:
+        keywords["tls"] = _tls(asked.tls)
+    return keywords
 
 
 def _tls(file: str) -> ClientTls:

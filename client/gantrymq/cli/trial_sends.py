@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from gantrymq.base.errors import GantryError
-from gantrymq.cli.command import Command
+from gantrymq.cli.command import PRODUCER_GROUP, Command
 from gantrymq.cli.failures import UsageError
 from gantrymq.cli.option import Option, Options, required
 from gantrymq.cli.page import Page, Table, Text, members
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from gantrymq.client.core.results import SendResult
 
 T = TypeVar("T")
-
-GROUP: Final = "gantry-tools"
-"""The producers of all commands are in this group, which sends no transactions."""
 
 _TOPIC: Final = required("t", "topic", "topic name")
 _AMOUNT: Final = Option("a", "amount", "so many messages (100)")
@@ -56,7 +53,7 @@ async def _producing(
     """What `work` gives, with a producer that ends with it."""
     timeout_s = admin.instance.settings.api_timeout_s
     settings = ProducerSettings(send_timeout_s=timeout_s, trace=trace)
-    producer = ProducerCore(admin.instance, GROUP, settings)
+    producer = ProducerCore(admin.instance, PRODUCER_GROUP, settings)
     await producer.start()
     try:
         result = await work(producer)
@@ -130,8 +127,8 @@ async def send_status(admin: Administration, options: Options) -> Page:
 
 async def check_times(admin: Administration, options: Options) -> Page:
     """To each queue in turn."""
-    topic, amount = options.text("topic"), _positive(options, "amount", 100)
-    message = Message(topic, b"a" * _positive(options, "size", 128))
+    topic, amount = options.text("topic"), options.counted("amount", 100)
+    message = Message(topic, b"a" * options.counted("size", 128))
 
     async def send(producer: ProducerCore) -> list[_Trial]:
         queues = await producer.queues(topic)
@@ -158,8 +155,8 @@ def _place(queue: MessageQueue | None) -> tuple[str, int]:
 
 async def cluster_times(admin: Administration, options: Options) -> Page:
     """To the topic of each broker's own name."""
-    amount = _positive(options, "amount", 100)
-    body = b"a" * _positive(options, "size", 128)
+    amount = options.counted("amount", 100)
+    body = b"a" * options.counted("size", 128)
     info = await admin.clusters.info()
     wanted = options.maybe("cluster")
     if wanted is not None and wanted not in info.clusters:
@@ -253,13 +250,6 @@ def _causes(trials: list[_Trial]) -> list[Exception]:
 def _greeting(size: int) -> str:
     """mqadmin's body: whole words, so it may be a little longer."""
     return "hello jodie" * -(-size // len("hello jodie"))
-
-
-def _positive(options: Options, name: str, default: int) -> int:
-    number = options.number(name, default)
-    if number < 1:
-        raise UsageError(f"--{name} is 1 or more, not {number}")
-    return number
 
 
 def _java_text(result: SendResult) -> str:

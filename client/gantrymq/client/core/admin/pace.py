@@ -17,7 +17,7 @@ class Pace(Protocol):
 
     def begin(self, parts: int) -> None: ...
 
-    def advance(self) -> None: ...
+    def advance(self, parts: int = 1) -> None: ...
 
     def end(self) -> None: ...
 
@@ -29,7 +29,7 @@ class SilentPace:
     def begin(self, parts: int) -> None:
         """Nobody looks."""
 
-    def advance(self) -> None:
+    def advance(self, parts: int = 1) -> None:
         """As before."""
 
     def end(self) -> None:
