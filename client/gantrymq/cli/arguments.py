@@ -6,9 +6,10 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from gantrymq.cli.command import Command
+from gantrymq.cli.failures import UsageError
 from gantrymq.cli.option import Option, Options
 from gantrymq.cli.stream_command import StreamCommand
 
@@ -40,8 +41,15 @@ class Asked:
         return self.form == "json"
 
 
+class _Parser(argparse.ArgumentParser):
+    """One line is enough for what is wrong: -h shows the rest."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
 def parse(command: Command | StreamCommand, about: str, words: Sequence[str]) -> Asked | int:
-    """The exit code instead when there is nothing more to do: help was shown, or usage."""
+    """The exit code instead when there is nothing more to do: help was shown. Raises UsageError."""
     try:
         values = vars(parser(command, about).parse_args(words))
     except SystemExit as ended:
@@ -58,7 +66,7 @@ def parse(command: Command | StreamCommand, about: str, words: Sequence[str]) ->
 
 
 def parser(command: Command | StreamCommand, about: str) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog=f"gantry {command.name}",
         description=about,
         epilog=_EPILOG,

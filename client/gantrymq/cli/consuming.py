@@ -6,9 +6,8 @@ what was not. Without a group nobody's progress moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.cli import moments
@@ -41,8 +40,6 @@ _CONSUME_FROM: Final = {
     Begin.MOMENT: ConsumeFrom.TIMESTAMP,
 }
 
-Shown: TypeAlias = Callable[["ReceivedMessage"], bytes]
-
 
 class _Source(Protocol):
     """Where messages come from."""
@@ -73,7 +70,6 @@ async def tail(stream: Stream, options: Options) -> Page:
 
 async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: float) -> int:
     """How many were written."""
-    shown = _shown(stream.form)
     if stream.form == TEXT:
         await stream.output.write(f"{_FORM % _TITLES}\n".encode())
     written = 0
@@ -85,7 +81,7 @@ async def _write_all(stream: Stream, source: _Source, most: int | None, idle_s: 
             wanted = most - written
             await source.give_back(messages[wanted])
             del messages[wanted:]
-        await stream.output.write(_content(stream, shown, messages))
+        await stream.output.write(content(stream, stream.form, messages))
         written += len(messages)
     return written
 
@@ -197,12 +193,9 @@ class _Consumed:
 # ---------------------------------------------------------------------- how they are shown
 
 
-def _shown(form: str) -> Shown:
-    return {TEXT: _text, JSON: _json, BODY: _body}[form]
-
-
-def _content(stream: Stream, shown: Shown, messages: list[ReceivedMessage]) -> bytes:
+def content(stream: Stream, form: str, messages: list[ReceivedMessage]) -> bytes:
     """Of those that can be read: a damaged one does not keep the others back."""
+    shown = {TEXT: _text, JSON: _json, BODY: _body}[form]
     lines = []
     for message in messages:
         try:

@@ -10,6 +10,7 @@ import shlex
 
 from gantrymq.cli import catalog
 from gantrymq.cli.arguments import Asked, parse
+from gantrymq.cli.command import Command
 from gantrymq.cli.main import load
 from gantrymq.cli.page import Page
 from gantrymq.fakes.cluster import Cluster
@@ -27,7 +28,9 @@ def asked(line: str) -> Asked:
 def page_of(cluster: Cluster, line: str) -> Page:
     entry = catalog.find(line.split(maxsplit=1)[0])
     assert entry is not None
-    return cluster.run(load(entry).run(cluster.admin, asked(line).options))
+    command = load(entry)
+    assert isinstance(command, Command), f"{line} makes no page"
+    return cluster.run(command.run(cluster.admin, asked(line).options))
 
 
 def printed(cluster: Cluster, line: str) -> list[list[str]]:

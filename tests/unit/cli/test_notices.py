@@ -1,0 +1,36 @@
+"""What clients log while a command runs."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+from gantrymq.cli.notices import Notices
+
+
+def test_the_same_is_told_once_in_half_a_minute() -> None:
+    stream = io.StringIO()
+    moments = iter([0.0, 1.0, 2.0, 40.0])
+    notices = Notices(stream, lambda: next(moments))
+    notices.begin()
+    try:
+        log = logging.getLogger("gantrymq.client")
+        for text in ("gone", "gone", "other", "gone"):
+            log.warning(text)
+        log.info("nobody wants to know")
+    finally:
+        notices.end()
+    assert stream.getvalue().split() == [
+        *("gantry:", "gone", "gantry:", "other", "gantry:", "gone"),
+    ]
+
+
+def test_an_error_is_told_without_a_stack() -> None:
+    stream = io.StringIO()
+    notices = Notices(stream)
+    notices.begin()
+    try:
+        logging.getLogger("gantrymq.client").error("it ended", exc_info=ValueError("why"))
+    finally:
+        notices.end()
+    assert stream.getvalue() == "gantry: it ended: why\n"

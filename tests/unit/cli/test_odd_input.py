@@ -1,0 +1,167 @@
+"""Every command with what it cannot use: one or two lines say why, and nothing breaks."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from gantrymq.app.entry import dispatch
+from gantrymq.base.errors import GantryError
+from gantrymq.cli import catalog
+from gantrymq.cli.command import Command
+from gantrymq.cli.failures import UsageError
+from gantrymq.cli.main import load
+from gantrymq.cli.option import Option
+from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.command_line import page_of
+
+COMMANDS = catalog.names()
+# They ask nobody.
+LOCAL = {"DecodeMessageId"}
+MESSAGE_ID = "7F0000010000271100000000000000AB"
+VALUES = {
+    "topic": "NoTopic",
+    "topicName": "NoTopic",
+    "groupName": "NoGroup",
+    "group": "NoGroup",
+    "consumerGroup": "NoGroup",
+    "producerGroup": "NoGroup",
+    "srcGroup": "NoGroup",
+    "destGroup": "OtherGroup",
+    "clusterName": "NoCluster",
+    "cluster": "NoCluster",
+    "brokerName": "no-broker",
+    "msgId": MESSAGE_ID,
+    "messageId": MESSAGE_ID,
+    "timestamp": "now",
+    "method": "get",
+    "mode": "POP",
+    "what": "produce",
+    "body": "x",
+    "perm": "6",
+    "attributes": "+a=b",
+    "filename": "/no/such/file.json",
+    "ipList": "10.0.0.1",
+    "accessKey": "someone",
+    "secretKey": "12345678",
+    "globalWhiteAddrs": "10.0.0.*",
+}
+# Chosen where a command wants one of several.
+ALSO = {"clusterName", "cluster", "body"}
+
+
+def words(name: str, address: str = "127.0.0.1:1") -> list[str]:
+    """A command line with all that is required."""
+    line: list[str] = []
+    for option in options(name):
+        if option.is_flag or not (
+            option.is_required or option.is_positional or option.name in ALSO
+        ):
+            continue
+        is_address = option.name in {"brokerAddr", "broker"}
+        value = address if is_address else VALUES.get(option.name, "1")
+        line += [value] if option.is_positional else [f"--{option.name}", value]
+    return line
+
+
+def options(name: str) -> tuple[Option, ...]:
+    entry = catalog.find(name)
+    assert entry is not None
+    return load(entry).options
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An address at which nobody listens, which is NAMESRV_ADDR."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("NAMESRV_ADDR", address)
+        monkeypatch.delenv("ROCKETMQ_HOME", raising=False)
+        yield address
+
+
+def told(capfd: pytest.CaptureFixture[str]) -> str:
+    """What standard error has: a few lines."""
+    error = capfd.readouterr().err
+    assert "Traceback" not in error
+    assert len(error.splitlines()) <= 2, error
+    return error
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_options(name: str, nobody: str, capfd: pytest.CaptureFixture[str]) -> None:
+    exit_code = dispatch([name])
+    error = told(capfd)
+    if any(option.is_required for option in options(name)):
+        assert exit_code == 2
+        assert f"gantry {name}: the following arguments are required: " in error
+        assert error.endswith(f"(gantry {name} -h)\n")
+    else:
+        assert exit_code in {1, 2}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_with_an_unknown_option(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert dispatch([name, *words(name), "--no-such-option"]) == 2
+    assert "unrecognized arguments: --no-such-option" in told(capfd)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_with_a_number_that_is_none(
+    name: str, nobody: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch([name, *words(name), "--timeout", "soon"]) in {1, 2}
+    assert told(capfd)
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - LOCAL))
+def test_with_a_name_server_that_is_away(
+    name: str, nobody: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch([name, *words(name, nobody)]) == 1
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.err
+    assert len(captured.err.splitlines()) <= 2, captured.err
+    shown = captured.err + captured.out
+    # A file that is not there is found out before; an offset id names its broker.
+    assert nobody in shown or "/no/such/file" in shown or "to 127.0.0.1:10001" in shown
+
+
+PAGES = [
+    name
+    for name in COMMANDS
+    if (entry := catalog.find(name)) is not None and isinstance(load(entry), Command)
+]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_with_a_topic_or_group_that_is_not_there(name: str) -> None:
+    cluster = Cluster()
+    _must_end_well(cluster, name)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_with_a_broker_that_went_away(name: str) -> None:
+    cluster = Cluster(("broker-a", "broker-b"))
+    cluster.create_topic("NoTopic", 1)
+    cluster.dead = {*cluster.addresses}
+    _must_end_well(cluster, name)
+
+
+def _must_end_well(cluster: Cluster, name: str) -> None:
+    """With a page, or an error that is told in a few lines."""
+    line = " ".join([name, *words(name, cluster.addresses[0])])
+    try:
+        page = page_of(cluster, line.replace("NoCluster", "DefaultCluster"))
+    except UsageError as error:
+        pytest.fail(f"{line}: {error}")
+    except GantryError as error:
+        failures: list[Exception] = [error]
+    else:
+        failures = page.failures
+    for failure in failures:
+        assert isinstance(failure, GantryError), failure
+        assert len(str(failure).splitlines()) <= 2
