@@ -59,7 +59,4 @@ class EarlyEnd:
 
 
 def _is_pipe() -> bool:
-    try:
-        return stat.S_ISFIFO(os.fstat(STDOUT).st_mode)
-    except OSError:  # it is closed
-        return False
+    return stat.S_ISFIFO(os.fstat(STDOUT).st_mode)

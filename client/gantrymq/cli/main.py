@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.cli import catalog
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from gantrymq.cli.command import Command
     from gantrymq.cli.stream_command import StreamCommand
 
+_STDOUT: Final = 1
+
 
 def run(argv: list[str]) -> int:
     """Run one command; the exit code."""
+    if _is_closed(_STDOUT):  # a connection would get its number, and what is meant for people
+        sys.stderr.write("gantry: standard output is closed; >/dev/null does what is meant\n")
+        return FAILED
     if not argv or argv[0] in {"-h", "--help", "help"}:
         return _help(argv[1:])
     name, *rest = argv
@@ -44,8 +49,18 @@ def run(argv: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (GantryError, OSError) as error:
-        sys.stderr.write(f"gantry {name}: {error}\n")
+        from gantrymq.cli.screen import failure_text  # noqa: PLC0415 - nothing waits for it
+
+        sys.stderr.write(f"gantry {name}: {failure_text(error)}\n")
         return FAILED
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
 
 
 def _help(names: list[str]) -> int:

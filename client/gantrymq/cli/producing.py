@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -115,6 +116,8 @@ async def _lines(
     else:
         descriptor = os.open(file, os.O_RDONLY)
         try:
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise UsageError(f"--file {file} is a folder; name a file in it")
             yield _read(LineInput(descriptor), options)
         finally:
             os.close(descriptor)

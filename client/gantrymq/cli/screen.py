@@ -7,6 +7,7 @@ from typing import Final, TextIO, final
 
 from gantrymq.cli.page import Page, Part, Table
 from gantrymq.client.core.errors import BrokerError
+from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire import javajson
 
 _BOLD: Final = "\x1b[1m"
@@ -51,7 +52,14 @@ def failure_text(failure: Exception) -> str:
     """A broker's refusal as mqadmin says it, and who said it."""
     if isinstance(failure, BrokerError):
         return f"CODE: {failure.code}  DESC: {failure.remark}  (from {failure.address})"
-    return str(failure)
+    return f"{failure}{_advice(failure)}"
+
+
+def _advice(failure: Exception) -> str:
+    """What helps where a server cannot be reached."""
+    if isinstance(failure, ConnectError):
+        return "; is it running, and can it be reached from here? gantry doctor looks"
+    return ""
 
 
 def _has_colours(stream: TextIO) -> bool:

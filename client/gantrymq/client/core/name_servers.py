@@ -92,10 +92,13 @@ class NameServers:
                 return answer
         if not failures:
             raise RouteError(
-                "no name server address is set: give name_servers, or set NAMESRV_ADDR to"
-                " host:port, several separated by ;"
+                "no name server address is set: give name_servers (gantry: -n), or set"
+                " NAMESRV_ADDR to host:port, several separated by ;"
             )
-        raise RouteError(f"connect to name servers failed: {'; '.join(failures)}")
+        raise RouteError(
+            f"connect to name servers failed: {'; '.join(failures)}; are they running, and is that"
+            " where they are (name_servers, NAMESRV_ADDR)?"
+        )
 
     async def route(self, topic: str) -> TopicRouteData | None:
         """None when they do not know the topic; raises RouteError when none can be asked."""
