@@ -188,6 +188,29 @@ def test_metrics_are_the_same_but_for_figures(admin: MqAdmin, side: AdminSide) -
     assert exported[0] == exported[1]
 
 
+def test_messages_go_through_pipes(admin: MqAdmin, side: AdminSide) -> None:
+    """As a group and without one, by tags and by properties."""
+    made = f"updateTopic -c {CLUSTER} -t CliPiped -r 2 -w 2"
+    mqadmin(admin, side, made)
+    sent = gantry(side, "produce -t CliPiped a b c --tag A --queue broker-admin:0 -p n=1")
+    assert sent.exit_code == 0, sent.text
+    gantry(side, "produce -t CliPiped d --tag B --order-by 4711 -p n=2")
+    for options, bodies in (
+        ("--timeout 2", "a b c d"),
+        ("--filter B --timeout 2", "d"),
+        ("--queue broker-admin:0 --from offset:1 --count 2", "b c"),
+        ("-g CliPipes --from first --count 3", "a b c d"),
+        ("-g CliPipes --count 1 --timeout 20", "a b c d"),
+    ):
+        read = gantry(side, f"consume -t CliPiped --output body {options}")
+        assert read.exit_code == 0, read.text
+        assert set(read.text.split()) <= set(bodies.split()), options
+    progress = json.loads(gantry(side, "consumerProgress -g CliPipes --output json").text)
+    assert progress["total"]["diff"] == 0
+    mqadmin(admin, side, f"deleteTopic -t CliPiped -c {CLUSTER}")
+    mqadmin(admin, side, f"deleteSubGroup -g CliPipes -c {CLUSTER} -r true")
+
+
 def _without_numbers(value: object) -> object:
     if isinstance(value, dict):
         return {name: _without_numbers(each) for name, each in value.items()}

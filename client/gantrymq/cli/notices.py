@@ -6,11 +6,14 @@ A broker that is away is tried every second; that it is away is told every half 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Final, TextIO, final
 
 _AGAIN_S: Final = 30.0
+# What differs though it says the same: of which queue, and how long until the next attempt.
+_DIFFERENT: Final = re.compile(r"queue_id=\d+|in [\d.]+ s\b")
 # Texts that are remembered: more than a command of hundreds of queues has to say.
 _TEXTS_MAX: Final = 1_000
 
@@ -39,9 +42,10 @@ class Notices(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             text = f"{text}: {record.exc_info[1]}"
         now = self._clock()
-        if now - self._told.get(text, -_AGAIN_S) < _AGAIN_S:
+        said = _DIFFERENT.sub("", text)
+        if now - self._told.get(said, -_AGAIN_S) < _AGAIN_S:
             return
         if len(self._told) >= _TEXTS_MAX:
             self._told.clear()
-        self._told[text] = now
+        self._told[said] = now
         self._stream.write(f"gantry: {text}\n")

@@ -16,7 +16,7 @@ from gantrymq.client.aio.producer import Producer
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.admin.pace import SILENT, Pace
 
-WAITING_BYTES_MAX: Final = 32 << 20
+WAITING_BYTES_MAX: Final = 8 << 20
 """Of messages that no broker has acknowledged: what is piped in faster waits in its pipe."""
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ def test_no_option_is_declared_twice() -> None:
         assert run([name, "-h"]) == 0
 
 
-@pytest.mark.parametrize("line", ["--help", "topicList --help"])
+@pytest.mark.parametrize("line", ["--help", "topicList --help", "produce --help"])
 def test_help_imports_nothing_that_connects(line: str) -> None:
     """Help must be quick, and asyncio alone takes longer than all the rest."""
     program = (
@@ -129,8 +129,14 @@ def test_json_is_one_object() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell: str) -> None:
     script = completion.script(shell)
-    assert "consumerProgress" in script
-    assert "groupName" in script
+    for word in ("consumerProgress", "groupName", "produce", "order-by", "queryMsgTraceById"):
+        assert word in script
+
+
+def test_only_pages_are_watched() -> None:
+    cases = {line.split(")")[0].strip(): line for line in completion.script("bash").splitlines()}
+    assert "--watch" in cases["topicList"]
+    assert "--watch" not in cases["tail"]
 
 
 @pytest.mark.parametrize("shell", ["bash"])

@@ -25,6 +25,20 @@ def test_the_same_is_told_once_in_half_a_minute() -> None:
     ]
 
 
+def test_a_broker_that_is_away_is_told_once_for_all_its_queues() -> None:
+    stream = io.StringIO()
+    notices = Notices(stream, lambda: 0.0)
+    notices.begin()
+    try:
+        for queue, seconds in ((0, "0.1"), (1, "0.1"), (0, "12.8")):
+            logging.getLogger("gantrymq.client").warning(
+                "pull of queue_id=%d failed: b:1 will be tried again in %s s", queue, seconds
+            )
+    finally:
+        notices.end()
+    assert len(stream.getvalue().splitlines()) == 1
+
+
 def test_an_error_is_told_without_a_stack() -> None:
     stream = io.StringIO()
     notices = Notices(stream)
