@@ -101,7 +101,7 @@ async def _tick(stream: Stream) -> None:
 
 
 async def _produce(stream: Stream, options: Options, run: _Run, seconds: float) -> None:
-    message = Message(options.text("topic"), b"x" * options.counted("size", 128))
+    message = Message(options.text("topic"), b"x" * options.body_size("size"))
     async with stream.producer(_WAITING_BYTES_MAX) as producer:
         await producer.send(message)  # finds the way, and is not counted
         began = stream.now()

@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Final, Protocol, final
 
 from gantrymq.cli.failures import CommandError
+from gantrymq.cli.option import BODY_BYTES_MAX
 from gantrymq.cli.side_thread import SideThread
 
 STDIN: Final = 0
-LINE_BYTES_MAX: Final = 4 << 20
-"""As large as brokers take a message, by default."""
-
 _CHUNK_BYTES: Final = 256 << 10
 
 
@@ -57,8 +55,8 @@ class LineInput:
 
 
 def _must_fit(line: bytes | bytearray) -> None:
-    if len(line) > LINE_BYTES_MAX:
+    if len(line) > BODY_BYTES_MAX:
         raise CommandError(
-            f"a message of more than {LINE_BYTES_MAX} bytes is more than brokers take; what is"
+            f"a message of more than {BODY_BYTES_MAX} bytes is more than brokers take; what is"
             " read must be lines, or with --whole one message"
         )

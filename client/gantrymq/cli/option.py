@@ -11,11 +11,16 @@ default.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from gantrymq.cli.failures import UsageError
+
+BODY_BYTES: Final = 128
+BODY_BYTES_MAX: Final = 4 << 20
+"""As large as brokers take a message, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +68,18 @@ class Options:
         except ValueError:
             raise UsageError(f"--{name} is a whole number, not {text!r}") from None
 
-    def counted(self, name: str, default: int | None = None) -> int:
-        """A number that counts something: 1 or more."""
+    def counted(self, name: str, default: int | None = None, *, most: int | None = None) -> int:
+        """A number that counts something: 1 or more, and `most` at most."""
         number = self.number(name, default)
         if number < 1:
             raise UsageError(f"--{name} is 1 or more, not {number}")
+        if most is not None and number > most:
+            raise UsageError(f"--{name} is {most} at most, not {number}")
         return number
+
+    def body_size(self, name: str) -> int:
+        """Of a message that is made up, in bytes."""
+        return self.counted(name, BODY_BYTES, most=BODY_BYTES_MAX)
 
     def seconds(self, name: str, default: float) -> float:
         """A time, or a rate: more than 0."""
@@ -77,7 +88,7 @@ class Options:
             value = default if text is None else float(text)
         except ValueError:
             value = -1.0
-        if not value > 0:
+        if not value > 0 or (value == math.inf and text is not None):
             raise UsageError(f"--{name} is a number above 0, not {text!r}")
         return value
 

@@ -103,7 +103,10 @@ async def print_topic(admin: Administration, options: Options) -> Page:
     shown = Page()
     topic = options.text("topic")
     begin, end = options.maybe("beginTimestamp"), options.maybe("endTimestamp")
-    for place in await _ranges(admin, topic, begin, end):
+    places = await _ranges(admin, topic, begin, end)
+    admin.pace.begin(len(places))
+    for place in places:
+        admin.pace.advance()
         found = await _read(admin, place, tags)
         name = _queue_text(place.queue)
         lines = [f"minOffset={place.begin}, maxOffset={place.end}, {name}"]
@@ -112,6 +115,7 @@ async def print_topic(admin: Administration, options: Options) -> Page:
         lines.append("--------------------------------------------------------")
         value: list[Json] = [to_json(each) for each in found.messages]
         shown.parts.append(Text(f"{place.queue.broker_name}/{place.queue.queue_id}", lines, value))
+    admin.pace.end()
     return shown
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -149,6 +150,24 @@ def test_with_a_broker_that_went_away(name: str) -> None:
     cluster.create_topic("NoTopic", 1)
     cluster.dead = {*cluster.addresses}
     _must_end_well(cluster, name)
+
+
+@pytest.mark.parametrize("odd", ["-1", "99999999999999999999999", "many"])
+@pytest.mark.parametrize("name", PAGES)
+def test_with_odd_values(name: str, odd: str) -> None:
+    """In every option that takes one, one after another."""
+    cluster = Cluster()
+    cluster.create_topic("NoTopic", 1)
+    for option in options(name):
+        if option.is_flag:
+            continue
+        line = words(name, cluster.addresses[0])
+        if f"--{option.name}" in line:
+            place = line.index(f"--{option.name}")
+            del line[place : place + 2]
+        text = " ".join([name, *line, f"--{option.name}={odd}"])
+        with suppress(GantryError):
+            page_of(cluster, text.replace("NoCluster", "DefaultCluster"))
 
 
 def _must_end_well(cluster: Cluster, name: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ class Gantry:
     """Runs `gantry` with the server's name server."""
 
     def __init__(self, server: StandaloneServer) -> None:
-        self._environment = {**os.environ, "NAMESRV_ADDR": server.name_servers}
+        self.environment = {**os.environ, "NAMESRV_ADDR": server.name_servers}
 
     def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -29,7 +31,7 @@ class Gantry:
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environment,
+            env=self.environment,
         )
 
     def run(self, *words: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
@@ -38,7 +40,7 @@ class Gantry:
             [GANTRY, *words],
             input=given,
             capture_output=True,
-            env=self._environment,
+            env=self.environment,
             timeout=SECONDS,
             check=False,
         )
@@ -122,7 +124,7 @@ def test_an_output_that_is_closed_is_an_error(gantry: Gantry) -> None:
     ran = subprocess.run(
         ["/bin/sh", "-c", f"exec {GANTRY} consume -t Closed --count 1 >&-"],
         stderr=subprocess.PIPE,
-        env=gantry._environment,
+        env=gantry.environment,
         timeout=SECONDS,
         check=False,
     )
@@ -130,21 +132,43 @@ def test_an_output_that_is_closed_is_an_error(gantry: Gantry) -> None:
     assert b"Traceback" not in ran.stderr
 
 
-@pytest.mark.parametrize("what", ["produce", "consume", "both"])
-def test_a_bench_ends_with_figures(gantry: Gantry, what: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("produce --soon", ["produce"]),
+        ("consume", ["consume"]),
+        ("both --tasks 4", ["produce", "consume"]),
+    ],
+)
+def test_a_bench_ends_with_figures(gantry: Gantry, line: str, names: list[str]) -> None:
     gantry.run("produce", "-t", "Bench", "x", "--count", "100")
-    line = ("bench", what, "-t", "Bench", "--seconds", "0.5", "--tasks", "4")
-    code, out, err = gantry.run(*line)
+    words = ("bench", *line.split(), "-t", "Bench", "--seconds", "0.5", "--output", "json")
+    code, out, err = gantry.run(*words)
     assert (code, err) == (0, b"")
-    titles, *rows = out.decode().splitlines()
-    assert titles.split()[:3] == ["#What", "#Messages", "#Failed"]
-    assert [row.split()[0] for row in rows] == (
-        ["produce", "consume"] if what == "both" else [what]
+    runs = json.loads(out)["runs"]
+    assert [run["what"] for run in runs] == names
+    for run in runs:
+        assert run["messages"] > 0
+        assert run["failed"] == 0
+        assert run["p50Ms"] <= run["p99Ms"] <= run["maxMs"]
+
+
+@pytest.mark.parametrize(("form", "is_drawn"), [("table", True), ("json", False)])
+def test_a_bar_is_for_terminals_and_people(gantry: Gantry, form: str, is_drawn: bool) -> None:
+    outer, inner = os.openpty()
+    line = ("bench", "produce", "-t", "Bench", "--seconds", "1.5", "--output", form)
+    running = subprocess.Popen(
+        [GANTRY, *line], stdin=inner, stdout=inner, stderr=inner, env=gantry.environment
     )
-    assert all(int(row.split()[1]) > 0 and row.split()[2] == "0" for row in rows)
-    code, out, err = gantry.run(*line, "--soon", "--output", "json")
-    assert (code, err) == (0, b"")
-    assert b'"p50Ms"' in out
+    os.close(inner)
+    shown = b""
+    with suppress(OSError):  # the end of a terminal is an error
+        while part := os.read(outer, 4096):
+            shown += part
+    assert running.wait(SECONDS) == 0
+    os.close(outer)
+    assert (b"%  [####" in shown) == is_drawn
+    assert b"produce" in shown
 
 
 def test_no_bar_is_drawn_into_pipes(gantry: Gantry) -> None:

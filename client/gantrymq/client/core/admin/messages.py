@@ -96,7 +96,8 @@ class Messages:
                 raise
             return _received(answer.body, "")
 
-        found = (await on_each(await self._topics.brokers(topic), at_one)).all().values()
+        brokers = await self._topics.brokers(topic)
+        found = (await on_each(brokers, at_one, self._asking.pace)).all().values()
         return [each for part in found for each in part if _has_key(each, key, is_unique)]
 
     async def pull(
