@@ -6,6 +6,7 @@ what was not. Without a group nobody's progress moves.
 
 from __future__ import annotations
 
+import json
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,7 +22,6 @@ from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.steps import FOREVER
 from gantrymq.client.core.subscriptions import EVERYTHING, Expression, Sql, subscription
 from gantrymq.client.core.topic_reader import Begin, Beginning, TopicReader
-from gantrymq.wire import javajson
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -213,7 +213,9 @@ def _text(message: ReceivedMessage) -> bytes:
 
 
 def _json(message: ReceivedMessage) -> bytes:
-    return javajson.dumps_standard(to_json(message)) + b"\n"
+    # Python's own encoder, which is far quicker: these are plain values.
+    line = json.dumps(to_json(message), ensure_ascii=False, separators=(",", ":"))
+    return f"{line}\n".encode("utf-8", "backslashreplace")
 
 
 def _body(message: ReceivedMessage) -> bytes:

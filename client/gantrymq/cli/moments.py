@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from gantrymq.cli.failures import UsageError
@@ -10,6 +11,7 @@ from gantrymq.cli.failures import UsageError
 NOW: Final = "now"
 
 
+@lru_cache(maxsize=16)
 def second(ms: int) -> str:
     """`2026-01-31 12:00:00`."""
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -247,7 +247,7 @@ def _page(ledger: OutcomeLedger, seconds: float) -> Page:
     page.parts.append(Text("summary", [_summary(ledger, seconds)], value))
     if ledger.failed:
         more = " and nothing was sent after them" if ledger.has_broken else ""
-        why = f"{ledger.failed} of {ledger.settled} messages were not sent{more}"
+        why = f"{ledger.failed} of {ledger.settled} messages were not acknowledged{more}"
         page.failures.append(CommandError(why))
     return page
 

@@ -179,7 +179,7 @@ async def test_what_cannot_be_sent_is_told_by_its_number(terminal: Terminal) -> 
         "gantry produce: message 2 to 3: the message body length is zero:",
         "gantry produce: message 5: the message body length is zero:",
     ]
-    assert [str(each) for each in page.failures] == ["3 of 5 messages were not sent"]
+    assert [str(each) for each in page.failures] == ["3 of 5 messages were not acknowledged"]
 
 
 async def test_a_broker_that_is_gone_ends_it(terminal: Terminal) -> None:
