@@ -12,7 +12,8 @@ the time goes from the first to the last of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,7 +24,6 @@ from gantrymq.cli.latencies import Latencies
 from gantrymq.cli.page import Cell, Page, Table
 from gantrymq.client.core.lingering import WaitingFullError
 from gantrymq.client.core.message import Message
-from gantrymq.client.core.steps import FOREVER
 from gantrymq.client.core.subscriptions import EVERYTHING, subscription
 from gantrymq.client.core.topic_reader import Begin, Beginning, TopicReader
 
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from gantrymq.client.aio.admin import Admin
     from gantrymq.client.aio.producer import Producer
     from gantrymq.client.aio.sending_soon import Sending
+    from gantrymq.client.core.received import ReceivedMessage
 
 _TICK_S: Final = 0.1
 _PERCENTILES: Final = (0.5, 0.9, 0.99, 0.999)
 _AT_ONCE: Final = 100
 # With --soon: so many keep brokers busy, and more would only wait, and be slow for it.
 _WAITING_BYTES_MAX: Final = 4 << 20
+_TASKS_MAX: Final = 10_000
 _FAILURES_MAX: Final = 10
 _AFTER_FAILURE_S: Final = 0.1
 # The topic is read to its end when nothing came for so long.
@@ -72,23 +74,28 @@ async def bench(stream: Stream, options: Options) -> Page:
         if what == "produce":
             await _produce(stream, options, sends, seconds)
             return _page([sends])
-        async with stream.admin() as admin:
-            read = partial(_consume, stream, admin, options.text("topic"), reads)
-            if what == "consume":
-                await read(Begin.FIRST, stream.now() + seconds)
-                return _page([reads])
-            await _both(_produce(stream, options, sends, seconds), read(Begin.LAST, FOREVER))
-            return _page([sends, reads])
+        if what == "consume":
+            until = stream.now() + seconds
+            async with _reader(stream, options.text("topic"), Begin.FIRST) as reading:
+                await _consume(stream, reading, reads, lambda: stream.now() < until)
+            return _page([reads])
+        await _both(stream, options, (sends, reads), seconds)
+        return _page([sends, reads])
     finally:
         ticking.cancel()
         stream.pace.end()
 
 
-async def _both(sends: Coroutine[None, None, None], reads: Coroutine[None, None, None]) -> None:
-    """Side by side; what fails ends the other one, too."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(reads)
-        group.create_task(sends)
+async def _both(stream: Stream, options: Options, runs: tuple[_Run, _Run], seconds: float) -> None:
+    """Whatever is sent is read: the reader begins before, and ends after."""
+    sends, reads = runs
+    async with _reader(stream, options.text("topic"), Begin.LAST) as reading:
+        sending = asyncio.create_task(_produce(stream, options, sends, seconds))
+        try:
+            await _consume(stream, reading, reads, lambda: True, is_over=sending.done)
+            await sending
+        finally:
+            sending.cancel()
 
 
 async def _tick(stream: Stream) -> None:
@@ -108,7 +115,7 @@ async def _produce(stream: Stream, options: Options, run: _Run, seconds: float) 
         if options.is_set("soon"):
             await _send_soon(stream, producer, message, run, began + seconds)
         else:
-            tasks = options.counted("tasks", 64)
+            tasks = options.counted("tasks", 64, most=_TASKS_MAX)
             works = (_send(stream, producer, message, run, began + seconds) for _ in range(tasks))
             await asyncio.gather(*works)
         run.seconds = stream.now() - began
@@ -157,34 +164,55 @@ def _settle(stream: Stream, run: _Run, began: float, sending: Sending) -> None:
 # ---------------------------------------------------------------------- reading
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A topic that is read."""
+
+    admin: Admin
+    reader: TopicReader
+    began: float
+    began_ms: int
+
+    async def poll(self) -> list[ReceivedMessage]:
+        return await self.admin.run(self.reader.poll(_QUIET_S))
+
+
+@asynccontextmanager
+async def _reader(stream: Stream, topic: str, begin: Begin) -> AsyncIterator[_Reading]:
+    began_ms = stream.world.clock.wall_ms()
+    subscribed = subscription(topic, EVERYTHING, began_ms)
+    async with stream.admin() as admin:
+        reader = TopicReader(admin.flows.instance, subscribed, Beginning(begin))
+        await admin.run(reader.start())
+        try:
+            yield _Reading(admin, reader, stream.now(), began_ms)
+        finally:
+            await admin.run(reader.close())
+
+
 async def _consume(
     stream: Stream,
-    admin: Admin,
-    topic: str,
+    reading: _Reading,
     run: _Run,
-    begin: Begin,
-    until: float,
+    goes_on: Callable[[], bool],
+    *,
+    is_over: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Until then, or until nothing came for a second."""
-    started_ms = stream.world.clock.wall_ms()
-    subscribed = subscription(topic, EVERYTHING, started_ms)
-    reader = TopicReader(admin.flows.instance, subscribed, Beginning(begin))
-    began = stream.now()
-    await admin.run(reader.start())
-    try:
-        while stream.now() < until:
-            messages = await admin.run(reader.poll(min(_QUIET_S, until - stream.now())))
-            if not messages:
+    """As long as it `goes_on`, or until nothing more came when what is read `is_over`."""
+    while goes_on():
+        was_over = is_over()
+        messages = await reading.poll()
+        if not messages:
+            if was_over:
                 break
-            run.seconds = stream.now() - began
-            now_ms = stream.world.clock.wall_ms()
-            for message in messages:
-                run.count += 1
-                run.bytes += len(message.record.body)
-                if message.born_ms >= started_ms:
-                    run.latencies.add((now_ms - message.born_ms) / 1000)
-    finally:
-        await admin.run(reader.close())
+            continue
+        run.seconds = stream.now() - reading.began
+        now_ms = stream.world.clock.wall_ms()
+        for message in messages:
+            run.count += 1
+            run.bytes += len(message.record.body)
+            if message.born_ms >= reading.began_ms:
+                run.latencies.add((now_ms - message.born_ms) / 1000)
 
 
 # ---------------------------------------------------------------------- what came of it

@@ -131,6 +131,14 @@ def test_with_a_name_server_that_is_away(
     assert nobody in shown or "/no/such/file" in shown or "to 127.0.0.1:10001" in shown
 
 
+@pytest.mark.parametrize("what", ["consume", "both"])
+def test_a_bench_with_a_name_server_that_is_away(
+    what: str, nobody: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["bench", what, "-t", "T"]) == 1
+    assert nobody in told(capfd)
+
+
 PAGES = [
     name
     for name in COMMANDS
