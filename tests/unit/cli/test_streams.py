@@ -287,6 +287,14 @@ async def test_a_groups_progress_is_what_was_written(terminal: Terminal) -> None
     assert terminal.broker.progress("G", "T").lag == 0
 
 
+async def test_what_is_more_than_was_wanted_is_given_back(terminal: Terminal) -> None:
+    for queue in range(2):
+        await terminal.run(f"produce -t T a b --queue broker-a:{queue}")
+    await terminal.run("consume -t T -g G --from first --count 3 --output body")
+    assert len(terminal.output.lines) == 3
+    assert terminal.broker.progress("G", "T").lag == 1
+
+
 async def test_what_was_not_written_is_not_consumed(terminal: Terminal) -> None:
     await terminal.run("produce -t T a b c --queue broker-a:0")
     terminal.output = Written(writes_max=0)
