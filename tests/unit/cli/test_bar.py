@@ -6,7 +6,7 @@ import io
 
 from gantrymq.cli.bar import Bar
 from gantrymq.client.core.admin.asking import on_each
-from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 
 
 class Watch:
@@ -80,17 +80,17 @@ class Pace:
 
 
 def test_flows_on_several_servers_say_how_far_they_are() -> None:
-    cluster = Cluster(("broker-a", "broker-b", "broker-c"))
-    cluster.dead = {cluster.addresses[1]}
+    cluster = Cluster("broker-a", "broker-b", "broker-c", topics={})
+    cluster.faults[cluster.addresses[1]] = gone
     pace = Pace()
     cluster.run(on_each(cluster.addresses, cluster.admin.brokers.figures, pace))
     assert pace.heard == [3, "one", "one", "one", "end"]
 
 
 def test_an_administrators_long_work_is_heard() -> None:
-    cluster = Cluster()
-    cluster.create_topic("T", 1)
+    cluster = Cluster(topics={"T": 1})
     pace = Pace()
-    cluster.admin.pace = pace
-    cluster.run(cluster.admin.topics.delete("T", cluster.addresses))
+    admin = cluster.admin
+    admin.pace = pace
+    cluster.run(admin.topics.delete("T", cluster.addresses))
     assert pace.heard == [1, "one", "end"]

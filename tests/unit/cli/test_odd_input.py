@@ -15,7 +15,7 @@ from gantrymq.cli.command import Command
 from gantrymq.cli.failures import UsageError
 from gantrymq.cli.main import load
 from gantrymq.cli.option import Option
-from gantrymq.fakes.administered import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of
 
 COMMANDS = catalog.names()
@@ -148,15 +148,14 @@ PAGES = [
 
 @pytest.mark.parametrize("name", PAGES)
 def test_with_a_topic_or_group_that_is_not_there(name: str) -> None:
-    cluster = Cluster()
+    cluster = Cluster(topics={})
     _must_end_well(cluster, name)
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_with_a_broker_that_went_away(name: str) -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.create_topic("NoTopic", 1)
-    cluster.dead = {*cluster.addresses}
+    cluster = Cluster("broker-a", "broker-b", topics={"NoTopic": 1})
+    cluster.faults.update(dict.fromkeys(cluster.addresses, gone))
     _must_end_well(cluster, name)
 
 
@@ -164,8 +163,7 @@ def test_with_a_broker_that_went_away(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_with_odd_values(name: str, odd: str) -> None:
     """In every option that takes one, one after another."""
-    cluster = Cluster()
-    cluster.create_topic("NoTopic", 1)
+    cluster = Cluster(topics={"NoTopic": 1})
     for option in options(name):
         if option.is_flag:
             continue

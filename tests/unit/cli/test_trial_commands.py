@@ -7,16 +7,14 @@ import pytest
 from gantrymq.base.errors import GantryError
 from gantrymq.cli.failures import UsageError
 from gantrymq.client.core.errors import RouteError
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of, printed
 
 
 @pytest.fixture
 def cluster() -> Cluster:
     """Two brokers that both have a topic of two queues."""
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.create_topic("T", 2)
-    return cluster
+    return Cluster("broker-a", "broker-b", topics={"T": 2})
 
 
 def test_one_message_is_sent(cluster: Cluster) -> None:
@@ -58,7 +56,7 @@ def test_each_queue_has_its_turn(cluster: Cluster) -> None:
 
 
 def test_sends_that_fail_are_counted_and_told_once(cluster: Cluster) -> None:
-    cluster.dead = {cluster.addresses[1]}
+    cluster.faults[cluster.addresses[1]] = gone
     shown = page_of(cluster, "checkMsgSendRT -t T -a 4")
     assert shown.text().count("false") == 2
     assert len(shown.failures) == 1

@@ -90,7 +90,7 @@ def test_clusters_and_their_brokers() -> None:
 
 
 def test_a_topic_is_made_and_deleted_at_all_masters_by_its_name() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
+    cluster = Cluster("broker-a", "broker-b", topics={})
     admin = cluster.admin
     cluster.run(admin.create_topic("T", queues=3))
     route = cluster.run(admin.topics.route("T"))
@@ -107,7 +107,7 @@ def test_a_topic_is_made_and_deleted_at_all_masters_by_its_name() -> None:
 
 
 def test_a_topic_that_one_master_does_not_make_is_an_error() -> None:
-    cluster = Cluster(("broker-a", "broker-b"))
-    cluster.dead = {cluster.addresses[1]}
+    cluster = Cluster("broker-a", "broker-b", topics={})
+    cluster.faults[cluster.addresses[1]] = gone
     with pytest.raises(ConnectError):
         cluster.run(cluster.admin.create_topic("T"))

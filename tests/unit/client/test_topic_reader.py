@@ -9,7 +9,7 @@ from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.subscriptions import Expression, Sql, SubscriptionError, subscription
 from gantrymq.client.core.topic_reader import LOOK_S, Begin, Beginning, TopicReader
-from gantrymq.fakes.cluster import Cluster, opened
+from gantrymq.fakes.cluster import Cluster
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
@@ -110,14 +110,14 @@ def test_only_what_is_wanted_comes() -> None:
 
 
 def test_properties_are_filtered_by_the_broker() -> None:
-    cluster = Cluster(opened("broker-a", BrokerSettings(enable_property_filter=True)))
+    cluster = Cluster(settings=BrokerSettings(enable_property_filter=True))
     cluster.store("dear", price="9")
     cluster.store("cheap", price="1")
     assert Reading(cluster, FIRST, Sql("price > 3")).all() == ["dear"]
 
 
 def test_a_broker_without_such_filters_says_so() -> None:
-    cluster = Cluster(opened("broker-a", BrokerSettings(enable_property_filter=False)))
+    cluster = Cluster(settings=BrokerSettings(enable_property_filter=False))
     with pytest.raises(SubscriptionError, match="SQL92"):
         Reading(cluster, FIRST, Sql("price > 3"))
 
@@ -132,13 +132,13 @@ def test_queues_that_come_later_are_read_too() -> None:
 
 
 def test_a_broker_that_is_away_is_read_when_it_is_back() -> None:
-    cluster = Cluster(opened("broker-a"), opened("broker-b"))
+    cluster = Cluster("broker-a", "broker-b")
     cluster.store("a")
     cluster.store("b", broker_name="broker-b")
-    cluster.member("broker-b").is_stopped = True
+    cluster.stop("broker-b")
     reading = Reading(cluster)
     assert reading.all() == ["a"]
-    cluster.member("broker-b").is_stopped = False
+    cluster.restart("broker-b")
     cluster.pass_time(5.0)
     assert reading.all() == ["b"]
 
@@ -154,7 +154,7 @@ def test_brokers_that_are_all_away_are_told_at_the_start() -> None:
     cluster = Cluster()
     client = cluster.client("me@1")
     client.run(client.instance.route("T"))
-    cluster.member().is_stopped = True
+    cluster.stop("broker-a")
     reader = TopicReader(client.instance, subscription("T", "*", 0), FIRST)
     with pytest.raises(ConnectError):
         client.run(reader.start())

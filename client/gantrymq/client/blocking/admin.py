@@ -57,6 +57,8 @@ class Admin(Facade[admin.Admin]):
         self.brokers = _Brokers(self._waited, flows.brokers)
         self.name_servers = _NameServers(self._waited, flows.name_servers)
         self.accounts = _Accounts(self._waited, flows.accounts)
+        self.create_topic = self._waited(flows.create_topic)
+        self.delete_topic = self._waited(flows.delete_topic)
 
     def run(self, flow: Flow[T]) -> T:
         """Runs any flow of the core: what it gives, or raises."""
