@@ -17,6 +17,8 @@ from gantrymq.interop.toolchain import (
     release,
 )
 
+TESTS: Final = Path(__file__).resolve().parents[2]
+
 
 @dataclass(frozen=True, slots=True)
 class ClientKind:
@@ -48,6 +50,11 @@ def _cpp(folder: Path) -> Sequence[str]:
 
 def _go(folder: Path) -> Sequence[str]:
     return ["env", f"HOME={folder}", "ROCKETMQ_GO_LOG_LEVEL=warn", str(go_driver())]
+
+
+def _python(folder: Path) -> Sequence[str]:
+    places = (f"HOME={folder}", f"PYTHONPATH={TESTS}")
+    return ["env", *places, sys.executable, "-m", "gantrymq.interop.python_driver"]
 
 
 def _no_means(*needs: str) -> dict[str, str]:
@@ -90,4 +97,5 @@ KINDS: Final[Sequence[ClientKind]] = (
         },
         broken={"requests and replies": "its CreateReplyMessage drops the reply's body"},
     ),
+    ClientKind("Python, gantrymq.client", _python),
 )

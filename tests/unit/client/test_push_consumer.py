@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeContext
+from gantrymq.client.core.namespace import TRACE_TOPIC
 from gantrymq.client.core.outcomes import LATER, Outcome
 from gantrymq.client.core.push_consumer import PushGroupMember
 from gantrymq.client.core.received import ReceivedMessage
@@ -128,6 +129,17 @@ def test_a_broadcast_group_drops_what_fails() -> None:
     cluster.pass_time(60.0)
     assert consumer.bodies == ["a"]
     assert any("BROADCASTING, the message consume failed" in line for line in cluster.driver.lines)
+
+
+def test_calls_are_traced_where_that_is_wanted() -> None:
+    cluster = Cluster()
+    cluster.add_topic(TRACE_TOPIC, queues=1)
+    cluster.store("a")
+    consumer = Consumer(cluster, settings=dataclasses.replace(FIRST, trace=True)).start()
+    consumer.close()
+    (sent,) = cluster.asked_of(RequestCode.SEND_MESSAGE_V2)
+    lines = sent.body.decode().split("\x02")
+    assert [line.partition("\x01")[0] for line in lines] == ["SubBefore", "SubAfter", ""]
 
 
 def test_a_group_beyond_the_end_goes_on_where_the_broker_says() -> None:

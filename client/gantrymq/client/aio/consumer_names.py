@@ -55,6 +55,8 @@ PUSH_NAMES: Final[Names] = {
     "suspendCurrentQueueTimeMillis": ("suspend_s", seconds),
     "awaitTerminationMillisWhenShutdown": ("close_timeout_s", seconds),
     "postSubscriptionWhenPull": ("post_subscription", flag),
+    "enableTrace": ("trace", flag),
+    "traceTopic": ("trace_topic", str),
 }
 
 LITE_NAMES: Final[Names] = {

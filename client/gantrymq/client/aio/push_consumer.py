@@ -56,6 +56,8 @@ class ConsumeOptions(TypedDict, total=False):
     auto_commit: bool
     close_timeout_s: float
     post_subscription: bool
+    trace: bool
+    trace_topic: str
 
 
 class PushOptions(ClientKeywords, ConsumeOptions, total=False):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gantrymq.client.core.allocation import Allocate, average
 from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.namespace import TRACE_TOPIC
 from gantrymq.client.core.start_offset import ConsumeFrom
 
 
@@ -49,6 +50,9 @@ class ConsumeSettings:
     """How long closing waits for listeners."""
     post_subscription: bool = False
     """Each pull brings the filter: for groups whose members subscribe differently."""
+    trace: bool = False
+    """Whether calls of listeners are told to the trace topic."""
+    trace_topic: str = TRACE_TOPIC
 
     def __post_init__(self) -> None:
         for name, low, high in (

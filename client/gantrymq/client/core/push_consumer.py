@@ -45,6 +45,7 @@ from gantrymq.client.core.subscriptions import (
     check,
     subscription,
 )
+from gantrymq.client.core.tracer import Tracer
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import JsonObject
@@ -90,7 +91,8 @@ class PushGroupMember:
         self._instance = instance
         self.life = Life("consumer")
         self._namespace = namespace
-        self._hooks = tuple(hooks)
+        self._tracer = self._new_tracer()
+        self._hooks = (*hooks, *filter(None, [self._tracer]))
         self._subscriptions: dict[str, Subscription] = {}
         self._told: dict[str, Subscription] = {}
         self._listeners = Listeners(self._unwrapped if namespace else None)
@@ -116,6 +118,11 @@ class PushGroupMember:
     @property
     def _is_locking(self) -> bool:
         return self.settings.orderly and not self.settings.broadcasting
+
+    def _new_tracer(self) -> Tracer | None:
+        if not self.settings.trace:
+            return None
+        return Tracer(self._instance, self.group, "CONSUME", self.settings.trace_topic)
 
     def _send_back(self) -> SendBack:
         default = MAX_ORDERLY if self.settings.orderly else MAX_CONCURRENT
@@ -164,6 +171,8 @@ class PushGroupMember:
         self._consumption.start()
         if self._locks is not None:
             self._renewal = self._instance.ports.start(self._renew(self._locks), "queue locks")
+        if self._tracer is not None:
+            self._tracer.start()
         await self._heartbeat()
         if not await self._round():
             self._instance.rebalance_wanted.fire()
@@ -197,6 +206,8 @@ class PushGroupMember:
         await self._rebalance.close()
         if self._renewal is not None:
             self._renewal.cancel()
+        if self._tracer is not None:
+            await self._tracer.close()
         await self._instance.remove_consumer(self.group, self)
 
     def suspend(self) -> None:
