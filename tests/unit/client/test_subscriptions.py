@@ -13,6 +13,7 @@ from gantrymq.client.core.subscriptions import (
     subscription,
 )
 from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.consumers import Consumer
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import properties
 
@@ -85,3 +86,17 @@ def test_a_broker_that_is_not_reached_is_told_of() -> None:
     cluster.stop("broker-a")
     with pytest.raises(SubscriptionError, match="Check client in broker error"):
         client.run(check(client.instance, "G", subscription("T", Sql("a > 3"), 0)))
+
+
+def test_what_a_pull_of_before_leaves_out_is_pulled_again() -> None:
+    cluster = Cluster()
+    consumer = Consumer(cluster)
+    consumer.member.subscribe("T", "a", consumer.listen)
+    consumer.client.instance.start()
+    consumer.client.run(consumer.member.start())
+    cluster.pass_time(0.1)
+    consumer.member.subscribe("T", "b", consumer.listen)
+    cluster.pass_time(0.5)
+    cluster.store("new", TAGS="b")
+    cluster.pass_time(20.0)
+    assert consumer.bodies == ["new"]

@@ -85,6 +85,9 @@ class PullLoop:
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None
+            current = self._puller.subscription(queue.topic) or subscription
+            if not current.wants_the_same(subscription):
+                continue  # what is wanted by now may have been left out: the same offset again
             if not process_queue.is_dropped:
                 offset = result.next_offset
                 await self._take(process_queue, result)

@@ -55,6 +55,11 @@ class Subscription:
     def topic(self) -> str:
         return self.data.topic
 
+    def wants_the_same(self, other: Subscription) -> bool:
+        """Whether their versions are all that differs."""
+        mine, its = self.data, other.data
+        return (mine.sub_string, mine.expression_type) == (its.sub_string, its.expression_type)
+
     def wants(self, properties: bytes) -> bool:
         """Whether a message with these properties is for the group. Hot where there are tags."""
         return not self.tags or get(properties, TAGS) in self.tags
