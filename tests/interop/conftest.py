@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop import child
+from gantrymq.interop.broker_kinds import BrokerKind, running
 from gantrymq.interop.drivers import JavaClient, MqAdmin
-from gantrymq.interop.servers import NameServerKind
+from gantrymq.interop.servers import Broker, NameServerKind
 from gantrymq.interop.sides import Sides, side_by_side
 from gantrymq.interop.toolchain import missing_tools
 
@@ -28,6 +29,10 @@ pytest.register_assert_rewrite(
     "gantrymq.interop.scenarios_later",
     "gantrymq.interop.scenarios_consuming",
     "gantrymq.interop.scenarios_finding",
+    *(
+        f"gantrymq.interop.own_{part}"
+        for part in ("stage", "sending", "later", "consuming", "reading", "popping", "finding")
+    ),
 )
 
 
@@ -89,6 +94,18 @@ def sides(namesrv_kind: NameServerKind, folder: Callable[[str], Path]) -> Iterat
     """Java's name server and the one judged, with one broker at both."""
     with side_by_side(namesrv_kind, folder) as pair:
         yield pair
+
+
+@pytest.fixture(scope="session")
+def brokers(folder: Callable[[str], Path]) -> Iterator[Callable[[BrokerKind], Broker]]:
+    """Brokers for scenarios by their kind, each started when first asked for."""
+    with ExitStack() as started:
+
+        @cache
+        def start(kind: BrokerKind) -> Broker:
+            return started.enter_context(running(kind, folder))
+
+        yield start
 
 
 @pytest.fixture(scope="session")

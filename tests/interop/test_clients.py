@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
 from gantrymq.interop.client_table import PAGE, page
 from gantrymq.interop.clients import ClientError
-from gantrymq.interop.plays import BrokerKind, Plays, known_failure
+from gantrymq.interop.plays import Plays, known_failure
 from gantrymq.interop.scenario import Scenario
 from gantrymq.interop.scenarios import SCENARIOS
+from gantrymq.interop.servers import Broker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 
@@ -33,12 +35,16 @@ def play_id(kind: ClientKind, scenario: Scenario) -> str:
 
 
 @pytest.fixture(scope="session")
-def plays(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[Plays]:
+def plays(
+    request: pytest.FixtureRequest,
+    folder: Callable[[str], Path],
+    brokers: Callable[[BrokerKind], Broker],
+) -> Iterator[Plays]:
     """All plays that this run asks for: they begin together."""
     wanted = {item.name for item in request.session.items}
     chosen = [pair for pair in PAIRS if f"{test_scenario.__name__}[{play_id(*pair)}]" in wanted]
-    broker = BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
-    with Plays(broker, folder, chosen) as all_plays:
+    kind = BrokerKind(os.environ.get("INTEROP_BROKER", BrokerKind.GANTRY.value))
+    with Plays(kind, brokers(kind), folder, chosen) as all_plays:
         yield all_plays
 
 

@@ -32,8 +32,8 @@ from gantrymq.interop.admin_commands import (
 )
 from gantrymq.interop.admin_pair import Pair, lines
 from gantrymq.interop.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC, AdminSide, admin_sides
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.drivers import MqAdmin
-from gantrymq.interop.plays import BrokerKind
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

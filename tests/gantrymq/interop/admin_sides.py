@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gantrymq.interop.broker_kinds import JAVA_VERSION, BrokerKind
 from gantrymq.interop.client_kinds import KINDS
 from gantrymq.interop.clients import Client
-from gantrymq.interop.plays import JAVA_VERSION, BrokerKind
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,

@@ -61,6 +61,7 @@ def _no_means(*needs: str) -> dict[str, str]:
     return dict.fromkeys(needs, "the library has no means for it")
 
 
+OWN: Final = ClientKind("Python, gantrymq.client", _python)
 KINDS: Final[Sequence[ClientKind]] = (
     ClientKind("Java 5.3.3", _java("5.3.3")),
     ClientKind("Java 4.9.8", _java("4.9.8"), {"pop": "pop came with 5.0"}),
@@ -97,5 +98,5 @@ KINDS: Final[Sequence[ClientKind]] = (
         },
         broken={"requests and replies": "its CreateReplyMessage drops the reply's body"},
     ),
-    ClientKind("Python, gantrymq.client", _python),
+    OWN,
 )

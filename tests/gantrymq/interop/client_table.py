@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
-from gantrymq.interop.plays import BrokerKind, known_failure
+from gantrymq.interop.plays import known_failure
 from gantrymq.interop.scenario import Scenario
 from gantrymq.interop.scenarios import SCENARIOS
 

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -171,9 +172,11 @@ class MqAdmin(Driver):
 
     def __init__(self, version: str, folder: Path, tls: Mapping[str, str] | None = None) -> None:
         super().__init__(JarSet.SERVERS, version, folder, tls)
+        self._lock = threading.Lock()
 
     def run(self, server: Server, command: str, *options: str) -> str:
-        """What the command prints, standard output before standard error."""
-        self.order([command, "-n", server.address, *options])
-        reply = self.outcome()
+        """What the command prints, standard output before standard error. From any thread."""
+        with self._lock:
+            self.order([command, "-n", server.address, *options])
+            reply = self.outcome()
         return f"{reply['out']}{reply['err']}"

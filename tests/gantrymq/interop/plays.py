@@ -3,32 +3,20 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import ClientKind
 from gantrymq.interop.clients import Client
-from gantrymq.interop.scenario import SETTINGS, Scenario
-from gantrymq.interop.servers import (
-    Broker,
-    JavaBroker,
-    gantry_broker,
-    gantry_name_server,
-    java_name_server,
-)
+from gantrymq.interop.scenario import Scenario
+from gantrymq.interop.servers import Broker
 from gantrymq.interop.stage import Stage
 
-JAVA_VERSION = "5.3.3"
 AT_ONCE = 16  # most of a scenario is waiting
 
-
-class BrokerKind(Enum):
-    """Which program plays the broker, and the name server beside it."""
-
-    GANTRY = "gantry"
-    JAVA = "java"
+_names = iter("abcdefgh")  # several may play at one broker
 
 
 def known_failure(broker: BrokerKind, client: ClientKind, scenario: Scenario) -> str | None:
@@ -38,16 +26,19 @@ def known_failure(broker: BrokerKind, client: ClientKind, scenario: Scenario) ->
 
 
 class Plays:
-    """A broker, the clients, and the outcome of each scenario with each client."""
+    """The clients, and the outcome of each scenario with each of them at one broker."""
 
     def __init__(
         self,
         kind: BrokerKind,
+        broker: Broker,
         folder: Callable[[str], Path],
         chosen: Iterable[tuple[ClientKind, Scenario]],
     ) -> None:
+        self._broker = broker
         self._folder = folder
         self._chosen = list(chosen)
+        self._name = next(_names)
         self._running = ExitStack()
         self.broker_kind = kind
         self._outcomes: dict[tuple[str, str], Future[None]] = {}
@@ -58,7 +49,6 @@ class Plays:
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:
-            broker = starting.enter_context(self._broker(starting))
             names = {kind.name: kind for kind, _ in self._chosen}
             clients = {
                 name: starting.enter_context(Client(name, self._folder("client"), kind.command))
@@ -69,7 +59,7 @@ class Plays:
             for number, (kind, scenario) in enumerate(self._chosen):
                 client = clients[kind.name]
                 self._outcomes[kind.name, scenario.feature] = hands.submit(
-                    _play, scenario, client, broker, str(number)
+                    _play, scenario, client, self._broker, f"{self._name}{number}"
                 )
             self._running = starting.pop_all()
         return self
@@ -81,14 +71,6 @@ class Plays:
         trace: TracebackType | None,
     ) -> None:
         self._running.close()
-
-    def _broker(self, starting: ExitStack) -> Broker:
-        at, for_broker = self._folder("namesrv"), self._folder("broker")
-        if self.broker_kind is BrokerKind.JAVA:
-            server = starting.enter_context(java_name_server(JAVA_VERSION, at))
-            return JavaBroker(JAVA_VERSION, for_broker, [server], SETTINGS)
-        server = starting.enter_context(gantry_name_server(at))
-        return gantry_broker(for_broker, [server], SETTINGS)
 
 
 def _play(scenario: Scenario, client: Client, broker: Broker, name: str) -> None:

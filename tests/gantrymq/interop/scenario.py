@@ -6,20 +6,8 @@ right by definition, and ours must make the same of it.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from gantrymq.interop.stage import Delivery, Message, Stage
-
-# Both brokers run with these; the times are short so that what takes days takes seconds.
-SETTINGS: Final = {
-    "messageDelayLevel": "1s 2s 3s" + " 1s" * 15,
-    "transactionCheckInterval": "1000",
-    "transactionTimeOut": "1000",
-    "transactionOpBatchInterval": "100",  # or an ended transaction is checked again meanwhile
-    "enablePropertyFilter": "true",
-    "traceTopicEnable": "true",
-    "autoCreateTopicEnable": "true",
-}
 
 
 @dataclass(frozen=True, slots=True)

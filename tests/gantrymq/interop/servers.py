@@ -195,7 +195,7 @@ class Broker(Server):
         port = ports.free_port(also=(-2, 1))  # the fast port and the HA port
         self.broker_name = settings["brokerName"]
         self.name_server_addresses = addresses(name_servers)
-        self._name_servers = name_servers
+        self.name_servers = name_servers
         store = folder / "store"
         config = write_properties(
             folder / "broker.properties",
@@ -213,7 +213,7 @@ class Broker(Server):
 
     def is_registered(self) -> bool:
         """Whether each name server that runs gives out this broker's address."""
-        return all(self.is_known_to(server) for server in self._name_servers if server.child)
+        return all(self.is_known_to(server) for server in self.name_servers if server.child)
 
     def is_known_to(self, server: NameServer) -> bool:
         """Whether that name server gives out this broker's address."""
@@ -240,7 +240,7 @@ class Broker(Server):
 
     def is_routed(self, topic: str) -> bool:
         """Whether each name server that runs has a route for the topic."""
-        return all(server.knows_topic(topic) for server in self._name_servers if server.child)
+        return all(server.knows_topic(topic) for server in self.name_servers if server.child)
 
 
 class JavaBroker(Broker):

@@ -1,0 +1,59 @@
+"""The brokers that are compared, each with the name server of its own kind."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from gantrymq.interop.servers import (
+    Broker,
+    JavaBroker,
+    gantry_broker,
+    gantry_name_server,
+    java_name_server,
+)
+
+JAVA_VERSION: Final = "5.3.3"
+JAVA_4_VERSION: Final = "4.9.7"
+
+# All of them run with these; the times are short so that what takes days takes seconds.
+SETTINGS: Final = {
+    "messageDelayLevel": "1s 2s 3s" + " 1s" * 15,
+    "transactionCheckInterval": "1000",
+    "transactionTimeOut": "1000",
+    "transactionOpBatchInterval": "100",  # or an ended transaction is checked again meanwhile
+    "enablePropertyFilter": "true",
+    "traceTopicEnable": "true",
+    "autoCreateTopicEnable": "true",
+    "recallMessageEnable": "true",
+}
+
+
+class BrokerKind(Enum):
+    """Which program plays the broker, and the name server beside it."""
+
+    GANTRY = "gantry"
+    JAVA = "java"
+    JAVA_4 = "java-4.9"
+
+
+@contextmanager
+def running(
+    kind: BrokerKind, folder: Callable[[str], Path], settings: Mapping[str, str] = SETTINGS
+) -> Iterator[Broker]:
+    """Both of them, with these settings of the broker."""
+    at, for_broker = folder("namesrv"), folder("broker")
+    if kind is BrokerKind.GANTRY:
+        with (
+            gantry_name_server(at) as server,
+            gantry_broker(for_broker, [server], settings) as broker,
+        ):
+            yield broker
+        return
+    version = JAVA_VERSION if kind is BrokerKind.JAVA else JAVA_4_VERSION
+    with (
+        java_name_server(version, at) as server,
+        JavaBroker(version, for_broker, [server], settings) as broker,
+    ):
+        yield broker

@@ -1,0 +1,71 @@
+"""Plays scenarios of our own client against one broker, many of them at once on one event loop."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Final, Self
+
+from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.own_row import OwnRow
+from gantrymq.interop.own_stage import OwnStage
+from gantrymq.interop.servers import Broker
+
+AT_ONCE: Final = 12  # most of a scenario is waiting
+PLAY_SECONDS: Final = 120.0  # longer than each of its own waits
+
+
+class OwnPlays:
+    """The outcome of each scenario at one broker. They begin together."""
+
+    def __init__(self, broker: Broker, mqadmin: MqAdmin, chosen: Sequence[OwnRow]) -> None:
+        self._broker = broker
+        self._mqadmin = mqadmin
+        self._chosen = chosen
+        self._outcomes: dict[str, Future[None]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._hands = asyncio.Semaphore(AT_ONCE)
+
+    def outcome(self, row: OwnRow) -> None:
+        """Wait for the end of that play; what it raised is raised here."""
+        self._outcomes[row.feature].result()
+
+    async def _play(self, row: OwnRow, name: str) -> None:
+        async with (
+            self._hands,
+            asyncio.timeout(PLAY_SECONDS),
+            OwnStage(self._broker, name, self._ask_mqadmin) as stage,
+        ):
+            await row.play(stage)
+
+    async def _ask_mqadmin(self, command: str, *options: str) -> str:
+        server = self._broker.name_servers[0]
+        return await asyncio.to_thread(self._mqadmin.run, server, command, *options)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        for number, row in enumerate(self._chosen):
+            play = self._play(row, f"own{number}")
+            self._outcomes[row.feature] = asyncio.run_coroutine_threadsafe(play, self._loop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for outcome in self._outcomes.values():
+            outcome.cancel()
+        asyncio.run_coroutine_threadsafe(_all_ended(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _all_ended() -> None:
+    """What was cancelled says goodbye."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)

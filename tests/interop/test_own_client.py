@@ -1,0 +1,78 @@
+"""Our own client finds in Java's brokers and in ours what it relies on, feature by feature.
+
+Scenarios of all clients are played with it at our broker by test_clients, and at Java's here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from gantrymq.client.aio.push_consumer import OFFSETS_VARIABLE
+from gantrymq.interop.broker_kinds import JAVA_VERSION, BrokerKind
+from gantrymq.interop.client_kinds import OWN
+from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.own_plays import OwnPlays
+from gantrymq.interop.own_row import OwnRow
+from gantrymq.interop.own_rows import OWN_ROWS
+from gantrymq.interop.plays import Plays
+from gantrymq.interop.scenario import Scenario
+from gantrymq.interop.scenarios import SCENARIOS
+from gantrymq.interop.servers import Broker
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
+
+PAIRS = [(kind, row) for kind in BrokerKind for row in OWN_ROWS if row.why_not(kind) is None]
+
+
+def play_id(kind: BrokerKind, row: OwnRow) -> str:
+    """What the test of that play is called."""
+    return f"{kind.value}: {row.feature}"
+
+
+@pytest.fixture(scope="module")
+def own_plays(
+    request: pytest.FixtureRequest,
+    folder: Callable[[str], Path],
+    brokers: Callable[[BrokerKind], Broker],
+    admins: Callable[[str], MqAdmin],
+) -> Iterator[Mapping[BrokerKind, OwnPlays]]:
+    """All plays that this run asks for: they begin together."""
+    wanted = {item.name for item in request.session.items}
+    chosen: dict[BrokerKind, list[OwnRow]] = {}
+    for kind, row in PAIRS:
+        if f"{test_own_client.__name__}[{play_id(kind, row)}]" in wanted:
+            chosen.setdefault(kind, []).append(row)
+    with ExitStack() as running, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(OFFSETS_VARIABLE, str(folder("offsets")))
+        yield {
+            kind: running.enter_context(OwnPlays(brokers(kind), admins(JAVA_VERSION), rows))
+            for kind, rows in chosen.items()
+        }
+
+
+@pytest.mark.parametrize(("kind", "row"), PAIRS, ids=[play_id(*pair) for pair in PAIRS])
+def test_own_client(
+    own_plays: Mapping[BrokerKind, OwnPlays], kind: BrokerKind, row: OwnRow
+) -> None:
+    own_plays[kind].outcome(row)
+
+
+@pytest.fixture(scope="module")
+def plays_at_java(
+    request: pytest.FixtureRequest,
+    folder: Callable[[str], Path],
+    brokers: Callable[[BrokerKind], Broker],
+) -> Iterator[Plays]:
+    """Those of all clients that this run asks for: they begin together."""
+    wanted = {item.name for item in request.session.items}
+    name = test_a_scenario_of_all_clients_at_java.__name__
+    chosen = [(OWN, each) for each in SCENARIOS if f"{name}[{each.feature}]" in wanted]
+    with Plays(BrokerKind.JAVA, brokers(BrokerKind.JAVA), folder, chosen) as plays:
+        yield plays
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.feature for each in SCENARIOS])
+def test_a_scenario_of_all_clients_at_java(plays_at_java: Plays, scenario: Scenario) -> None:
+    plays_at_java.outcome(OWN, scenario)
