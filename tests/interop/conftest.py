@@ -29,6 +29,7 @@ pytest.register_assert_rewrite(
     "gantrymq.interop.scenarios_later",
     "gantrymq.interop.scenarios_consuming",
     "gantrymq.interop.scenarios_finding",
+    "gantrymq.interop.mixed_group",
     *(
         f"gantrymq.interop.own_{part}"
         for part in ("stage", "sending", "later", "consuming", "reading", "popping", "finding")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.client.aio.push_consumer import OFFSETS_VARIABLE
-from gantrymq.interop.broker_kinds import JAVA_VERSION, BrokerKind
+from gantrymq.interop.broker_kinds import JAVA_4_VERSION, JAVA_VERSION, BrokerKind
 from gantrymq.interop.client_kinds import OWN
 from gantrymq.interop.drivers import MqAdmin
 from gantrymq.interop.own_plays import OwnPlays
@@ -24,6 +24,11 @@ from gantrymq.interop.servers import Broker
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 
 PAIRS = [(kind, row) for kind in BrokerKind for row in OWN_ROWS if row.why_not(kind) is None]
+MQADMIN = {
+    BrokerKind.GANTRY: JAVA_VERSION,
+    BrokerKind.JAVA: JAVA_VERSION,
+    BrokerKind.JAVA_4: JAVA_4_VERSION,
+}
 
 
 def play_id(kind: BrokerKind, row: OwnRow) -> str:
@@ -47,7 +52,7 @@ def own_plays(
     with ExitStack() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv(OFFSETS_VARIABLE, str(folder("offsets")))
         yield {
-            kind: running.enter_context(OwnPlays(brokers(kind), admins(JAVA_VERSION), rows))
+            kind: running.enter_context(OwnPlays(brokers(kind), admins(MQADMIN[kind]), rows))
             for kind, rows in chosen.items()
         }
 

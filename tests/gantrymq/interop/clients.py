@@ -53,6 +53,11 @@ class Client:
                 f"{self.name} has not answered: {order}\n{self._child.report()}"
             ) from None
 
+    def kill(self) -> None:
+        """SIGKILL; whoever waits for an answer is told. Killing twice does nothing."""
+        self._child.kill()
+        self._reader.join()
+
     def _read(self) -> None:
         for line in self._child.output:
             reply = fields(json.loads(line))
@@ -75,5 +80,4 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._child.kill()
-        self._reader.join()
+        self.kill()

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from typing import Final
 
 import pytest
@@ -16,6 +15,7 @@ from gantrymq.client import (
     ReceivedMessage,
     reply,
 )
+from gantrymq.client.core.namespace import TRACE_TOPIC
 from gantrymq.interop.own_row import OwnRows
 from gantrymq.interop.own_stage import Inbox, OwnStage, bodies, until
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -27,19 +27,24 @@ ROWS: Final = OwnRows()
 @ROWS.add("traces of sending and consuming, as `mqadmin queryMsgTraceById` prints them")
 async def traces(stage: OwnStage) -> None:
     topic, group, inbox = await stage.topic(), stage.name("group"), Inbox()
-    producer = await stage.producer(trace=True)
+    admin, producer = await stage.admin(), await stage.producer(trace=True)
     await stage.consumer(topic, inbox, group=group, trace=True)
     result = await producer.send(Message(topic, "traced", keys=["key-of-it"]))
     await inbox.until(1)
 
-    async def is_printed() -> bool:
-        printed = await stage.mqadmin("queryMsgTraceById", "-i", result.message_id)
-        return all(
-            re.search(rf"^{kind} +{who} .* success\s*$", printed, re.MULTILINE)
-            for kind, who in (("Pub", producer.group), ("Sub", group))
-        )
+    async def are_stored() -> bool:
+        found = await admin.messages.by_key(TRACE_TOPIC, result.message_id)
+        return {"Pub", "SubAfter"} <= {line for each in found for line in kinds(each)}
 
-    await until(is_printed, "mqadmin prints both")
+    await until(are_stored, "both have told")
+    printed = await stage.mqadmin("queryMsgTraceById", "-i", result.message_id)
+    for kind, who in (("Pub", producer.group), ("Sub", group)):
+        assert re.search(rf"^{kind} +{who} .* success\s*$", printed, re.MULTILINE), printed
+
+
+def kinds(trace: ReceivedMessage) -> list[str]:
+    """Of the records in a message of traces."""
+    return [each.partition("\x01")[0] for each in trace.body.decode().split("\x02")]
 
 
 @ROWS.add("administration: topics and groups made, changed, deleted")
@@ -74,9 +79,7 @@ async def progress_and_reset(stage: OwnStage) -> None:
         await producer.send(Message(topic, f"before {n}"))
     await stage.consumer(topic, inbox, group=group)
     await inbox.until(10)
-    # 4.9's broker takes the message next to a moment, before it or after it.
     await asyncio.sleep(1.0)
-    moment_ms = int(time.time() * 1000)
     for n in range(10):
         await producer.send(Message(topic, f"after {n}"))
     await inbox.until(20)
@@ -86,6 +89,8 @@ async def progress_and_reset(stage: OwnStage) -> None:
         return all(each.broker_offset == each.consumer_offset == 10 for each in progress)
 
     await until(is_done, "all is committed")
+    # 4.9's broker takes the message next to a moment, before it or after it.
+    moment_ms = min(each.stored_ms for each in inbox.messages[10:]) - 1
     offsets = await admin.offsets.reset(group, topic, moment_ms)
     assert sum(offsets.values()) == 10
     await inbox.gets_exactly(

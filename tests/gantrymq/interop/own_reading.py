@@ -85,11 +85,13 @@ async def seek_and_pause(stage: OwnStage) -> None:
     queues = await reader.fetch_message_queues(topic)
     await reader.assign(queues)
     assert len(await read(reader, 20)) == 20
-    # 4.9's broker takes the message next to a moment, before it or after it.
     await asyncio.sleep(1.0)
-    moment_ms = int(time.time() * 1000)
     await fill(stage, topic, 10, first=20)
-    assert len(await read(reader, 10)) == 10
+    later: list[ReceivedMessage] = []
+    while len(later) < 10:
+        later += await reader.poll(timeout_s=0.3)
+    # 4.9's broker takes the message next to a moment, before it or after it.
+    moment_ms = min(each.stored_ms for each in later) - 1
     for queue in queues:
         assert await reader.offset_for_timestamp(queue, moment_ms) == 10
         await reader.seek(queue, await reader.offset_for_timestamp(queue, moment_ms))

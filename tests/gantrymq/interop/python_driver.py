@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from gantrymq.client import (
@@ -174,11 +175,16 @@ class Sending:
 class Inbox:
     """What came, and whoever waits for more of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, diary: str | None = None) -> None:
+        """The diary is a file that outlives the process: a line for each message."""
         self._messages: list[Fields] = []
         self._change = asyncio.Condition()
+        self._diary = diary
 
     async def take(self, *messages: Fields) -> None:
+        if self._diary is not None:
+            with Path(self._diary).open("a") as diary:  # noqa: ASYNC230 - a line of a local file
+                diary.writelines(map("{at_ms} {queue} {offset} {body}\n".format_map, messages))
         async with self._change:
             self._messages += messages
             self._change.notify_all()
@@ -196,7 +202,7 @@ class Consuming(Inbox):
     """A push consumer; each message fails as many times as was ordered (-1: always)."""
 
     def __init__(self, order: Fields, replier: Sending | None) -> None:
-        super().__init__()
+        super().__init__(order.get("diary"))
         self._fails = order["fails"]
         self._failure = SUSPEND if order.get("orderly") else LATER
         self._replier = replier

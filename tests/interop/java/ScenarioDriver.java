@@ -2,11 +2,16 @@ import com.alibaba.fastjson.JSON;
 import com.alibaba.fastjson.JSONArray;
 import com.alibaba.fastjson.JSONObject;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +30,10 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
@@ -287,7 +295,7 @@ public class ScenarioDriver {
     private Object startConsumer(JSONObject order) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
             order.getString("namespace"), order.getString("group"), null,
-            new AllocateMessageQueueAveragely(), order.getBooleanValue("trace"), null);
+            strategy(order.getString("strategy")), order.getBooleanValue("trace"), null);
         consumer.setInstanceName(order.getString("as"));
         consumer.setNamesrvAddr(order.getString("namesrv"));
         consumer.setPollNameServerInterval(SHORT_MILLIS);
@@ -309,7 +317,7 @@ public class ScenarioDriver {
         String expression = order.getString("expression");
         consumer.subscribe(order.getString("topic"), order.getBooleanValue("sql")
             ? MessageSelector.bySql(expression) : MessageSelector.byTag(expression));
-        Inbox inbox = new Inbox(order.getIntValue("fails"));
+        Inbox inbox = new Inbox(order.getIntValue("fails"), order.getString("diary"));
         if (order.containsKey("replier")) {
             inbox.replier = producers.get(order.getString("replier"));
         }
@@ -318,6 +326,15 @@ public class ScenarioDriver {
         consumers.put(order.getString("as"), consumer);
         consumer.start();
         return null;
+    }
+
+    private static AllocateMessageQueueStrategy strategy(String name) {
+        switch (name == null ? "average" : name) {
+            case "average": return new AllocateMessageQueueAveragely();
+            case "circle": return new AllocateMessageQueueAveragelyByCircle();
+            case "hash": return new AllocateMessageQueueConsistentHash();
+            default: throw new IllegalArgumentException("unknown strategy " + name);
+        }
     }
 
     private static void listen(DefaultMQPushConsumer consumer, Inbox inbox, boolean isOrderly) {
@@ -440,10 +457,13 @@ public class ScenarioDriver {
     private static final class Inbox {
         private final JSONArray messages = new JSONArray();
         private final int fails;
+        private final String diary;
         private DefaultMQProducer replier;
 
-        Inbox(int fails) {
+        /** The diary is a file that outlives the process: a line for each message, or null. */
+        Inbox(int fails, String diary) {
             this.fails = fails;
+            this.diary = diary;
         }
 
         boolean takes(List<MessageExt> batch) {
@@ -469,7 +489,21 @@ public class ScenarioDriver {
 
         private synchronized void take(JSONObject message) {
             messages.add(message);
+            if (diary != null) {
+                write(message);
+            }
             notifyAll();
+        }
+
+        private void write(JSONObject message) {
+            String line = message.getLong("at_ms") + " " + message.getInteger("queue") + " "
+                + message.getLong("offset") + " " + message.getString("body") + "\n";
+            try {
+                Files.writeString(Path.of(diary), line,
+                    StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
         }
 
         synchronized JSONArray await(int count, long millis) throws InterruptedException {
