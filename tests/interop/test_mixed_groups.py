@@ -52,8 +52,11 @@ def play(case: Case, group: MixedGroup, java: Client, own: Client, victim: Clien
     group.join("b", own)
     group.join("c", victim)
     group.settle(case.allocate)
-    victim.kill()
-    group.killed("c")
+    if case.orderly:  # brokers keep the locks of one that was killed for a minute
+        group.leave("c")
+    else:
+        victim.kill()
+        group.killed("c")
     group.settle(case.allocate)
     group.join("d", java)
     group.leave("a")

@@ -27,9 +27,10 @@ from gantrymq.interop.stage import ARRIVE_SECONDS, Consumer, Message, Stage, now
 from gantrymq.wire.jsonvalue import object_of
 
 QUEUES: Final = 8
-SETTLED_SECONDS: Final = 2.0
+PAUSE_SECONDS: Final = 0.1  # between rounds of sends
+ROUNDS: Final = 40  # while a group is settled
 # What is consumed when a queue changes hands is committed by then, or comes again by then.
-HANDOVER_MS: Final = 3000
+HANDOVER_MS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class MixedGroup:
                     "select",
                 )
                 self._sent += QUEUES
-                time.sleep(0.02)  # about as fast as a machine with other work can follow
+                time.sleep(PAUSE_SECONDS)
         except Exception as error:
             self._failure = error
 
@@ -117,7 +118,7 @@ class MixedGroup:
         if self._failure is not None:
             raise self._failure
         wait_until(
-            lambda: {each.number for each in self.entries()} >= set(range(self._sent)),
+            lambda: self._numbers() >= set(range(self._sent)),
             "all that was sent has come",
             ARRIVE_SECONDS,
         )
@@ -140,9 +141,8 @@ class MixedGroup:
 
         wait_until(is_shared_out, f"{self.group} is shared out", ARRIVE_SECONDS)
         begin_ms = now_ms()
-        count = self._sent
-        wait_until(lambda: self._sent >= count + 10 * QUEUES, "more is sent", ARRIVE_SECONDS)
-        time.sleep(SETTLED_SECONDS)
+        more = set(range(self._sent, self._sent + ROUNDS * QUEUES))
+        wait_until(lambda: more <= self._numbers(), "what is sent then has come", ARRIVE_SECONDS)
         told = asyncio.run(self._told())
         owner = {queue.queue_id: self._name(client) for client in told for queue in told[client]}
         assert sorted(owner) == list(range(QUEUES))
@@ -172,6 +172,9 @@ class MixedGroup:
         """Of all diaries, as they came."""
         found = [each for path in self._folder.glob("*.diary") for each in _read(path)]
         return sorted(found, key=lambda each: each.at_ms)
+
+    def _numbers(self) -> set[int]:
+        return {each.number for each in self.entries()}
 
     def repeated(self) -> list[Entry]:
         """Deliveries of what had come before."""

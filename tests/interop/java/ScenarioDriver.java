@@ -78,6 +78,7 @@ public class ScenarioDriver {
         System.setOut(System.err);
         System.setProperty("rocketmq.client.rebalance.waitInterval", "1000");
         System.setProperty("rocketmq.client.rebalance.lockInterval", "1000");
+        System.setProperty("rocketmq.client.unlockDelayTimeMills", "1000");
         ScenarioDriver driver = new ScenarioDriver(answers);
         ExecutorService hands = Executors.newCachedThreadPool();
         BufferedReader lines =
