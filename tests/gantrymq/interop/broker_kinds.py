@@ -40,20 +40,23 @@ class BrokerKind(Enum):
 
 @contextmanager
 def running(
-    kind: BrokerKind, folder: Callable[[str], Path], settings: Mapping[str, str] = SETTINGS
+    kind: BrokerKind,
+    folder: Callable[[str], Path],
+    settings: Mapping[str, str] = SETTINGS,
+    of_name_server: Mapping[str, str] | None = None,
 ) -> Iterator[Broker]:
-    """Both of them, with these settings of the broker."""
+    """Both of them, with these settings."""
     at, for_broker = folder("namesrv"), folder("broker")
     if kind is BrokerKind.GANTRY:
         with (
-            gantry_name_server(at) as server,
+            gantry_name_server(at, of_name_server) as server,
             gantry_broker(for_broker, [server], settings) as broker,
         ):
             yield broker
         return
     version = JAVA_VERSION if kind is BrokerKind.JAVA else JAVA_4_VERSION
     with (
-        java_name_server(version, at) as server,
+        java_name_server(version, at, of_name_server) as server,
         JavaBroker(version, for_broker, [server], settings) as broker,
     ):
         yield broker

@@ -136,8 +136,9 @@ class OwnStage:
         consumer.subscribe(topic, expression)
         return await self.enter(consumer)
 
-    async def admin(self) -> Admin:
-        return await self.enter(Admin(**self.keywords()))
+    async def admin(self, **more: Unpack[ClientKeywords]) -> Admin:
+        keywords: ClientKeywords = {**self.keywords(), **more}
+        return await self.enter(Admin(**keywords))
 
     async def __aenter__(self) -> Self:
         return self
