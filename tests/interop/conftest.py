@@ -30,6 +30,7 @@ pytest.register_assert_rewrite(
     "gantrymq.interop.scenarios_consuming",
     "gantrymq.interop.scenarios_finding",
     "gantrymq.interop.mixed_group",
+    "gantrymq.interop.crossings",
     *(
         f"gantrymq.interop.own_{part}"
         for part in ("stage", "sending", "later", "consuming", "reading", "popping", "finding")

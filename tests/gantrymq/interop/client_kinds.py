@@ -61,9 +61,10 @@ def _no_means(*needs: str) -> dict[str, str]:
     return dict.fromkeys(needs, "the library has no means for it")
 
 
+JAVA: Final = ClientKind("Java 5.3.3", _java("5.3.3"))
 OWN: Final = ClientKind("Python, gantrymq.client", _python)
 KINDS: Final[Sequence[ClientKind]] = (
-    ClientKind("Java 5.3.3", _java("5.3.3")),
+    JAVA,
     ClientKind("Java 4.9.8", _java("4.9.8"), {"pop": "pop came with 5.0"}),
     ClientKind(
         "Node.js, ali-ons 3.12.0",

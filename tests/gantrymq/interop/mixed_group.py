@@ -13,7 +13,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -53,6 +53,27 @@ class Settled:
     owner: Mapping[int, str]
 
 
+class Diary:
+    """Of one member; read as it grows."""
+
+    def __init__(self, member: str, path: Path) -> None:
+        self.path = path
+        self.entries: list[Entry] = []
+        self._member = member
+        self._at = 0
+
+    def read(self) -> list[Entry]:
+        """All that is in it by now."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                file.seek(self._at)
+                for line in file:
+                    if line.endswith(b"\n"):  # or it is being written
+                        self._at += len(line)
+                        self.entries.append(Entry(self._member, *map(int, line.split())))
+        return self.entries
+
+
 class MixedGroup:
     """`join`, `leave` and `kill`, each followed by `settle`; then `finish`, and judge."""
 
@@ -65,6 +86,7 @@ class MixedGroup:
         self._folder = folder
         self._options = {"strategy": strategy, "orderly": orderly}
         self._members: dict[str, tuple[Stage, Consumer]] = {}
+        self._diaries: list[Diary] = []
         self._sent = 0
         self._is_sending = True
         self._sender = threading.Thread(target=self._send)
@@ -76,8 +98,11 @@ class MixedGroup:
     def join(self, name: str, client: Client) -> None:
         """One more member; names are in the order of client ids."""
         stage = Stage(client, self._broker, f"{self.group}-{name}")
-        diary = str(self._diary(name))
-        consumer = stage.consumer(self.topic, group=self.group, diary=diary, **self._options)
+        diary = Diary(name, self._folder / name)
+        self._diaries.append(diary)
+        consumer = stage.consumer(
+            self.topic, group=self.group, diary=str(diary.path), **self._options
+        )
         self._members[name] = stage, consumer
 
     def leave(self, name: str) -> None:
@@ -170,11 +195,11 @@ class MixedGroup:
 
     def entries(self) -> list[Entry]:
         """Of all diaries, as they came."""
-        found = [each for path in self._folder.glob("*.diary") for each in _read(path)]
+        found = [each for diary in self._diaries for each in diary.read()]
         return sorted(found, key=lambda each: each.at_ms)
 
     def _numbers(self) -> set[int]:
-        return {each.number for each in self.entries()}
+        return {each.number for diary in self._diaries for each in diary.read()}
 
     def repeated(self) -> list[Entry]:
         """Deliveries of what had come before."""
@@ -185,16 +210,6 @@ class MixedGroup:
                 again.append(each)
             seen.add(each.number)
         return again
-
-    def _diary(self, name: str) -> Path:
-        return self._folder / f"{name}.diary"
-
-
-def _read(path: Path) -> Iterator[Entry]:
-    for line in path.read_text().splitlines(keepends=True):
-        if line.endswith("\n"):
-            at_ms, queue, offset, number = map(int, line.split())
-            yield Entry(path.stem, at_ms, queue, offset, number)
 
 
 def assert_shared_without_overlap(group: MixedGroup) -> None:

@@ -20,6 +20,7 @@ from gantrymq.client import (
     LATER,
     SUSPEND,
     Admin,
+    CompressionType,
     ConsistentHash,
     ConsumeFrom,
     Message,
@@ -86,6 +87,7 @@ class Sending:
             "retries": 0,
             "async_retries": 0,
             "trace": bool(order.get("trace")),
+            "compression": CompressionType[order.get("compression", "ZLIB")],
         }
         self.producer = Producer(order["group"], **keywords)
         self._in_transactions = TransactionProducer(
