@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from gantrymq.interop.broker_kinds import BrokerKind
+from gantrymq.interop.broker_kinds import JAVA_4_VERSION, JAVA_VERSION, BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
+from gantrymq.interop.own_rows import OWN_ROWS
 from gantrymq.interop.plays import known_failure
 from gantrymq.interop.scenario import Scenario
 from gantrymq.interop.scenarios import SCENARIOS
@@ -22,6 +23,34 @@ What unmodified clients do with the broker, each feature a scenario of `make int
 messages: none lost, none twice where that is promised, in order where that is. The same scenarios
 are played with Java's broker 5.3.3 (`INTEROP_BROKER=java`), which decides what is right.
 """
+ABOUT_OWN: Final = """\
+## Our own client and Java's brokers
+
+`gantrymq.client` does the same with all of them; the tests say what is stored, what comes, how
+often and in which order. In groups with Java's clients (`AllocateMessageQueueAveragely`,
+`AveragelyByCircle`, `ConsistentHash`, orderly) queues are shared out without overlap or gap while
+members of both kinds join, leave and are killed; each takes up what the other one left, replies to
+it, and pops with it from one group.
+"""
+DIFFERENCES: Final = """
+-: brokers of 4.9 have it not.
+
+Where the brokers differ, as these tests see it:
+
+| | Gantry | Java 5.3.3 | Java 4.9.7 |
+|---|---|---|---|
+| a message is in its queue | when it is acknowledged | a little later | a little later |
+| the offset of a moment | the first message then or later | the same | the message next to it |
+| a connection without TLS, `tls.server.mode=enforcing` | closed | closed, and its first request \
+carried out | the same |
+| accounts | `plain_acl.yml` | users of 5.3, signed in the same way | `plain_acl.yml` |
+"""
+BROKERS: Final = {
+    BrokerKind.GANTRY: "Gantry",
+    BrokerKind.JAVA: f"Java {JAVA_VERSION}",
+    BrokerKind.JAVA_4: f"Java {JAVA_4_VERSION}",
+}
+BAR: Final = "\\|"
 
 
 def page() -> str:
@@ -36,7 +65,16 @@ def page() -> str:
     lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     lines += ["", "What does not work with Java's broker 5.3.3:", ""]
     lines += [f"- {failure}" for failure in _failures_of_java()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + f"\n\n{ABOUT_OWN}\n" + "\n".join(_own_table()) + "\n" + DIFFERENCES
+
+
+def _own_table() -> Iterator[str]:
+    """What our own client does with each broker."""
+    yield f"| feature | {' | '.join(BROKERS.values())} |"
+    yield "|---" * (1 + len(BROKERS)) + "|"
+    for row in OWN_ROWS:
+        cells = ("yes" if row.why_not(kind) is None else "-" for kind in BROKERS)
+        yield f"| {row.feature.replace('|', BAR)} | {' | '.join(cells)} |"
 
 
 def _cell(kind: ClientKind, scenario: Scenario, notes: list[str]) -> str:

@@ -232,7 +232,9 @@ async def change_filters(stage: OwnStage) -> None:
     await send("2")
     # What a pull of before has passed over, or brings, may come now; what is wanted surely does.
     wanted = {"1a", "2b", "1a2", "1b2", "2a2", "2b2"}
-    await until(lambda: wanted <= set(inbox.bodies), "all that is wanted by now")
+    await until(
+        lambda: wanted <= set(inbox.bodies), lambda: f"{wanted} have come, not {inbox.bodies}"
+    )
     assert set(inbox.bodies) <= {*wanted, "1b", "2a"}
     consumer.unsubscribe(other)
     await until(

@@ -2,24 +2,29 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self
 
-from gantrymq.interop.drivers import MqAdmin
 from gantrymq.interop.own_row import OwnRow
 from gantrymq.interop.own_stage import OwnStage
 from gantrymq.interop.servers import Broker
 
 AT_ONCE: Final = 12  # most of a scenario is waiting
 PLAY_SECONDS: Final = 120.0  # longer than each of its own waits
+# mqadmin gives a server a fifth of a second for some of its questions.
+BUSY: Final = "RemotingTimeoutException"
+TRIES: Final = 5
 
 
 class OwnPlays:
     """The outcome of each scenario at one broker. They begin together."""
 
-    def __init__(self, broker: Broker, mqadmin: MqAdmin, chosen: Sequence[OwnRow]) -> None:
+    def __init__(
+        self, broker: Broker, mqadmin: Callable[..., str], chosen: Sequence[OwnRow]
+    ) -> None:
+        """`mqadmin` takes a name server, a command and its options: what the real one prints."""
         self._broker = broker
         self._mqadmin = mqadmin
         self._chosen = chosen
@@ -42,7 +47,11 @@ class OwnPlays:
 
     async def _ask_mqadmin(self, command: str, *options: str) -> str:
         server = self._broker.name_servers[0]
-        return await asyncio.to_thread(self._mqadmin.run, server, command, *options)
+        for _ in range(TRIES):
+            printed = await asyncio.to_thread(self._mqadmin, server, command, *options)
+            if BUSY not in printed:
+                return printed
+        raise TimeoutError(f"mqadmin {command} had no answer {TRIES} times")
 
     def __enter__(self) -> Self:
         self._thread.start()

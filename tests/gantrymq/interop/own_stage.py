@@ -55,7 +55,9 @@ class Inbox:
 
     async def until(self, count: int) -> None:
         """Wait until so many have come."""
-        await until(lambda: len(self.messages) >= count, f"{count} messages")
+        await until(
+            lambda: len(self.messages) >= count, lambda: f"{count} messages, not {self.bodies}"
+        )
 
     async def gets_exactly(self, expected: Iterable[str]) -> None:
         """Each of them comes as often as it is named, and nothing else does."""
@@ -153,7 +155,9 @@ class OwnStage:
 
 
 async def until(
-    condition: Callable[[], bool | Awaitable[bool]], what: str, seconds: float = ARRIVE_SECONDS
+    condition: Callable[[], bool | Awaitable[bool]],
+    what: str | Callable[[], str],
+    seconds: float = ARRIVE_SECONDS,
 ) -> None:
     """Wait for it; TimeoutError when it does not come."""
     end = time.monotonic() + seconds
@@ -162,7 +166,8 @@ async def until(
         if answer if isinstance(answer, bool) else await answer:
             return
         if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
+            told = what if isinstance(what, str) else what()
+            raise TimeoutError(f"not within {seconds:g} s: {told}")
         await asyncio.sleep(POLL_SECONDS)
 
 
