@@ -45,22 +45,23 @@ PAIRS = [(kind, case) for kind in BROKERS for case in CASES]
 
 def play(case: Case, group: MixedGroup, java: Client, own: Client, victim: Client) -> None:
     """Members come and go; after each change the group settles."""
-    group.join("a", java)
-    group.start_sending(own)
-    group.settle(case.allocate)
-    group.join("b", own)
-    group.join("c", victim)
-    group.settle(case.allocate)
-    if case.orderly:  # brokers keep the locks of one that was killed for a minute
-        group.leave("c")
-    else:
-        victim.kill()
-        group.killed("c")
-    group.settle(case.allocate)
-    group.join("d", java)
-    group.leave("a")
-    group.settle(case.allocate)
-    group.finish()
+    with group:
+        group.join("a", java)
+        group.start_sending(own)
+        group.settle(case.allocate)
+        group.join("b", own)
+        group.join("c", victim)
+        group.settle(case.allocate)
+        if case.orderly:  # brokers keep the locks of one that was killed for a minute
+            group.leave("c")
+        else:
+            victim.kill()
+            group.killed("c")
+        group.settle(case.allocate)
+        group.join("d", java)
+        group.leave("a")
+        group.settle(case.allocate)
+        group.finish()
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
-from gantrymq.client import Admin, MessageQueue
+from gantrymq.client import Admin, ClientError, MessageQueue
 from gantrymq.client.core.allocation import Allocate, in_order
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.clients import Client
 from gantrymq.interop.servers import Broker
 from gantrymq.interop.stage import ARRIVE_SECONDS, Consumer, Message, Stage, now_ms
+from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.jsonvalue import object_of
 
 QUEUES: Final = 8
@@ -75,7 +77,7 @@ class Diary:
 
 
 class MixedGroup:
-    """`join`, `leave` and `kill`, each followed by `settle`; then `finish`, and judge."""
+    """`with`: `join`, `leave` and `killed`, each followed by `settle`; `finish`; then judge."""
 
     def __init__(
         self, broker: Broker, name: str, folder: Path, strategy: str, *, orderly: bool
@@ -85,7 +87,7 @@ class MixedGroup:
         self._broker = broker
         self._folder = folder
         self._options = {"strategy": strategy, "orderly": orderly}
-        self._members: dict[str, tuple[Stage, Consumer]] = {}
+        self._members: dict[str, Consumer] = {}
         self._diaries: list[Diary] = []
         self._sent = 0
         self._is_sending = True
@@ -96,18 +98,17 @@ class MixedGroup:
     # ------------------------------------------------------------------ members
 
     def join(self, name: str, client: Client) -> None:
-        """One more member; names are in the order of client ids."""
+        """One more member."""
         stage = Stage(client, self._broker, f"{self.group}-{name}")
         diary = Diary(name, self._folder / name)
         self._diaries.append(diary)
-        consumer = stage.consumer(
+        self._members[name] = stage.consumer(
             self.topic, group=self.group, diary=str(diary.path), **self._options
         )
-        self._members[name] = stage, consumer
 
     def leave(self, name: str) -> None:
         """It says goodbye."""
-        self._members.pop(name)[1].stop()
+        self._members.pop(name).stop()
 
     def killed(self, name: str) -> None:
         """Its process was killed."""
@@ -137,9 +138,8 @@ class MixedGroup:
             self._failure = error
 
     def finish(self) -> None:
-        """Send no more, and wait until all that was sent has come."""
-        self._is_sending = False
-        self._sender.join()
+        """Send no more, and wait until all that was sent has come; all leave."""
+        self._stop_sending()
         if self._failure is not None:
             raise self._failure
         wait_until(
@@ -147,8 +147,25 @@ class MixedGroup:
             "all that was sent has come",
             ARRIVE_SECONDS,
         )
-        for stage, _ in [*self._members.values(), (self._producer.stage, None)]:
-            stage.__exit__(None, None, None)
+        for name in list(self._members):
+            self.leave(name)
+        self._producer.stop()
+
+    def _stop_sending(self) -> None:
+        self._is_sending = False
+        if self._sender.is_alive():
+            self._sender.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop_sending()
 
     # ------------------------------------------------------------------ who has what
 
@@ -159,7 +176,10 @@ class MixedGroup:
         ]
 
         def is_shared_out() -> bool:
-            told = asyncio.run(self._told())
+            try:
+                told = asyncio.run(self._told())
+            except (ClientError, RequestError):  # nobody is there yet, or one is gone by now
+                return False
             clients = in_order(told)
             shares = {each: allocate(each, queues, clients) for each in clients}
             return len(clients) == len(self._members) and told == shares
@@ -186,9 +206,7 @@ class MixedGroup:
 
     def _name(self, client_id: str) -> str:
         """Client ids are `address@name of the client object`, which holds the member's."""
-        (name,) = [
-            each for each, (_, consumer) in self._members.items() if consumer.name in client_id
-        ]
+        (name,) = [each for each, consumer in self._members.items() if consumer.name in client_id]
         return name
 
     # ------------------------------------------------------------------ what came
