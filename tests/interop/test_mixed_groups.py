@@ -74,6 +74,9 @@ def plays(
     wanted = {item.name for item in request.session.items}
     groups: dict[tuple[BrokerKind, Case], MixedGroup] = {}
     outcomes: dict[tuple[BrokerKind, Case], Future[None]] = {}
+    for kind in BROKERS:
+        if any(f"[{kind.value}: " in name for name in wanted):
+            brokers(kind)  # a JVM starts slowly where everything else begins as well
     with ExitStack() as running:
         java, own = (
             running.enter_context(Client(kind.name, folder("client"), kind.command))

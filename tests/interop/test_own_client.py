@@ -57,6 +57,8 @@ def own_plays(
     for kind, row in PAIRS:
         if f"{test_own_client.__name__}[{play_id(kind, row)}]" in wanted:
             chosen.setdefault(kind, []).append(row)
+    for kind in chosen:
+        brokers(kind)  # a JVM starts slowly where everything else begins as well
     with ExitStack() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv(OFFSETS_VARIABLE, str(folder("offsets")))
         yield {

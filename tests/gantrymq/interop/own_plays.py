@@ -55,8 +55,10 @@ class OwnPlays:
 
     def __enter__(self) -> Self:
         self._thread.start()
+        # Unlike those at other brokers: what broadcast groups keep is a file of this machine.
+        port = self._broker.address.rpartition(":")[2]
         for number, row in enumerate(self._chosen):
-            play = self._play(row, f"own{number}")
+            play = self._play(row, f"own{port}-{number}")
             self._outcomes[row.feature] = asyncio.run_coroutine_threadsafe(play, self._loop)
         return self
 
