@@ -31,6 +31,8 @@ from gantrymq.wire.jsonvalue import object_of
 QUEUES: Final = 8
 PAUSE_SECONDS: Final = 0.1  # between rounds of sends
 ROUNDS: Final = 40  # while a group is settled
+# A Java member that leaves an orderly group sometimes locks its queues once more: that runs off.
+LOCK_SECONDS: Final = 60.0
 # What is consumed when a queue changes hands is committed by then, or comes again by then.
 HANDOVER_MS: Final = 2000
 
@@ -184,7 +186,8 @@ class MixedGroup:
             shares = {each: allocate(each, queues, clients) for each in clients}
             return len(clients) == len(self._members) and told == shares
 
-        wait_until(is_shared_out, f"{self.group} is shared out", ARRIVE_SECONDS)
+        seconds = ARRIVE_SECONDS + LOCK_SECONDS
+        wait_until(is_shared_out, f"{self.group} is shared out", seconds)
         begin_ms = now_ms()
         more = set(range(self._sent, self._sent + ROUNDS * QUEUES))
         wait_until(lambda: more <= self._numbers(), "what is sent then has come", ARRIVE_SECONDS)
