@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.client.aio.push_consumer import OFFSETS_VARIABLE
 from gantrymq.interop.broker_kinds import JAVA_4_VERSION, JAVA_VERSION, BrokerKind
 from gantrymq.interop.client_kinds import OWN
 from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.own_consuming import OFFSETS_VARIABLE
 from gantrymq.interop.own_plays import OwnPlays
 from gantrymq.interop.own_row import OwnRow
 from gantrymq.interop.own_rows import OWN_ROWS

@@ -21,7 +21,6 @@ from gantrymq.client import (
     Sql,
     Suspend,
 )
-from gantrymq.client.aio.push_consumer import OFFSETS_VARIABLE
 from gantrymq.interop.own_row import OwnRows
 from gantrymq.interop.own_stage import Inbox, OwnStage, bodies, by_queue, stored, until
 from gantrymq.interop.stage import QUIET_SECONDS
@@ -30,6 +29,8 @@ from gantrymq.wire.jsonvalue import object_of
 
 SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"
 LEVELS: Final = range(1, 7)
+
+OFFSETS_VARIABLE: Final = "ROCKETMQ_CLIENT_LOCALOFFSETSTOREDIR"
 
 ROWS: Final = OwnRows()
 
