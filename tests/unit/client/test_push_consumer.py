@@ -8,7 +8,6 @@ import pytest
 
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeContext
-from gantrymq.client.core.namespace import TRACE_TOPIC
 from gantrymq.client.core.outcomes import LATER, Outcome
 from gantrymq.client.core.push_consumer import PushGroupMember
 from gantrymq.client.core.received import ReceivedMessage
@@ -133,9 +132,10 @@ def test_a_broadcast_group_drops_what_fails() -> None:
 
 def test_calls_are_traced_where_that_is_wanted() -> None:
     cluster = Cluster()
-    cluster.add_topic(TRACE_TOPIC, queues=1)
+    cluster.add_topic("Traces", queues=1)
     cluster.store("a")
-    consumer = Consumer(cluster, settings=dataclasses.replace(FIRST, trace=True)).start()
+    settings = dataclasses.replace(FIRST, trace=True, trace_topic="Traces")
+    consumer = Consumer(cluster, settings=settings).start()
     consumer.close()
     (sent,) = cluster.asked_of(RequestCode.SEND_MESSAGE_V2)
     lines = sent.body.decode().split("\x02")
