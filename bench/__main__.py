@@ -20,6 +20,8 @@ from bench import (
     broker,
     broker_paces,
     broker_targets,
+    client,
+    client_targets,
     codec,
     document,
     machine,
@@ -34,7 +36,7 @@ from bench.report import Row, Target
 from bench.servers import GANTRY, JAVA
 
 GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER}
-PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS)
+PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client")
 DISTURBED_SHARE = 0.05
 
 
@@ -71,8 +73,12 @@ def main() -> None:
             run = partial(measure_broker, amount)
             known = facts | dict(broker.FACTS.get(part, {}))
             _measure(part, run, broker_targets.judge, known, arguments.quick)
+    if "client" in parts:
+        amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
+        run = partial(client.measure_clients, amount)
+        _measure("client", run, client_targets.judge, facts, arguments.quick)
     if not arguments.quick:
-        ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS), (GANTRY, JAVA))
+        ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS, "client"), (GANTRY, JAVA))
         document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)
     print(f"took {time.monotonic() - began:.0f} s")
 

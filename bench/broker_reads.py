@@ -66,7 +66,7 @@ def _by_clients(
             for name, broker in brokers.items():
                 group = f"bench-{how}-{encoding}-{number}"
                 before = broker.cpu_seconds()
-                took = clients[name].consumed(how, group, pace.backlog)
+                took = clients[name].consumed(how, group, pace.backlog, PULL)
                 cpu_us = (broker.cpu_seconds() - before) / took.messages * 1e6
                 if number:  # the first warms up
                     samples.add(what, "messages/s", name, took.rate)

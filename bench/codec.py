@@ -84,6 +84,10 @@ class Worker:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
     def answer(self, *order: object) -> str:
         """Its line for an order."""
         assert self._process.stdin is not None

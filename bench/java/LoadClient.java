@@ -26,9 +26,11 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * <pre>
  *   sync  THREADS SECONDS BODY        each thread waits for its answer before it sends again
  *   async WINDOW SECONDS BODY         one thread, so many messages under way
+ *   gather WINDOW SECONDS BODY        as async, by a producer that gathers batches (autoBatch)
  *   batch THREADS SECONDS BODY SIZE   as sync, so many messages a send
  *     -> "messages refused seconds p50 p99 longest", the last three in us
- *   push  GROUP COUNT                 a new group reads so many messages from the first on
+ *   push  GROUP COUNT SIZE            a new group reads so many messages from the first on, the
+ *                                     listener is given so many at a time
  *   pull  GROUP COUNT                 the same by polls of all queues
  *     -> "messages seconds", from the first message to the last
  * </pre>
@@ -41,15 +43,23 @@ public class LoadClient {
 
     private final String nameServers;
     private final String topic;
-    private final DefaultMQProducer producer = new DefaultMQProducer("bench-producer");
+    private final DefaultMQProducer producer;
+    private DefaultMQProducer gathering;
 
     private LoadClient(String nameServers, String topic) throws Exception {
         this.nameServers = nameServers;
         this.topic = topic;
-        producer.setNamesrvAddr(nameServers);
-        producer.setRetryTimesWhenSendFailed(0);
-        producer.setRetryTimesWhenSendAsyncFailed(0);
-        producer.start();
+        this.producer = producer("bench-producer", false);
+    }
+
+    private DefaultMQProducer producer(String group, boolean autoBatch) throws Exception {
+        DefaultMQProducer made = new DefaultMQProducer(group);
+        made.setNamesrvAddr(nameServers);
+        made.setRetryTimesWhenSendFailed(0);
+        made.setRetryTimesWhenSendAsyncFailed(0);
+        made.setAutoBatch(autoBatch);
+        made.start();
+        return made;
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -67,10 +77,13 @@ public class LoadClient {
     private String obey(String[] words) throws Exception {
         return switch (words[0]) {
             case "sync" -> send(number(words[1]), seconds(words[2]), number(words[3]), 1);
-            case "async" -> sendAsync(number(words[1]), seconds(words[2]), number(words[3]));
+            case "async" ->
+                sendAsync(producer, number(words[1]), seconds(words[2]), number(words[3]));
+            case "gather" ->
+                sendAsync(gathering(), number(words[1]), seconds(words[2]), number(words[3]));
             case "batch" ->
                 send(number(words[1]), seconds(words[2]), number(words[3]), number(words[4]));
-            case "push" -> push(words[1], number(words[2]));
+            case "push" -> push(words[1], number(words[2]), number(words[3]));
             case "pull" -> pull(words[1], number(words[2]));
             default -> throw new IllegalArgumentException(words[0]);
         };
@@ -152,7 +165,15 @@ public class LoadClient {
         return answer((long) took.length * size, (long) refused * size, seconds, took);
     }
 
-    private String sendAsync(int window, long nanos, int bodyBytes) throws Exception {
+    private DefaultMQProducer gathering() throws Exception {
+        if (gathering == null) {
+            gathering = producer("bench-gathering", true);
+        }
+        return gathering;
+    }
+
+    private String sendAsync(DefaultMQProducer by, int window, long nanos, int bodyBytes)
+        throws Exception {
         Semaphore free = new Semaphore(window);
         AtomicLong stored = new AtomicLong();
         AtomicLong refused = new AtomicLong();
@@ -173,7 +194,7 @@ public class LoadClient {
         long begin = System.nanoTime();
         while (System.nanoTime() - begin < nanos) {
             free.acquire();
-            producer.send(message(body), callback);
+            by.send(message(body), callback);
         }
         free.acquire(window);
         return answer(stored.get(), refused.get(), (System.nanoTime() - begin) / 1e9, new long[0]);
@@ -235,12 +256,12 @@ public class LoadClient {
         }
     }
 
-    private String push(String group, int count) throws Exception {
+    private String push(String group, int count, int size) throws Exception {
         Tally tally = new Tally(count);
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameServers);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        consumer.setConsumeMessageBatchMaxSize(PULL);
+        consumer.setConsumeMessageBatchMaxSize(size);
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             tally.add(messages.size());
