@@ -41,9 +41,13 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final, final
+from typing import Any, Final, final
+
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i64
 
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.wire.message import sys_flag
@@ -83,7 +87,6 @@ RECORD_BYTES_MIN: Final = 91
 HEADS: Final = tuple(
     struct.Struct(f">iiiiiqqiq{born}sq{store}siqi") for store in (8, 20) for born in (8, 20)
 )
-PEEK: Final = struct.Struct(">ii28xi")
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 BYTE_LENGTH: Final = struct.Struct(">b")
 SHORT_LENGTH: Final = struct.Struct(">h")
@@ -195,9 +198,18 @@ class Record:
 
     __hash__ = None  # type: ignore[assignment]  # mutable: must not become a key by accident
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For copy and pickle, which know nothing of compiled classes."""
+        return _remade, ({name: getattr(self, name) for name in _FIELDS},)
+
     def __repr__(self) -> str:
         fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in _FIELDS[1:]])
         return f"Record({fields}, body=<{len(self.body)} bytes>)"
+
+
+# Any: each field has a type of its own.
+def _remade(fields: Mapping[str, Any]) -> Record:
+    return Record(**fields)
 
 
 def body_crc(body: bytes) -> int:
@@ -284,80 +296,89 @@ def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Rec
     Without `verify_body` a wrong body CRC passes (checkCRCOnRecover=false, or a record that its
     CRC property vouches for).
     """
-    end, version, head = _frame(buffer, position)
-    body_start = position + head.size
-    fields = head.unpack_from(buffer, position)
-    body_end: int = body_start + fields[14]
-    if fields[14] < 0 or body_end + version > end:
-        raise CorruptionError(f"record at {position}: body length {fields[14]} is a lie")
-    topic, properties = _tail(buffer, position, body_end, end, version)
+    if position < 0 or len(buffer) - position < RECORD_BYTES_MIN:
+        raise CorruptionError(f"record at {position}: too few bytes for one")
+    start: i64 = position
+    version = _version(buffer, start)
+    end = _end(buffer, start)
+    flags: i64 = int(read_i32_be(buffer, start + SYS_FLAG_POSITION))
+    born_host_end = start + BORN_HOST_POSITION + (20 if flags & sys_flag.BORN_HOST_V6 else 8)
+    store_host_end = born_host_end + 8 + (20 if flags & sys_flag.STORE_HOST_V6 else 8)
+    body_start = store_host_end + 16
+    if body_start > end:
+        raise CorruptionError(f"record at {position}: size {end - start} has no room for its hosts")
+    body_length: i64 = int(read_i32_be(buffer, body_start - 4))
+    body_end = body_start + body_length
+    if body_length < 0 or body_end + version > end:
+        raise CorruptionError(f"record at {position}: body length {body_length} is a lie")
+    topic, properties = _tail(buffer, start, body_end, end, version)
     body = buffer[body_start:body_end]
-    if verify_body and zlib.crc32(body) & CRC_MASK != fields[2]:
+    if verify_body and zlib.crc32(body) & CRC_MASK != int(read_i32_be(buffer, start + 8)):
         raise CorruptionError(f"record at {position}: the body does not match its CRC")
     return Record(
         topic,
         body,
         properties=properties,
-        queue_id=fields[3],
-        flag=fields[4],
-        queue_offset=fields[5],
-        physical_offset=fields[6],
-        sys_flag=fields[7],
-        born_timestamp_ms=fields[8],
-        born_host=fields[9],
-        store_timestamp_ms=fields[10],
-        store_host=fields[11],
-        reconsume_times=fields[12],
-        prepared_transaction_offset=fields[13],
-        version=version,
+        queue_id=int(read_i32_be(buffer, start + 12)),
+        flag=int(read_i32_be(buffer, start + 16)),
+        queue_offset=int(read_i64_be(buffer, start + QUEUE_OFFSET_POSITION)),
+        physical_offset=int(read_i64_be(buffer, start + PHYSICAL_OFFSET_POSITION)),
+        sys_flag=int(flags),
+        born_timestamp_ms=int(read_i64_be(buffer, start + 40)),
+        born_host=buffer[start + BORN_HOST_POSITION : born_host_end],
+        store_timestamp_ms=int(read_i64_be(buffer, born_host_end)),
+        store_host=buffer[born_host_end + 8 : store_host_end],
+        reconsume_times=int(read_i32_be(buffer, store_host_end)),
+        prepared_transaction_offset=int(read_i64_be(buffer, store_host_end + 4)),
+        version=int(version),
     )
 
 
-def _frame(buffer: bytes, position: int) -> tuple[int, int, struct.Struct]:
-    """Where the record ends, its version, and how its head is laid out."""
-    if position < 0 or len(buffer) - position < RECORD_BYTES_MIN:
-        raise CorruptionError(f"record at {position}: too few bytes for one")
-    total, magic, flags = PEEK.unpack_from(buffer, position)
-    if magic != MAGIC_V1 and magic != MAGIC_V2:  # noqa: PLR1714 - quicker than building a set
-        raise CorruptionError(f"record at {position}: magic {magic & 0xFFFFFFFF:08x} is unknown")
-    end = position + total
-    if total < RECORD_BYTES_MIN or end > len(buffer):
-        raise CorruptionError(
-            f"record at {position}: size {total}, but {len(buffer) - position} bytes are there"
-        )
-    head = HEADS[(flags & sys_flag.HOSTS_MASK) >> 4]
-    if position + head.size > end:
-        raise CorruptionError(f"record at {position}: size {total} has no room for its hosts")
-    return end, 1 if magic == MAGIC_V1 else 2, head
+def _version(buffer: bytes, start: i64) -> i64:
+    magic: i64 = int(read_i32_be(buffer, start + MAGIC_POSITION))
+    if magic == MAGIC_V1:
+        return 1
+    if magic == MAGIC_V2:
+        return 2
+    raise CorruptionError(f"record at {start}: magic {magic & 0xFFFFFFFF:08x} is unknown")
 
 
-def _tail(
-    buffer: bytes, position: int, topic_at: int, end: int, version: int
-) -> tuple[bytes, bytes]:
+def _end(buffer: bytes, start: i64) -> i64:
+    """Where the record ends by what it says of its size."""
+    total: i64 = int(read_i32_be(buffer, start))
+    left: i64 = len(buffer) - start
+    if total < RECORD_BYTES_MIN or total > left:
+        raise CorruptionError(f"record at {start}: size {total}, but {left} bytes are there")
+    return start + total
+
+
+def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> tuple[bytes, bytes]:
     """Topic and properties, which must end where the record ends."""
     topic_start = topic_at + version
-    topic_length = int.from_bytes(buffer[topic_at:topic_start], "big", signed=True)
-    topic_end = topic_start + topic_length
-    properties_start = topic_end + 2
-    if topic_length < 0 or properties_start > end:
-        raise CorruptionError(f"record at {position}: topic length {topic_length} is a lie")
-    length = int.from_bytes(buffer[topic_end:properties_start], "big", signed=True)
+    topic_length: i64 = buffer[topic_at]
+    if version == 2:
+        topic_length = topic_length << 8 | buffer[topic_at + 1]
+    properties_start = topic_start + topic_length + 2
+    # Both lengths are signed.
+    if topic_length >> (8 * version - 1) or properties_start > end:
+        raise CorruptionError(f"record at {start}: topic length {topic_length} is a lie")
+    length: i64 = int(read_i16_be(buffer, properties_start - 2))
     if length < 0 or properties_start + length != end:
         raise CorruptionError(
-            f"record at {position}: size {end - position}, but its parts add up to "
-            f"{properties_start + length - position}"
+            f"record at {start}: size {end - start}, but its parts add up to "
+            f"{properties_start + length - start}"
         )
-    return buffer[topic_start:topic_end], buffer[properties_start:end]
+    return buffer[topic_start : properties_start - 2], buffer[properties_start:end]
 
 
 def decode_all(buffer: bytes) -> list[Record]:
     """Every record of a pull or view body; they fill it to its last byte."""
     records: list[Record] = []
-    position = 0
-    while position < len(buffer):
-        record = decode(buffer, position)
-        records.append(record)
-        position += record.size
+    position: i64 = 0
+    end: i64 = len(buffer)
+    while position < end:
+        records.append(decode(buffer, int(position)))
+        position += int(read_i32_be(buffer, position))
     return records
 
 
