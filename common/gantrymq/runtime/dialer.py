@@ -204,11 +204,13 @@ class Connection:
 
     async def request(self, command: Command, timeout_s: float) -> Command:
         """The response; connecting counts against the timeout. Raises RequestError."""
-        self.used_at = self._dialer.monotonic()
-        gives_up_at = self.used_at + timeout_s
-        channel = await self._connected(timeout_s)
-        command = self._dialer.signed(command)
-        return await channel.request(command, max(0.0, gives_up_at - self._dialer.monotonic()))
+        dialer = self._dialer
+        now = self.used_at = dialer.monotonic()
+        channel = self._channel
+        if channel is None or channel.is_closing:
+            channel = await self._connected(timeout_s)
+            timeout_s = max(0.0, now + timeout_s - dialer.monotonic())
+        return await channel.request(dialer.signed(command), timeout_s)
 
     async def notify(self, command: Command, timeout_s: float = CONNECT_SECONDS) -> None:
         """Send a oneway request; raises ConnectError, and knows nothing of what became of it."""

@@ -41,7 +41,7 @@ def test_messages_of_a_moment_leave_together() -> None:
     assert waiting.waiting_bytes == 0
 
 
-@pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 300}])
+@pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 200}])
 def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
     cluster = Cluster("a", topics={"T": 1})
     waiting = lingering(cluster, **bound)

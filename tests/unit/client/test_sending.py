@@ -154,6 +154,24 @@ def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
     assert len(sent_to(cluster)) == 2 + 3
 
 
+@pytest.mark.parametrize(
+    ("ext", "wrong"),
+    [
+        (None, "<msgId> is null"),
+        ({"msgId": "M", "queueId": "0"}, "<queueOffset> is null"),
+        ({"msgId": "M", "queueId": "zero", "queueOffset": "1"}, "<queueId> is 'zero'"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_says_what_is_wrong(
+    ext: dict[str, str] | None, wrong: str
+) -> None:
+    cluster = Cluster({"T": 1})
+    cluster.faults[cluster.address("a")] = lambda address, command: Command(0, ext=ext)
+    with pytest.raises(BrokerError, match=wrong):
+        send(cluster)
+    assert len(sent_to(cluster)) == 1
+
+
 def test_a_topic_that_nobody_created_is_created_by_its_first_message() -> None:
     cluster = Cluster("a", topics={}, settings=BrokerSettings(auto_create_topic_enable=True))
     result = send(cluster)

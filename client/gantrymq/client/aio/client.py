@@ -16,7 +16,8 @@ from typing import Any, Final, final
 
 from gantrymq.client.aio.driver import Driver
 from gantrymq.client.aio.hooked import HookedLinks
-from gantrymq.client.aio.process import UniqueIds, own_address, process_name
+from gantrymq.client.aio.message_ids import UniqueIds
+from gantrymq.client.aio.process import own_address, process_name
 from gantrymq.client.aio.world import REAL, Identity, Respond, World
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.instance import Instance

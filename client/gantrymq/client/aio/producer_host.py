@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar, final
 
 from gantrymq.client.aio.configuration import choose
@@ -56,5 +56,5 @@ class ProducerHost:
         """The same, on its own event loop."""
         return self._membership.member_here
 
-    async def run(self, flow: Flow[T]) -> T:
-        return await self._membership.run(flow)
+    def run(self, flow: Flow[T]) -> Awaitable[T]:
+        return self._membership.run(flow)

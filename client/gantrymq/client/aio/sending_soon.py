@@ -19,7 +19,7 @@ class Sending:
     def __init__(self, batch: Batch) -> None:
         """The last one that was added to the batch."""
         self._batch = batch
-        self._index = len(batch.messages) - 1
+        self._index = batch.count - 1
 
     def done(self) -> bool:
         return self._batch.is_over

@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from librt.strings import BytesWriter, write_i16_be, write_i32_be
+from mypy_extensions import i32
+
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.message import Message
@@ -24,7 +27,7 @@ from gantrymq.client.core.send_request import (
 )
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import property_names
-from gantrymq.wire.message.batch import FIXED_BYTES, HEAD, PROPERTIES_LENGTH
+from gantrymq.wire.message.batch import FIXED_BYTES
 
 # What a message costs besides topic, body and properties, as RocketMQ's users reckon.
 MESSAGE_BYTES: Final = 20
@@ -44,42 +47,54 @@ def of_batch(
     if not messages:
         raise MessageError("a batch holds at least one message")
     first = messages[0]
-    chunks: list[bytes] = []
+    parts = BytesWriter()
     ids = []
     for message in messages:
         fault = unbatchable(message) or _unlike(message, first)
         if fault is not None:
             raise MessageError(fault)
         must_be_sendable(message, settings)
-        ids.append(add_part(chunks, message, wrapped_in, new_id))
-    topic = namespace.wrap(wrapped_in, first.topic)
-    return joined(chunks, topic, list(messages), ids, settings, group)
+        ids.append(add_part(parts, message, wrapped_in, new_id))
+    request = joined(
+        parts,
+        first.topic,
+        ids,
+        settings=settings,
+        group=group,
+        wrapped_in=wrapped_in,
+        waits=waits(first),
+    )
+    request.messages += messages
+    return request
 
 
 def joined(
-    chunks: list[bytes],
+    parts: BytesWriter,
     topic: str,
-    messages: list[Message],
     ids: list[str],
+    *,
     settings: ProducerSettings,
     group: str,
+    wrapped_in: str,
+    waits: bool,
 ) -> SendRequest:
     """The request for these parts; MessageError when they are too many."""
-    body = b"".join(chunks)
+    body = parts.getvalue()
     if len(body) > settings.message_bytes_max:
         raise MessageError(
             f"the message body size over max value, MAX: {settings.message_bytes_max}: the batch"
             f" has {len(body)} bytes; divide it with gantrymq.client.split"
         )
-    request = SendRequest(RequestCode.SEND_BATCH_MESSAGE, group, topic, body, messages, ids)
-    request.describe(settings, "" if _waits(messages[0]) else _WAITS_NOT)
+    wrapped = namespace.wrap(wrapped_in, topic)
+    request = SendRequest(RequestCode.SEND_BATCH_MESSAGE, group, wrapped, body, [], ids)
+    request.describe(settings, "" if waits else _WAITS_NOT)
     return request
 
 
 def add_part(
-    chunks: list[bytes], message: Message, wrapped_in: str, new_id: Callable[[], str]
+    parts: BytesWriter, message: Message, wrapped_in: str, new_id: Callable[[], str]
 ) -> str:
-    """One more message, and its id. Hot."""
+    """One more message, and its id. Hot. Nothing is written when it raises MessageError."""
     properties = message.properties
     if properties or wrapped_in:
         if wrapped_in:
@@ -92,12 +107,15 @@ def add_part(
     body = message.body
     size = len(body)
     length = len(encoded)
-    chunks += (
-        HEAD.pack(FIXED_BYTES + size + length, 0, 0, message.flag, size),
-        body,
-        PROPERTIES_LENGTH.pack(length),
-        encoded,
-    )
+    flag: i32 = message.flag
+    write_i32_be(parts, FIXED_BYTES + size + length)
+    write_i32_be(parts, 0)
+    write_i32_be(parts, 0)
+    write_i32_be(parts, flag)
+    write_i32_be(parts, size)
+    parts.write(body)
+    write_i16_be(parts, length)
+    parts.write(encoded)
     return message_id
 
 
@@ -141,10 +159,10 @@ def _unlike(message: Message, first: Message) -> str | None:
             "The topic of the messages in one batch should be the same:"
             f" {first.topic} and {message.topic}"
         )
-    if _waits(message) != _waits(first):
+    if waits(message) != waits(first):
         return "The waitStoreMsgOK of the messages in one batch should the same"
     return None
 
 
-def _waits(message: Message) -> bool:
+def waits(message: Message) -> bool:
     return message.properties.get(property_names.WAIT) != "false"

@@ -10,12 +10,12 @@ queue that was asked for leave one after another, so that their order holds.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, TypeAlias, final
 
+from librt.strings import BytesWriter
+
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core import namespace
-from gantrymq.client.core.batches import add_part, joined, unbatchable
+from gantrymq.client.core.batches import add_part, joined, unbatchable, waits
 from gantrymq.client.core.errors import ClientError, SendError, StateError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.ports import Running
@@ -24,15 +24,15 @@ from gantrymq.client.core.send_request import SendRequest, must_be_sendable, of_
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.message import property_names
 
-# What a message adds to its batch besides body and properties.
-_PART_BYTES: Final = 80
+# What a message takes in memory besides its part of the batch: its id, and its Sending.
+_KEPT_BYTES: Final = 176
 
 # Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
 SENDS_MAX: Final = 16
 
-_Key: TypeAlias = tuple[str, MessageQueue | None, str | None]
+_Key: TypeAlias = tuple[str, MessageQueue | None, bool]
+"""Topic, the queue that was asked for, whether it waits until it is stored."""
 
 
 class WaitingFullError(ClientError):
@@ -46,7 +46,7 @@ class Batch:
     __slots__ = (
         "_places",
         "bytes",
-        "chunks",
+        "count",
         "ended",
         "error",
         "full",
@@ -54,15 +54,19 @@ class Batch:
         "is_watched",
         "key",
         "messages",
+        "parts",
         "result",
     )
 
     def __init__(self, key: _Key) -> None:
         self.key = key
+        self.count = 0
         self.messages: list[Message] = []
-        self.chunks: list[bytes] = []
+        """What hooks see; without hooks only what is sent alone."""
+        self.parts = BytesWriter()
         self.ids: list[str] = []
         self.bytes = 0
+        """What all of it takes in memory."""
         self.full = Signal()
         self.ended = Signal()
         self.result: SendResult | None = None
@@ -83,7 +87,7 @@ class Batch:
             raise SendError(str(self.error), (self.error,)) from self.error
         result = self.result
         ids = self.ids
-        if len(self.messages) == 1:
+        if self.count == 1:
             return result
         if self._places is None:
             self._places = result.offset_message_id.split(",")
@@ -94,9 +98,9 @@ class Batch:
             result.queue,
             result.queue_offset + index,
             places[index] if len(places) == len(ids) else "",
-            result.transaction_id,
-            result.region_id,
-            result.is_traced,
+            transaction_id=result.transaction_id,
+            region_id=result.region_id,
+            is_traced=result.is_traced,
         )
 
 
@@ -108,6 +112,8 @@ class Lingering:
         self._sender = sender
         self._wrapped_in = wrapped_in
         self._ports = sender.instance.ports
+        self._new_id = self._ports.new_id
+        self._has_hooks = bool(sender.hooks)
         self._settings = sender.settings
         self._open: dict[_Key, Batch] = {}
         self._under_way: dict[Batch, Running | None] = {}
@@ -129,23 +135,23 @@ class Lingering:
             raise self._full()
         if size >= self._alone_bytes or unbatchable(message) is not None:
             return self._alone(message, queue)
-        key = (message.topic, queue, message.properties.get(property_names.WAIT))
+        key = (message.topic, queue, waits(message))
         batch = self._open.get(key)
-        if batch is not None and batch.bytes + size > self._batch_bytes_max:
+        if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
             self._leave(batch)
             batch = None
         if batch is None:
             batch = self._begin(key)
-        chunks = batch.chunks
-        batch.ids.append(add_part(chunks, message, self._wrapped_in, self._ports.new_id))
-        batch.messages.append(message)
-        size += len(chunks[-1]) + _PART_BYTES
+        parts = batch.parts
+        before = len(parts)
+        batch.ids.append(add_part(parts, message, self._wrapped_in, self._new_id))
+        if self._has_hooks:
+            batch.messages.append(message)
+        batch.count += 1
+        size = len(parts) - before + _KEPT_BYTES
         batch.bytes += size
         self.waiting_bytes += size
-        if (
-            batch.bytes >= self._batch_bytes_max
-            or len(batch.messages) >= settings.batch_messages_max
-        ):
+        if len(parts) >= self._batch_bytes_max or batch.count >= settings.batch_messages_max:
             self._leave(batch)
         return batch
 
@@ -158,7 +164,8 @@ class Lingering:
 
     def release(self, batch: Batch, queue: MessageQueue) -> None:
         """Let a reserved one leave."""
-        batch.key = (batch.key[0], queue, None)
+        topic, _, is_waited_for = batch.key
+        batch.key = (topic, queue, is_waited_for)
         self._start(batch)
 
     def fail(self, batch: Batch, error: Exception | None) -> None:
@@ -210,9 +217,10 @@ class Lingering:
         return batch
 
     def _single(self, message: Message, queue: MessageQueue | None) -> Batch:
-        batch = Batch((message.topic, queue, None))
+        batch = Batch((message.topic, queue, waits(message)))
         batch.messages.append(message)
-        batch.bytes = len(message.body) + _PART_BYTES
+        batch.count = 1
+        batch.bytes = len(message.body) + _KEPT_BYTES
         self.waiting_bytes += batch.bytes
         batch.full.fire()
         self._under_way[batch] = None
@@ -240,15 +248,14 @@ class Lingering:
             self._leave(batch)
             while before is not None and not before.is_over:
                 await Wait(FOREVER, before.ended)
-            if batch.messages:  # else the one that began it was refused
+            if batch.count:  # else the one that began it was refused
                 batch.result = await self._send(batch)
         except Exception as error:
             batch.error = error
             if not isinstance(error, GantryError):
                 raise
             if not batch.is_watched:
-                count = len(batch.messages)
-                self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {error}")
+                self._ports.log(f"{batch.count} messages to {batch.key[0]} were not sent: {error}")
         finally:
             self._end(batch)
 
@@ -261,7 +268,7 @@ class Lingering:
             result = await self._sender.send(self._request(batch), queue=batch.key[1])
         finally:
             self._sends -= 1
-        return replace(result, queue=replace(result.queue, topic=batch.key[0]))
+        return result.of_topic(batch.key[0])
 
     def _end(self, batch: Batch) -> None:
         if not batch.is_over:
@@ -272,20 +279,29 @@ class Lingering:
         if queue is not None and self._last.get(queue) is batch:
             del self._last[queue]
         self.waiting_bytes -= batch.bytes
-        batch.chunks.clear()
+        batch.parts = BytesWriter()  # who keeps a Sending keeps its batch, not the bytes
         batch.ended.fire()
         self._room.fire()
 
     def _request(self, batch: Batch) -> SendRequest:
-        settings, group = self._settings, self._sender.group
-        if batch.chunks:
-            topic = namespace.wrap(self._wrapped_in, batch.key[0])
-            return joined(batch.chunks, topic, batch.messages, batch.ids, settings, group)
-        new_id = self._ports.new_id()
-        return of_message(
-            batch.messages[0],
+        settings, group, wrapped_in = self._settings, self._sender.group, self._wrapped_in
+        if not batch.ids:
+            return of_message(
+                batch.messages[0],
+                settings=settings,
+                group=group,
+                wrapped_in=wrapped_in,
+                new_id=self._new_id(),
+            )
+        topic, _, is_waited_for = batch.key
+        request = joined(
+            batch.parts,
+            topic,
+            batch.ids,
             settings=settings,
             group=group,
-            wrapped_in=self._wrapped_in,
-            new_id=new_id,
+            wrapped_in=wrapped_in,
+            waits=is_waited_for,
         )
+        request.messages += batch.messages
+        return request

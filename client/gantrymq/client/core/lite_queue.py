@@ -62,11 +62,13 @@ class Buffered:
 class _Batch:
     """What one pull brought, and where the queue goes on behind it."""
 
-    __slots__ = ("messages", "next_offset", "taken")
+    __slots__ = ("bytes", "messages", "next_offset", "taken")
 
-    def __init__(self, messages: list[ReceivedMessage], next_offset: int) -> None:
-        self.messages = messages
-        self.next_offset = next_offset
+    def __init__(self, result: PullResult) -> None:
+        self.messages = result.messages
+        self.bytes = result.bytes
+        """Held until all of it is taken."""
+        self.next_offset = result.next_offset
         self.taken = 0
 
 
@@ -148,9 +150,9 @@ class LiteQueue:
         else:
             self.handed = batch.next_offset
             self._batches.popleft()
+            self._bytes -= batch.bytes
         self._count -= len(taken)
         self._all.count -= len(taken)
-        self._bytes -= _bytes(taken)
         if was_full and not self._is_full():
             self._wake.fire()
         return taken
@@ -190,10 +192,10 @@ class LiteQueue:
         self._position = result.next_offset
         messages = result.messages
         if messages:
-            self._batches.append(_Batch(messages, result.next_offset))
+            self._batches.append(_Batch(result))
             self._count += len(messages)
             self._all.count += len(messages)
-            self._bytes += _bytes(messages)
+            self._bytes += result.bytes
             self._arrived(self)
         elif self._batches:
             self._batches[-1].next_offset = result.next_offset
@@ -219,7 +221,3 @@ class LiteQueue:
         self._all.count -= self._count
         self._count = self._bytes = 0
         self._batches.clear()
-
-
-def _bytes(messages: list[ReceivedMessage]) -> int:
-    return sum([len(message.record.body) for message in messages])

@@ -51,8 +51,10 @@ class Message:
         fault = _topic_fault(topic)
         if fault is not None:
             raise MessageError(fault)
+        if flag and not -(1 << 31) <= flag < 1 << 31:
+            raise MessageError(f"the flag {flag} does not fit into the 32 bits that it has")
         self.topic = topic
-        self.body = body.encode() if isinstance(body, str) else body
+        self.body: bytes = body.encode() if isinstance(body, str) else body
         self.flag = flag
         self.properties: dict[str, str] = {}
         if properties:
@@ -106,8 +108,18 @@ class Message:
     def keys(self) -> list[str]:
         return self.properties.get(property_names.KEYS, "").split()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For copy and pickle, which know nothing of compiled classes."""
+        return _remade, (self.topic, self.body, self.flag, self.properties)
+
     def __repr__(self) -> str:
         return f"Message({self.topic!r}, <{len(self.body)} bytes>, properties={self.properties})"
+
+
+def _remade(topic: str, body: bytes, flag: int, properties: dict[str, str]) -> Message:
+    message = Message(topic, body, flag=flag)
+    message.properties = dict(properties)
+    return message
 
 
 @lru_cache(maxsize=1024)

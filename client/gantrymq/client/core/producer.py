@@ -6,7 +6,6 @@ Invariant: names of users' topics are wrapped here, and in results they are the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from gantrymq.client.core import batches, namespace
@@ -109,7 +108,9 @@ class ProducerCore:
     ) -> SendResult:
         self.life.must_run()
         request = self.request_of(message)
-        chosen = await self.queue_for(message, queue, select, key)
+        chosen = queue
+        if queue is not None or select is not None or key is not None:
+            chosen = await self.queue_for(message, queue, select, key)
         result = await self.sender.send(request, queue=chosen, mode=mode, timeout_s=timeout_s)
         return self.unwrapped(result)
 
@@ -209,9 +210,7 @@ class ProducerCore:
     def unwrapped(self, result: SendResult) -> SendResult:
         if not self.namespace:
             return result
-        queue = result.queue
-        topic = namespace.unwrap(self.namespace, queue.topic)
-        return replace(result, queue=replace(queue, topic=topic))
+        return result.of_topic(namespace.unwrap(self.namespace, result.queue.topic))
 
     # ------------------------------------------------------------------ recall
 

@@ -117,9 +117,21 @@ class ReceivedMessage:
     def store_host(self) -> str:
         return hosts.text(self.record.store_host)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For copy and pickle, which know nothing of compiled classes."""
+        return _remade, (self.record, self.queue, self._bounds, self._topic)
+
     def __repr__(self) -> str:
         return (
             f"ReceivedMessage({self.topic!r}, <{len(self.record.body)} bytes>, id={self.id!r},"
             f" queue={self.queue.broker_name}/{self.queue.queue_id}, offset={self.offset},"
             f" reconsume_times={self.reconsume_times})"
         )
+
+
+def _remade(
+    record: Record, queue: MessageQueue, bounds: tuple[int, int] | None, topic: str
+) -> ReceivedMessage:
+    message = ReceivedMessage(record, queue, bounds)
+    message.rename(topic)
+    return message

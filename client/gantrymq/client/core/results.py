@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any, Final, final
 
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -17,19 +18,84 @@ class SendStatus(IntEnum):
     FLUSH_SLAVE_TIMEOUT = 12
 
 
-@dataclass(frozen=True, slots=True)
-class SendResult:
-    """Where it is."""
+# What a result consists of; compiled classes have no __slots__ to ask.
+_FIELDS: Final = (
+    "status",
+    "message_id",
+    "queue",
+    "queue_offset",
+    "offset_message_id",
+    "transaction_id",
+    "region_id",
+    "is_traced",
+    "recall_handle",
+)
 
-    status: SendStatus
-    message_id: str
-    """UNIQ_KEY; those of a batch, joined by commas."""
-    queue: MessageQueue
-    queue_offset: int
-    offset_message_id: str
-    """Where it lies in the broker's log."""
-    transaction_id: str = ""
-    region_id: str = "DefaultRegion"
-    is_traced: bool = True
-    recall_handle: str = ""
-    """What a delayed message is taken back by (5.x brokers)."""
+
+@final
+class SendResult:
+    """Where it is. Hot, hence slotted and not frozen; treat it as a value all the same."""
+
+    __slots__ = _FIELDS
+
+    def __init__(
+        self,
+        status: SendStatus,
+        message_id: str,
+        queue: MessageQueue,
+        queue_offset: int,
+        offset_message_id: str,
+        *,
+        transaction_id: str = "",
+        region_id: str = "DefaultRegion",
+        is_traced: bool = True,
+        recall_handle: str = "",
+    ) -> None:
+        self.status: SendStatus = status
+        self.message_id: str = message_id
+        """UNIQ_KEY; those of a batch, joined by commas."""
+        self.queue: MessageQueue = queue
+        self.queue_offset: int = queue_offset
+        self.offset_message_id: str = offset_message_id
+        """Where it lies in the broker's log."""
+        self.transaction_id: str = transaction_id
+        self.region_id: str = region_id
+        self.is_traced: bool = is_traced
+        self.recall_handle: str = recall_handle
+        """What a delayed message is taken back by (5.x brokers)."""
+
+    def of_topic(self, topic: str) -> SendResult:
+        """The same by another name of its topic."""
+        queue = self.queue
+        return SendResult(
+            self.status,
+            self.message_id,
+            MessageQueue(topic, queue.broker_name, queue.queue_id),
+            self.queue_offset,
+            self.offset_message_id,
+            transaction_id=self.transaction_id,
+            region_id=self.region_id,
+            is_traced=self.is_traced,
+            recall_handle=self.recall_handle,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SendResult):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.message_id, self.queue, self.queue_offset))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """For copy and pickle, which know nothing of compiled classes."""
+        return _remade, ({name: getattr(self, name) for name in _FIELDS},)
+
+    def __repr__(self) -> str:
+        fields = ", ".join([f"{name}={getattr(self, name)!r}" for name in _FIELDS])
+        return f"SendResult({fields})"
+
+
+# Any: each field has a type of its own.
+def _remade(fields: Mapping[str, Any]) -> SendResult:
+    return SendResult(**fields)
