@@ -165,7 +165,7 @@ def test_what_is_stored_less_safely_is_a_result(status: int) -> None:
 def test_an_answer_that_cannot_be_read_says_what_is_wrong(
     ext: dict[str, str] | None, wrong: str
 ) -> None:
-    cluster = Cluster({"T": 1})
+    cluster = Cluster("a", topics={"T": 1})
     cluster.faults[cluster.address("a")] = lambda address, command: Command(0, ext=ext)
     with pytest.raises(BrokerError, match=wrong):
         send(cluster)
