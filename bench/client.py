@@ -61,8 +61,8 @@ def measure_clients(pace: Pace) -> list[Row]:
             for size in (PULL, 1):
                 turns.consume(PUSH.format(size), "push", backlog, size)
             turns.consume(POLLS, "pull", backlog)
-            turns.hold(AHEAD, "ahead")
-            turns.hold(WAITING, "waiting")
+            turns.hold(AHEAD, "ahead", min(HELD, backlog // 2))
+            turns.hold(WAITING, "waiting", HELD)
             for words, size in SIZES.items():
                 turns.send_all(words, size)
     return turns.samples.rows()
@@ -148,9 +148,9 @@ class _Turns:
 
     # ------------------------------------------------------------------ memory
 
-    def hold(self, what: str, how: str) -> None:
+    def hold(self, what: str, how: str, count: int) -> None:
         """Ours only: what Java's takes is between its heap and its collector."""
-        messages, grown_bytes = map(int, self._clients[GANTRY].answer(how, HELD).split())
+        messages, grown_bytes = map(int, self._clients[GANTRY].answer(how, count).split())
         self.samples.add(what, "MiB", GANTRY, grown_bytes / messages * 10_000 / 2**20)
 
     def _add(self, what: str, name: str, messages: int, seconds: float, cpu_seconds: float) -> None:

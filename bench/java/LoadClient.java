@@ -65,11 +65,16 @@ public class LoadClient {
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
         System.setOut(System.err);
-        LoadClient client = new LoadClient(arguments[0], arguments[1]);
-        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
-        for (String line = orders.readLine(); line != null; line = orders.readLine()) {
-            answers.println(client.obey(line.split(" ")));
-            answers.flush();
+        try {
+            LoadClient client = new LoadClient(arguments[0], arguments[1]);
+            BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
+            for (String line = orders.readLine(); line != null; line = orders.readLine()) {
+                answers.println(client.obey(line.split(" ")));
+                answers.flush();
+            }
+        } catch (Exception error) { // the client's threads would keep the process, and whoever waits
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
         }
         Runtime.getRuntime().halt(0);
     }
