@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from gantrymq.base.errors import ConfigurationError
     from gantrymq.client.aio.admin import Admin
     from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
     from gantrymq.client.aio.producer import Producer
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.selecting import by_key, random_queue
     from gantrymq.client.core.sending import SendMode
     from gantrymq.client.core.start_offset import ConsumeFrom
-    from gantrymq.client.core.subscriptions import Sql
+    from gantrymq.client.core.subscriptions import Sql, SubscriptionError
     from gantrymq.client.core.transactions import TransactionResult, TransactionState
     from gantrymq.runtime.certificates import ClientTls
     from gantrymq.wire.bodies.shared import MessageQueue
@@ -68,6 +69,7 @@ __all__ = [
     "ClientError",
     "ClientTls",
     "CompressionType",
+    "ConfigurationError",
     "Configured",
     "ConsistentHash",
     "ConsumeFrom",
@@ -95,6 +97,7 @@ __all__ = [
     "Sending",
     "Sql",
     "StateError",
+    "SubscriptionError",
     "Suspend",
     "TransactionProducer",
     "TransactionResult",
@@ -109,6 +112,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "gantrymq.base.errors": ("ConfigurationError",),
     "gantrymq.client.aio.admin": ("Admin",),
     "gantrymq.client.aio.pop_consumer": ("PopConsumer", "PoppedMessage"),
     "gantrymq.client.aio.producer": ("Producer",),
@@ -153,7 +157,7 @@ _HOMES: Final = {
     "gantrymq.client.core.selecting": ("by_key", "random_queue"),
     "gantrymq.client.core.sending": ("SendMode",),
     "gantrymq.client.core.start_offset": ("ConsumeFrom",),
-    "gantrymq.client.core.subscriptions": ("Sql",),
+    "gantrymq.client.core.subscriptions": ("Sql", "SubscriptionError"),
     "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
     "gantrymq.runtime.certificates": ("ClientTls",),
     "gantrymq.wire.bodies.shared": ("MessageQueue",),

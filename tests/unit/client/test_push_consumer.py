@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeContext
 from gantrymq.client.core.outcomes import LATER, Outcome
@@ -393,5 +394,5 @@ def test_some_groups_are_none(group: str) -> None:
 
 @pytest.mark.parametrize("name", ["consume_threads", "consume_batch", "pull_batch", "max_span"])
 def test_settings_have_javas_bounds(name: str) -> None:
-    with pytest.raises(StateError, match=f"{name} Out of range"):
+    with pytest.raises(ConfigurationError, match=f"{name}=0 must be a whole number from 1 to"):
         dataclasses.replace(FIRST, **{name: 0})  # type: ignore[arg-type]  # one of its names

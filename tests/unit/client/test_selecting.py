@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.client.core.message import Message
-from gantrymq.client.core.selecting import by_key, hash_code, random_queue
+from gantrymq.client.core.selecting import Selector, by_key, hash_code, random_queue
 from gantrymq.wire.bodies.shared import MessageQueue
 
 QUEUES = [MessageQueue("T", "a", n) for n in range(7)]
@@ -27,6 +27,16 @@ MESSAGE = Message("T", b"x")
 def test_hashes_are_javas(key: object, hashed: int) -> None:
     assert hash_code(key) == hashed
     assert by_key(QUEUES, MESSAGE, key).queue_id == abs(hashed) % 7
+
+
+def test_a_selector_has_the_types_of_what_it_is_given() -> None:
+    """As the type checker sees it."""
+
+    def last(queues: list[MessageQueue], message: Message, key: str) -> MessageQueue:
+        return queues[-1] if key in message.keys else queues[0]
+
+    select: Selector = last
+    assert select(QUEUES, MESSAGE, "k") is QUEUES[0]
 
 
 def test_any_queue() -> None:

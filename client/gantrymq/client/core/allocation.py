@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, TypeVar, final
 from gantrymq.client.core.errors import StateError
 from gantrymq.wire.bodies.shared import MessageQueue
 
-Allocate: TypeAlias = Callable[[str, Sequence[MessageQueue], Sequence[str]], list[MessageQueue]]
+Allocate: TypeAlias = Callable[[str, list[MessageQueue], list[str]], list[MessageQueue]]
 """The share of this client id, of these queues, among these ids; both lists are in order."""
 
 VIRTUAL_NODES: Final = 10
@@ -129,7 +129,7 @@ class NearMachineRoom:
         share = self.inner(client_id, own, clients_of[own_room]) if own else []
         for room in sorted(queues_of):
             if room not in clients_of:
-                share += self.inner(client_id, queues_of[room], client_ids)
+                share += self.inner(client_id, queues_of[room], list(client_ids))
         return share
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gantrymq.client.core.allocation import Allocate, average
-from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.bounds import ABOVE_0, FROM_0, at_least, must_fit, refused, within
 from gantrymq.client.core.namespace import TRACE_TOPIC
 from gantrymq.client.core.start_offset import ConsumeFrom
 
@@ -55,16 +56,25 @@ class ConsumeSettings:
     trace_topic: str = TRACE_TOPIC
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("consume_threads", 1, 1000),
-            ("consume_batch", 1, 1024),
-            ("pull_batch", 1, 1024),
-            ("pull_threshold", 1, 65535),
-            ("pull_threshold_bytes", 1 << 20, 1 << 30),
-            ("topic_pull_threshold", 1, 6_553_500),
-            ("topic_pull_threshold_bytes", 1 << 20, 102_400 << 20),
-            ("max_span", 1, 65535),
-        ):
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise StateError(f"{name} Out of range [{low}, {high}]: it is {value}")
+        must_fit(self, _BOUNDS)
+        if not callable(self.allocate):
+            raise refused(self, "allocate", "a strategy: average, another one, or a function")
+        if not isinstance(self.consume_from, ConsumeFrom):
+            raise refused(self, "consume_from", "a ConsumeFrom")
+
+
+_BOUNDS: Final = {
+    "consume_threads": within(1, 1000),
+    "consume_batch": within(1, 1024),
+    "pull_batch": within(1, 1024),
+    "pull_interval_s": FROM_0,
+    "pull_threshold": within(1, 65535),
+    "pull_threshold_bytes": within(1 << 20, 1 << 30),
+    "topic_pull_threshold": within(1, 6_553_500),
+    "topic_pull_threshold_bytes": within(1 << 20, 102_400 << 20),
+    "max_span": within(1, 65535),
+    "consume_timeout_s": ABOVE_0,
+    "max_reconsume_times": at_least(-1),
+    "suspend_s": ABOVE_0,
+    "close_timeout_s": FROM_0,
+}

@@ -26,6 +26,9 @@ class MessageKind(IntEnum):
     COMMIT = 2
     DELAYED = 3
 
+    def __str__(self) -> str:
+        return self.name
+
 
 @dataclass(slots=True)
 class SendContext:

@@ -20,6 +20,7 @@ from typing import Final, final
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core import queue_offsets
 from gantrymq.client.core.allocation import Allocate, average
+from gantrymq.client.core.bounds import ABOVE_0, FROM_0, at_least, must_fit, refused, within
 from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.group_members import share_of
 from gantrymq.client.core.instance import Instance
@@ -44,8 +45,6 @@ from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
 
-AUTO_COMMIT_MIN_S: Final = 1.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteSettings:
@@ -66,6 +65,21 @@ class LiteSettings:
     buffering: Buffering = Buffering()  # noqa: RUF009 - frozen
     allocate: Allocate = average
 
+    def __post_init__(self) -> None:
+        must_fit(self, _BOUNDS)
+        if not callable(self.allocate):
+            raise refused(self, "allocate", "a strategy: average, another one, or a function")
+        if not isinstance(self.consume_from, ConsumeFrom):
+            raise refused(self, "consume_from", "a ConsumeFrom")
+
+
+_BOUNDS: Final = {
+    "pull_batch": within(1, 1024),
+    "auto_commit_s": at_least(1),
+    "poll_timeout_s": FROM_0,
+    "queue_check_s": ABOVE_0,
+}
+
 
 @final
 class LitePull:
@@ -74,8 +88,6 @@ class LitePull:
     def __init__(
         self, instance: Instance, group: str, settings: LiteSettings, offsets: OffsetStore
     ) -> None:
-        if settings.auto_commit_s < AUTO_COMMIT_MIN_S:
-            raise StateError(f"auto_commit_s is {settings.auto_commit_s:g}: 1 s is the least")
         self.life = Life("lite pull consumer")
         self.group = group
         self._instance = instance

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Protocol, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.client.core.bounds import ABOVE_0, must_fit
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.pulls import PullResult, PullStatus, QueuePulls
 from gantrymq.client.core.received import ReceivedMessage
@@ -39,6 +40,9 @@ class Buffering:
     queue_bytes_max: int = 100 << 20
     span_max: int = 2_000
     """From the first to the last offset in one queue: filters leave holes."""
+
+    def __post_init__(self) -> None:
+        must_fit(self, {field.name: ABOVE_0 for field in fields(self)})
 
 
 class Starts(Protocol):

@@ -11,6 +11,7 @@ which depend on settings; it is never changed by sending it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -48,6 +49,8 @@ class Message:
         wait_until_stored: bool = True,
     ) -> None:
         """Raises MessageError. `wait_until_stored=False` is acknowledged before it is safe."""
+        if type(body) is not bytes and not isinstance(body, str):
+            raise TypeError(f"a body is bytes or str, not {type(body).__name__}: give bytes(body)")
         fault = _topic_fault(topic)
         if fault is not None:
             raise MessageError(fault)
@@ -86,8 +89,10 @@ class Message:
     def _delay(self, level: int, seconds: float, deliver_at_ms: int) -> None:
         if sum(map(bool, (level, seconds, deliver_at_ms))) > 1:
             raise MessageError("a message is delayed by delay_level, delay_s or deliver_at_ms: one")
-        if min(level, seconds, deliver_at_ms) < 0:
-            raise MessageError("a delay is not negative")
+        if not 0 <= seconds < math.inf or min(level, deliver_at_ms) < 0:
+            raise MessageError(
+                f"a delay is a number from 0 on, not {level or seconds or deliver_at_ms}"
+            )
         if level:
             self.properties[property_names.DELAY] = str(level)
         elif seconds:

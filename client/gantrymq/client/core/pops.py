@@ -19,6 +19,7 @@ from typing import Final, Self, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.core.answers import success
+from gantrymq.client.core.bounds import ABOVE_0, must_fit, within
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.received import ReceivedMessage
@@ -112,6 +113,16 @@ class PopSettings:
     """How long a broker may hold a pop that finds nothing."""
     from_first: bool = False
     """Where a new group begins: with the oldest message there is, or with what is sent now."""
+
+    def __post_init__(self) -> None:
+        must_fit(self, _BOUNDS)
+
+
+_BOUNDS: Final = {
+    "count": within(1, COUNT_MAX),
+    "invisible_s": ABOVE_0,
+    "hold_s": ABOVE_0,
+}
 
 
 @final

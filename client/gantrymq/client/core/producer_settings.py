@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from gantrymq.base.errors import ConfigurationError
+from gantrymq.client.core.bounds import ABOVE_0, FROM_0, must_fit, refused
 from gantrymq.client.core.namespace import DEFAULT_TOPIC, TRACE_TOPIC
 from gantrymq.wire.message.compression import LEVEL_DEFAULT, CompressionType
 
@@ -46,13 +47,22 @@ class ProducerSettings:
     trace_topic: str = TRACE_TOPIC
 
     def __post_init__(self) -> None:
-        for name in ("send_timeout_s", "message_bytes_max", "default_topic_queues"):
-            self._must_be(name, getattr(self, name) > 0, "more than 0")
-        for name in ("retries", "async_retries", "linger_s", "try_timeout_s", "close_timeout_s"):
-            self._must_be(name, getattr(self, name) >= 0, "0 or more")
-        for name in ("batch_bytes_max", "batch_messages_max", "waiting_bytes_max"):
-            self._must_be(name, getattr(self, name) > 0, "more than 0")
+        must_fit(self, _BOUNDS)
+        if not isinstance(self.compression, CompressionType):
+            raise refused(self, "compression", "a CompressionType")
 
-    def _must_be(self, name: str, is_good: bool, allowed: str) -> None:
-        if not is_good:
-            raise ConfigurationError(f"{name}={getattr(self, name)} must be {allowed}")
+
+_BOUNDS: Final = {
+    "send_timeout_s": ABOVE_0,
+    "try_timeout_s": FROM_0,
+    "retries": FROM_0,
+    "async_retries": FROM_0,
+    "compress_over_bytes": FROM_0,
+    "message_bytes_max": ABOVE_0,
+    "default_topic_queues": ABOVE_0,
+    "linger_s": FROM_0,
+    "close_timeout_s": FROM_0,
+    "batch_bytes_max": ABOVE_0,
+    "batch_messages_max": ABOVE_0,
+    "waiting_bytes_max": ABOVE_0,
+}

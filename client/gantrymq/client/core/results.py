@@ -17,6 +17,9 @@ class SendStatus(IntEnum):
     SLAVE_NOT_AVAILABLE = 11
     FLUSH_SLAVE_TIMEOUT = 12
 
+    def __str__(self) -> str:
+        return self.name
+
 
 # What a result consists of; compiled classes have no __slots__ to ask.
 _FIELDS: Final = (

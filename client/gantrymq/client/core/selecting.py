@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.message import Message
 from gantrymq.wire import java_string
 from gantrymq.wire.bodies.shared import MessageQueue
 
+# Any: a key is what its user's selector takes.
 Selector: TypeAlias = Callable[
-    [Sequence[MessageQueue], Message, object], MessageQueue | Awaitable[MessageQueue]
+    [list[MessageQueue], Message, Any], MessageQueue | Awaitable[MessageQueue]
 ]
 """Gets the topic's queues, the message and the key of the send; gives one of these queues."""
 

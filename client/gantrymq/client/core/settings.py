@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gantrymq.client.core.bounds import ABOVE_0, must_fit
+
 DEFAULT_INSTANCE: Final = "DEFAULT"
 
 
@@ -33,9 +35,21 @@ class ClientSettings:
     api_timeout_s: float = 3.0
     """For one request that is no message and no pull."""
 
+    def __post_init__(self) -> None:
+        must_fit(self, _BOUNDS)
+
     def client_id(self, process: str) -> str:
         """`ip@instance`; `process` stands in for the instance that was not named, so that two
         processes of one machine are told apart."""
         instance = process if self.instance_name == DEFAULT_INSTANCE else self.instance_name
         unit = f"@{self.unit_name}" if self.unit_name else ""
         return f"{self.client_ip}@{instance}{unit}"
+
+
+_BOUNDS: Final = {
+    "poll_name_server_s": ABOVE_0,
+    "heartbeat_s": ABOVE_0,
+    "persist_offsets_s": ABOVE_0,
+    "rebalance_s": ABOVE_0,
+    "api_timeout_s": ABOVE_0,
+}

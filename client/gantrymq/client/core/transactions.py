@@ -45,6 +45,9 @@ class TransactionState(IntEnum):
     COMMIT = sys_flag.TRANSACTION_COMMIT
     ROLLBACK = sys_flag.TRANSACTION_ROLLBACK
 
+    def __str__(self) -> str:
+        return self.name
+
 
 _NAMES: Final = {
     TransactionState.UNKNOWN: "UNKNOW",
