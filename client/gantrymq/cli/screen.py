@@ -1,8 +1,13 @@
-"""Where pages are shown: standard output, failures on standard error; in colours on terminals."""
+"""Where pages are shown: standard output, failures on standard error; in colours on terminals.
+
+Invariant: what a message or a server says moves no terminal's cursor, and breaks no row of a table.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from io import TextIOWrapper
 from typing import Final, TextIO, final
 
 from gantrymq.cli.page import Page, Part, Table
@@ -14,6 +19,16 @@ _BOLD: Final = "\x1b[1m"
 _RED: Final = "\x1b[31m"
 _PLAIN: Final = "\x1b[0m"
 _CLEAR: Final = "\x1b[H\x1b[2J"
+
+# A text may have lines of its own; a row is one.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_IN_ROWS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def show_what_cannot_be_encoded(stream: TextIO) -> None:
+    """By its escapes: an ASCII terminal, say, is no reason to fail."""
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 @final
@@ -39,12 +54,18 @@ class Screen:
         self._out.flush()
         for failure in page.failures:
             line = f"gantry {command}: {failure_text(failure)}"
+            if self._err.isatty():
+                line = _escaped(_CONTROL, line)
             self._err.write((_coloured(_RED, line) if _has_colours(self._err) else line) + "\n")
 
     def _text(self, part: Part) -> str:
         lines = part.lines()
-        if isinstance(part, Table) and _has_colours(self._out):
-            lines[0] = _coloured(_BOLD, lines[0])
+        if isinstance(part, Table):
+            lines = [_escaped(_CONTROL_IN_ROWS, line) for line in lines]
+            if _has_colours(self._out):
+                lines[0] = _coloured(_BOLD, lines[0])
+        elif self._out.isatty():
+            lines = [_escaped(_CONTROL, line) for line in lines]
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -60,6 +81,10 @@ def _advice(failure: Exception) -> str:
     if isinstance(failure, ConnectError):
         return "; is it running, and can it be reached from here? gantry doctor looks"
     return ""
+
+
+def _escaped(kind: re.Pattern[str], text: str) -> str:
+    return kind.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _has_colours(stream: TextIO) -> bool:

@@ -17,7 +17,7 @@ from gantrymq.cli.early_end import EarlyEnd
 from gantrymq.cli.failures import DONE, FAILED, UsageError
 from gantrymq.cli.notices import Notices
 from gantrymq.cli.page import Page
-from gantrymq.cli.screen import Screen
+from gantrymq.cli.screen import Screen, show_what_cannot_be_encoded
 from gantrymq.cli.stream import Stream
 from gantrymq.cli.stream_command import StreamCommand
 from gantrymq.client.aio.admin import Admin
@@ -30,6 +30,7 @@ _SECRET: Final = "GANTRY_SECRET_KEY"  # noqa: S105 - the variable's name
 
 def perform(command: Command | StreamCommand, asked: Asked) -> int:
     """Until it is done, or for ever; the exit code."""
+    show_what_cannot_be_encoded(sys.stdout)
     notices = Notices(sys.stderr)
     notices.begin()
     try:

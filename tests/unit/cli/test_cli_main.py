@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from gantrymq.app.entry import dispatch
 from gantrymq.cli import catalog, completion
 from gantrymq.cli.main import load, run
 from gantrymq.cli.page import Page, Table, Text
-from gantrymq.cli.screen import Screen
+from gantrymq.cli.screen import Screen, show_what_cannot_be_encoded
 from gantrymq.client.core.errors import BrokerError
 
 
@@ -110,6 +111,30 @@ def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         Screen(out, err, is_json=False).show("x", PAGE)  # type: ignore[arg-type]  # enough of it
         assert ("\x1b[" in out.text + err.text) == is_terminal
         assert "CODE: 17  DESC: no such topic  (from b:1)" in err.text
+
+
+def test_what_would_move_the_cursor_is_shown_by_its_escape() -> None:
+    evil = "\x1b[2Jx\r\x9b1m"
+    page = Page(
+        [Table("rows", ("#A",), "%s", [(f"{evil}\ny",)]), Text("said", [f"{evil}\n\ty"], True)],
+        [BrokerError(1, evil, "b:1")],
+    )
+    out, err = (_Terminal(is_terminal=True) for _ in range(2))
+    Screen(out, err, is_json=False).show("x", page)  # type: ignore[arg-type]  # as above
+    shown = r"\x1b[2Jx\r\x9b1m"
+    assert f"{shown}\\ny\n{shown}\n\ty\n" in out.text
+    assert shown in err.text
+    piped = _Terminal(is_terminal=False)
+    Screen(piped, err, is_json=False).show("x", page)  # type: ignore[arg-type]  # as above
+    assert f"{shown}\\ny\n{evil}\n\ty\n" in piped.text
+
+
+def test_what_an_encoding_lacks_is_shown_by_its_escape() -> None:
+    stored = io.BytesIO()
+    out = io.TextIOWrapper(stored, encoding="ascii")
+    show_what_cannot_be_encoded(out)
+    Screen(out, out, is_json=False).show("x", Page([Text("said", ["über"], True)]))
+    assert stored.getvalue() == b"\\xfcber\n"
 
 
 def test_json_of_what_may_be_several_is_a_list() -> None:
