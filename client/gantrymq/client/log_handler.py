@@ -38,9 +38,7 @@ BATCH_BYTES: Final = 1 << 20
 
 CLOSE_TIMEOUT_S: Final = 5.0
 
-# Before it is tried again to start the producer.
-START_PAUSE_S: Final = 3.0
-
+_log: Final = logging.getLogger("gantrymq.client")
 _OWN_LOGGER: Final = "gantrymq"
 _OWN_THREAD: Final = "gantrymq"
 
@@ -152,20 +150,21 @@ class LogHandler(logging.Handler):
 
     def close(self) -> None:
         """Send what there is, as long as `close_timeout_s` allow; what is left is dropped."""
-        if not self._is_closed and self._pid == os.getpid():
-            self._drain()
-            with self._changed:
-                self._is_closed = True
-                self.dropped += len(self._waiting)
-                self._waiting.clear()
-                self._changed.notify_all()
+        if self._pid == os.getpid():
+            if not self._is_closed:
+                self._drain()
+                self._take_no_more()
             self._thread.join(self._close_timeout_s)
         super().close()
 
     # ------------------------------------------------------------------ its thread
 
     def _run(self) -> None:
-        if not self._start():
+        try:
+            self._sender.start()
+        except Exception as error:  # whatever it was: a producer is started once, brokers or not
+            _log.error("records of %s are dropped: their producer did not start: %s", self, error)
+            self._take_no_more()
             return
         try:
             while (batch := self._next()) is not None:
@@ -173,17 +172,12 @@ class LogHandler(logging.Handler):
         finally:
             self._sender.close()
 
-    def _start(self) -> bool:
-        """False when it was closed before that was possible."""
-        while not self._is_closed:
-            try:
-                self._sender.start()
-            except Exception:  # no broker yet: records wait, and are dropped when it takes long
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_closed, START_PAUSE_S)
-            else:
-                return True
-        return False
+    def _take_no_more(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self.dropped += len(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
 
     def _next(self) -> list[Message] | None:
         with self._changed:

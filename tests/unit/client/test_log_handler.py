@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from gantrymq.client.core.errors import MessageError
+from gantrymq.client.core.errors import MessageError, StateError
 from gantrymq.client.core.message import Message
 from gantrymq.client.log_handler import RECORD_BYTES_MAX, LogHandler
 
@@ -22,10 +22,15 @@ class Sender:
         self.may_send.set()
         self.sends = threading.Event()
         self.failure: Exception | None = None
+        self.start_failure: Exception | None = None
+        self.starts = 0
         self.is_closed = False
         self.logs = False
 
     def start(self) -> None:
+        self.starts += 1
+        if self.start_failure is not None:
+            raise self.start_failure
         if self.logs:
             logging.getLogger("app").warning("by the sender's own thread")
             logging.getLogger("gantrymq.client").warning("by the client")
@@ -167,3 +172,17 @@ def test_a_huge_record_is_cut(sender: Sender, logger: logging.Logger) -> None:
 def test_a_topic_that_cannot_be_is_refused_at_once(sender: Sender) -> None:
     with pytest.raises(MessageError):
         LogHandler("no topic", sender)
+
+
+def test_a_producer_that_does_not_start_is_told_once(
+    sender: Sender, logger: logging.Logger, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It could not be started a second time."""
+    sender.start_failure = StateError("the group is taken")
+    handler = LogHandler("logs", sender)
+    logger.addHandler(handler)
+    logger.warning("lost")
+    handler.close()
+    logger.warning("lost too")
+    assert (sender.starts, handler.dropped, sender.sent) == (1, 2, [])
+    assert "their producer did not start: the group is taken" in caplog.text
