@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gantrymq.base.errors import ConfigurationError
+    from gantrymq.base.errors import ConfigurationError, GantryError
     from gantrymq.client.aio.admin import Admin
     from gantrymq.client.aio.pop_consumer import PopConsumer, PoppedMessage
     from gantrymq.client.aio.producer import Producer
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.start_offset import ConsumeFrom
     from gantrymq.client.core.subscriptions import Sql, SubscriptionError
     from gantrymq.client.core.transactions import TransactionResult, TransactionState
+    from gantrymq.remoting.failures import RequestError
     from gantrymq.runtime.certificates import ClientTls
     from gantrymq.wire.bodies.shared import MessageQueue
     from gantrymq.wire.message.compression import CompressionType
@@ -73,6 +74,7 @@ __all__ = [
     "Configured",
     "ConsistentHash",
     "ConsumeFrom",
+    "GantryError",
     "Later",
     "Listener",
     "MachineRoom",
@@ -89,6 +91,7 @@ __all__ = [
     "PushConsumer",
     "QueueStatus",
     "ReceivedMessage",
+    "RequestError",
     "RouteError",
     "SendError",
     "SendMode",
@@ -112,7 +115,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "gantrymq.base.errors": ("ConfigurationError",),
+    "gantrymq.base.errors": ("ConfigurationError", "GantryError"),
     "gantrymq.client.aio.admin": ("Admin",),
     "gantrymq.client.aio.pop_consumer": ("PopConsumer", "PoppedMessage"),
     "gantrymq.client.aio.producer": ("Producer",),
@@ -159,6 +162,7 @@ _HOMES: Final = {
     "gantrymq.client.core.start_offset": ("ConsumeFrom",),
     "gantrymq.client.core.subscriptions": ("Sql", "SubscriptionError"),
     "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
+    "gantrymq.remoting.failures": ("RequestError",),
     "gantrymq.runtime.certificates": ("ClientTls",),
     "gantrymq.wire.bodies.shared": ("MessageQueue",),
     "gantrymq.wire.message.compression": ("CompressionType",),

@@ -8,7 +8,11 @@ from __future__ import annotations
 from gantrymq.base.errors import GantryError
 
 
-class RequestError(GantryError):
+class ClientError(GantryError):
+    """Root of what whoever asks servers catches: no answer, a refusal, a question that is none."""
+
+
+class RequestError(ClientError):
     """Root: the request got no response."""
 
 

@@ -194,8 +194,9 @@ def test_who_gives_a_queue_gets_that_queue_or_an_error() -> None:
     queue = MessageQueue("T", "a", 3)
     assert cluster.run(one.send(request(one.settings), queue=queue)).queue == queue
     cluster.faults[cluster.address("a")] = gone
-    with pytest.raises(ConnectError):
+    with pytest.raises(SendError, match="nobody listens") as failed:
         cluster.run(one.send(request(one.settings), queue=queue))
+    assert [type(cause) for cause in failed.value.causes] == [ConnectError]
     with pytest.raises(RouteError, match=r"The broker\[other\] not exist"):
         cluster.run(one.send(request(one.settings), queue=MessageQueue("T", "other", 0)))
 

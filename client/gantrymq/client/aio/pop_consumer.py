@@ -33,7 +33,6 @@ from gantrymq.client.core.pops import Out, Pops, PopSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import FOREVER, Flow
 from gantrymq.client.core.subscriptions import EVERYTHING, Expression
-from gantrymq.remoting.failures import RequestError
 
 T = TypeVar("T")
 
@@ -99,7 +98,7 @@ class PoppedMessage:
         self.is_settled = True  # at the latest it comes again when its time is over
         try:
             await self.keep(self._consumer.retry_s)
-        except (ClientError, RequestError) as failure:
+        except ClientError as failure:
             log.warning("%r was not given back, it comes again later: %s", self, failure)
 
     def __del__(self) -> None:

@@ -160,7 +160,9 @@ class PullConsumer(Startable):
     async def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
         """Messages of one queue, as one pull brought them; an empty list when none come in time.
 
-        Coming back says that the messages of the last call are done."""
+        Coming back says that the messages of the last call are done: so one task polls, and what
+        others work at is committed by `commit` (auto_commit=False). Raises StateError while another
+        task polls."""
         messages = await self._run(self._lite.poll(timeout_s))
         return self._unwrapped(messages) if self._namespace else messages
 

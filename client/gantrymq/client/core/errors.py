@@ -1,25 +1,38 @@
 """What users of the client catch. Each text says what, why, and what to do.
 
 ClientError
+    RequestError      no answer: ConnectError, ConnectionLostError, RequestTimeoutError
     StateError        not started, started twice, closed, a group that is taken
     MessageError      this message can never be sent
     RouteError        nobody knows where the topic is
     BrokerError       a broker refused; `code` and `remark` are its own
-    SendError         every try failed; `causes` has one for each
+    SendError         no try was answered with a yes; `causes` has one for each
     CancelledInsideError
                       a function of yours let a cancellation out that was not its own
+
+Invariant: whatever a server does, or does not do, is a ClientError to whoever uses a client. Three
+more are GantryErrors as well, and nobody gets over them by trying again: ConfigurationError, when
+something is made of settings that cannot be; RemoteError, for an answer that breaks the protocol;
+CorruptionError, for bytes at rest that do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gantrymq.base.errors import GantryError
+from gantrymq.remoting.failures import ClientError
 from gantrymq.wire.codes import ResponseCode
 
-
-class ClientError(GantryError):
-    """Root of what the client raises on purpose, but for RequestError of `remoting.failures`."""
+__all__ = [
+    "BrokerError",
+    "CancelledInsideError",
+    "ClientError",
+    "MessageError",
+    "RouteError",
+    "SendError",
+    "StateError",
+    "code_name",
+]
 
 
 class StateError(ClientError):

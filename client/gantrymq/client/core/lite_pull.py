@@ -104,6 +104,7 @@ class LitePull:
         self._ready: deque[LiteQueue] = deque()
         self._handed: list[LiteQueue] = []
         self._arrived = Signal()
+        self._polled = _OnePoll()
         self._buffered = Buffered()
         self._failure: ClientError | None = None
         self._watch = TopicWatch(instance)
@@ -249,8 +250,10 @@ class LitePull:
         """Raises SubscriptionError. What only brokers can refuse is raised by `poll`."""
         if self._is_assigned:
             raise _exclusive()
-        version_ms = self._instance.ports.clock.wall_ms()
-        subscribed = subscription(topic, expression, version_ms)
+        known = self._subscriptions.get(topic)
+        now_ms = self._instance.ports.clock.wall_ms()
+        version = now_ms if known is None else known.version_after(now_ms)
+        subscribed = subscription(topic, expression, version)
         self._subscriptions[topic] = subscribed
         for queue in self._queues.values():
             if queue.queue.topic == topic:
@@ -300,18 +303,20 @@ class LitePull:
         """What one pull brought, of one queue; nothing when nothing comes in time."""
         wait_s = self._settings.poll_timeout_s if timeout_s is None else timeout_s
         until = self._now() + wait_s
-        while not (messages := self.take(self._settings.pull_batch)):
-            if not await Wait(until, self._arrived):
-                break
+        with self._polled:
+            while not (messages := self.take(self._settings.pull_batch)):
+                if not await Wait(until, self._arrived):
+                    break
         return messages
 
     async def next_message(self) -> ReceivedMessage | None:
         """None when the consumer is closed."""
-        while self.life.state is State.RUNNING:
-            taken = self.take(1)
-            if taken:
-                return taken[0]
-            await Wait(FOREVER, self._arrived)
+        with self._polled:
+            while self.life.state is State.RUNNING:
+                taken = self.take(1)
+                if taken:
+                    return taken[0]
+                await Wait(FOREVER, self._arrived)
         return None
 
     def take(self, limit: int) -> list[ReceivedMessage]:
@@ -438,6 +443,28 @@ class LitePull:
 
     def _log(self, line: str) -> None:
         self._instance.ports.log(f"{self.group}: {line}")
+
+
+@final
+class _OnePoll:
+    """At a time: a poll says that the messages of the last one are done, and nobody can say so
+    who has not got them."""
+
+    __slots__ = ("_is_under_way",)
+
+    def __init__(self) -> None:
+        self._is_under_way = False
+
+    def __enter__(self) -> None:
+        if self._is_under_way:
+            raise StateError(
+                "another task waits for messages of this consumer already: one task polls, and"
+                " hands messages to others (see docs/client.md)"
+            )
+        self._is_under_way = True
+
+    def __exit__(self, *error: object) -> None:
+        self._is_under_way = False
 
 
 def _exclusive() -> StateError:

@@ -230,7 +230,10 @@ class PushGroupMember:
         """Before the start or at any time; a topic that is subscribed already is so anew. Raises
         SubscriptionError when the expression is none."""
         topic = wrap(self._namespace, topic)
-        self._subscriptions[topic] = subscription(topic, expression, self._now_ms())
+        known = self._subscriptions.get(topic)
+        now_ms = self._now_ms()
+        version = now_ms if known is None else known.version_after(now_ms)
+        self._subscriptions[topic] = subscription(topic, expression, version)
         group = unwrap(self._namespace, self.group)
         self._listeners.add(topic, hooked(listener, group, self._hooks, self._instance.ports))
         self._announce(topic)
@@ -297,13 +300,11 @@ class PushGroupMember:
         """Brokers take a subscription's newest version for what the group wants."""
         known = self._subscriptions.get(topic)
         if known is not None:
-            version = max(self._now_ms(), known.data.sub_version + 1)
-            data = replace(known.data, sub_version=version)
+            data = replace(known.data, sub_version=known.version_after(self._now_ms()))
             self._subscriptions[topic] = replace(known, data=data)
 
     async def persist_offsets(self) -> None:
-        self._rebalance.note_offsets()
-        await self._offsets.persist(tuple(self._rebalance.queues))
+        await self._offsets.persist(self._rebalance.note_offsets())
 
     # ------------------------------------------------------------------ as its queues see it
 

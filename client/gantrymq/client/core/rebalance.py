@@ -189,12 +189,16 @@ class Rebalance:
 
     # ------------------------------------------------------------------ between rounds
 
-    def note_offsets(self) -> None:
-        """Let the store know how far each queue is."""
+    def note_offsets(self) -> list[MessageQueue]:
+        """Let the store know how far each queue is; of which ones brokers may be told: another
+        member's progress would be overwritten by ours."""
+        noted = []
         for queue, process_queue in self.queues.items():
             offset = None if process_queue.is_dropped else self._committed(process_queue)
             if offset is not None:
                 self._offsets.update(queue, offset)
+                noted.append(queue)
+        return noted
 
     async def close(self) -> None:
         """Give up all; what does not end is given up all the same."""

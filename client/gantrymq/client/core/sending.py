@@ -146,7 +146,7 @@ class Sender:
             attempts.brokers.append(chosen.broker_name)
             try:
                 stored = await self._try(request, chosen, attempts)
-            except (ClientError, RequestError) as error:
+            except ClientError as error:
                 attempts.causes.append(error)
                 if not _is_retried(error, attempts.mode):
                     break
@@ -156,7 +156,7 @@ class Sender:
         return stored or self._failed(request, attempts)
 
     async def send_oneway(self, request: SendRequest, *, queue: MessageQueue | None = None) -> None:
-        """Raises RouteError and ConnectError; knows nothing of what became of it."""
+        """Raises RouteError and SendError; knows nothing of what became of it."""
         if queue is None:
             route = await self.route(request.topic)
             now = self._clock.monotonic()
@@ -165,7 +165,10 @@ class Sender:
         context = self._context(request, queue, address)
         self._before(context)
         command = self._command(request, queue, is_oneway=True)
-        await Tell(address, command)
+        try:
+            await Tell(address, command)
+        except RequestError as error:
+            raise SendError(f"{request.topic}: {error}", (error,)) from error
         self._after(context, self._clock.monotonic())
 
     def _command(
@@ -210,7 +213,7 @@ class Sender:
         try:
             answer = await Ask(address, command, timeout_s)
             result = result_of(answer, request, queue, address)
-        except (ClientError, RequestError) as error:
+        except ClientError as error:
             if self._faults is not None:
                 self._faults.failed(queue.broker_name, self._clock.monotonic())
             if context is not None:
@@ -227,8 +230,11 @@ class Sender:
 
     def _failed(self, request: SendRequest, attempts: Attempts) -> NoReturn:
         last = attempts.causes[-1]
-        if attempts.tries_max == 1 or not _is_retried(last, attempts.mode):
+        is_last_try = attempts.tries_max == 1 or not _is_retried(last, attempts.mode)
+        if is_last_try and not isinstance(last, RequestError):
             raise last
+        if is_last_try:
+            raise SendError(f"{request.topic}: {last}", attempts.causes) from last
         took_s = self._clock.monotonic() - attempts.began_at
         text = (
             f"Send [{len(attempts.brokers)}] times, still failed, cost [{round(took_s * 1000)}]ms,"

@@ -60,6 +60,10 @@ class Subscription:
         mine, its = self.data, other.data
         return (mine.sub_string, mine.expression_type) == (its.sub_string, its.expression_type)
 
+    def version_after(self, now_ms: int) -> int:
+        """Of what replaces it, be it that the clock was set back meanwhile."""
+        return max(now_ms, self.data.sub_version + 1)
+
     def wants(self, properties: bytes) -> bool:
         """Whether a message with these properties is for the group. Hot where there are tags."""
         return not self.tags or get(properties, TAGS) in self.tags
