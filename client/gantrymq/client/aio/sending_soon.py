@@ -24,6 +24,10 @@ class Sending:
     def done(self) -> bool:
         return self._batch.is_over
 
+    def joins(self, other: Sending) -> bool:
+        """Whether both leave in one request, and so are done together."""
+        return self._batch is other._batch
+
     def result(self) -> SendResult:
         """Once it is `done`; raises what became of it."""
         if not self._batch.is_over:

@@ -10,12 +10,14 @@ for the client's own.
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, Unpack, final
+from functools import partial
+from typing import Final, NamedTuple, Unpack, final
 
 from gantrymq.client.aio import producer, transaction_producer
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.sending_soon import Sending
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
+from gantrymq.client.blocking.handover import Handover
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selecting import Selector
@@ -26,12 +28,24 @@ from gantrymq.wire.bodies.shared import MessageQueue
 THREADS: Final = 4
 
 
+class _Soon(NamedTuple):
+    """What a thread gave to `send_soon`."""
+
+    message: Message
+    queue: MessageQueue | None
+    select: Selector | None
+    key: object
+    future: Future[SendResult]
+
+
 @final
 class Producer(Facade[producer.Producer]):
     """Sends messages. See `aio.producer`."""
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         super().__init__(producer.Producer(group, **keywords))
+        self._handover: Final = Handover(self._send_soon)
+        self._together: list[tuple[Future[SendResult], Sending]] = []
 
     send = waits(producer.Producer.send)
     send_oneway = waits(producer.Producer.send_oneway)
@@ -54,24 +68,38 @@ class Producer(Facade[producer.Producer]):
         being sent - WaitingFullError where too many wait; it cannot be cancelled."""
         future: Future[SendResult] = Future()
         future.set_running_or_notify_cancel()
-
-        def begin() -> None:
-            try:
-                sending = self._member.send_soon(message, queue=queue, select=select, key=key)
-                sending.add_done_callback(settle)
-            except Exception as error:  # of the caller, who has the future
-                future.set_exception(error)
-
-        def settle(sending: Sending) -> None:
-            try:
-                result = sending.result()
-            except Exception as error:  # as above
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        self.thread.post(begin)
+        self._handover.add(self.thread, _Soon(message, queue, select, key, future))
         return future
+
+    def _send_soon(self, soon: _Soon) -> None:
+        try:
+            sending = self._member.send_soon(
+                soon.message, queue=soon.queue, select=soon.select, key=soon.key
+            )
+        except Exception as error:  # of the caller, who has the future
+            soon.future.set_exception(error)
+            return
+        if self._together and self._together[-1][1].joins(sending):
+            self._together.append((soon.future, sending))
+        else:
+            self._together = [(soon.future, sending)]
+            sending.add_done_callback(partial(_settle_all, self._together))
+
+
+def _settle_all(together: list[tuple[Future[SendResult], Sending]], last: Sending) -> None:
+    """A callback for each message would cost as much as sending it."""
+    del last
+    for future, sending in together:
+        _settle(future, sending)
+
+
+def _settle(future: Future[SendResult], sending: Sending) -> None:
+    try:
+        result = sending.result()
+    except Exception as error:  # as above
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 @final
