@@ -388,3 +388,37 @@ def test_a_strategy_that_fails_once_is_asked_again() -> None:
     reader = Reader(cluster, "me@1", replace(FIRST, allocate=mine))
     reader.lite.subscribe("T")
     assert reader.poll(10.0) == ["a"]
+
+
+def test_one_task_polls() -> None:
+    """Another one would say that what this one was given is done."""
+    cluster = Cluster()
+    reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
+    refusals: list[str] = []
+
+    async def poll_too() -> None:
+        try:
+            await reader.lite.poll(1.0)
+        except StateError as error:
+            refusals.append(str(error))
+
+    def begin() -> None:
+        cluster.driver.start(poll_too(), "other")
+
+    clock = cluster.driver.clock
+    cluster.driver.at(clock.monotonic() + 1.0, begin)
+    cluster.driver.at(clock.monotonic() + 2.0, lambda: cluster.store("late"))
+    assert reader.poll(timeout_s=60.0) == ["late"]
+    assert refusals[0].startswith("another task waits for messages of this consumer already")
+    assert reader.poll(timeout_s=1.0) == []
+
+
+def test_a_subscription_replaces_an_older_one_whatever_the_clock_says() -> None:
+    """It may have been set back; brokers heed the higher version."""
+    cluster = Cluster()
+    reader = Reader(cluster)
+    versions = []
+    for expression in ("*", "a", "b"):
+        reader.lite.subscribe("T", expression)
+        versions += [each.sub_version for each in reader.lite.data.subscriptions]
+    assert versions == sorted(set(versions))

@@ -15,12 +15,13 @@ from gantrymq.client.core.outcomes import (
 )
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import Wait
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.consumers import FIRST, Consumer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
 
 ORDERLY = dataclasses.replace(FIRST, orderly=True)
 BY_HAND = dataclasses.replace(ORDERLY, auto_commit=False)
@@ -200,3 +201,30 @@ def test_a_reset_waits_for_the_call_under_way() -> None:
     consumer.member.reset("T", {MessageQueue("T", "broker-a", 0): 0})
     cluster.pass_time(20.0)
     assert log == ["begins", "ends"] * 3
+
+
+def test_who_lost_a_queue_does_not_undo_the_next_owners_progress() -> None:
+    """The first one hears of nothing for a while, but can still speak."""
+    cluster = Cluster(topics={"T": 1})
+    cluster.store("a", "b")
+    first = Consumer(cluster, "c@2", ORDERLY).start()
+    cluster.pass_time(10.0)
+
+    def unheard(address: str, command: Command) -> Command | Exception:
+        return gone(address, command) if cluster.driver.owner == "c@2" else command
+
+    for code in (
+        RequestCode.LOCK_BATCH_MQ, RequestCode.PULL_MESSAGE, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    ):  # fmt: skip
+        cluster.faults[code] = unheard
+    second = Consumer(cluster, "c@1", ORDERLY).start()
+    cluster.pass_time(90.0)
+    assert (first.queues, second.queues) == ([("broker-a", 0)], [("broker-a", 0)])
+    cluster.store("c")
+    progress = []
+    for _ in range(20):
+        cluster.pass_time(5.0)
+        progress.append(cluster.broker.state.offsets.find("G", "T", 0) or 0)
+    assert second.bodies == ["c"]
+    assert progress == sorted(progress)
+    assert progress[-1] == 3

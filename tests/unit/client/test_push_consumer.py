@@ -396,3 +396,15 @@ def test_some_groups_are_none(group: str) -> None:
 def test_settings_have_javas_bounds(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name}=0 must be a whole number from 1 to"):
         dataclasses.replace(FIRST, **{name: 0})  # type: ignore[arg-type]  # one of its names
+
+
+def test_a_subscription_replaces_an_older_one_whatever_the_clock_says() -> None:
+    """It may have been set back; brokers heed the higher version."""
+    consumer = Consumer(Cluster()).start()
+    versions = []
+    for expression in ("*", "a", "b"):
+        consumer.member.subscribe("T", expression, consumer.listen)
+        versions += [each.sub_version for each in consumer.member.data.subscriptions]
+    consumer.cluster.pass_time(0.1)
+    of_topic = versions[1::2]
+    assert of_topic == sorted(set(of_topic))

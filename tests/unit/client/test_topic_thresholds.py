@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from gantrymq.client.core.errors import StateError
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.core.outcomes import Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.steps import FOREVER, Wait
@@ -55,5 +55,5 @@ def test_bytes_are_divided_as_well() -> None:
 
 @pytest.mark.parametrize("bad", [0, 6_553_501])
 def test_a_bound_has_bounds(bad: int) -> None:
-    with pytest.raises(StateError, match="topic_pull_threshold Out of range"):
+    with pytest.raises(ConfigurationError, match=r"topic_pull_threshold=.* whole number from 1 to"):
         dataclasses.replace(FIRST, topic_pull_threshold=bad)

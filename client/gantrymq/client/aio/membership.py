@@ -62,7 +62,7 @@ class Membership(Generic[M]):
     def __init__(
         self, kind: str, settings: ClientSettings, identity: Identity, world: World
     ) -> None:
-        """`kind` is what texts call it, as in its Life."""
+        """`kind` is what texts call it, as in its Life. Raises ConfigurationError."""
         self._kind = kind
         self._settings = settings
         self._identity = identity
@@ -71,6 +71,7 @@ class Membership(Generic[M]):
         self._member: M | None = None
         self._starting = Starting()
         self._is_open = False
+        settings.must_name_servers()
 
     async def start(self, make: Callable[[Instance], M]) -> None:
         """`make` what the client gets as a member. Raises StateError when it was started before."""

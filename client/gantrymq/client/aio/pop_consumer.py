@@ -23,6 +23,7 @@ from typing import Final, Self, TypeVar, Unpack, final
 from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import POP_NAMES
 from gantrymq.client.aio.membership import Membership, Startable
+from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import ClientError, MessageError, StateError
@@ -141,7 +142,9 @@ class PopConsumer(Startable):
         self._subscriptions: dict[str, Expression] = {}
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
-        """Before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`."""
+        """Before the start: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. Raises
+        SubscriptionError."""
+        must_be_possible(topic, expression)
         if self._membership.started is not None:
             raise StateError("a pop consumer subscribes before it is started")
         self._subscriptions[namespace.wrap(self._namespace, topic)] = expression

@@ -18,6 +18,7 @@ from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import LITE_NAMES
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.process import offsets_folder
+from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import namespace
 from gantrymq.client.core.allocation import Allocate
@@ -118,7 +119,8 @@ class PullConsumer(Startable):
 
     def subscribe(self, topic: str, expression: Expression = EVERYTHING) -> None:
         """Share the topic with the group: `"*"`, `"paid || shipped"`, `Sql("price > 3")`. What only
-        a broker can refuse is raised by the next `poll`."""
+        a broker can refuse is raised by the next `poll`. Raises SubscriptionError."""
+        must_be_possible(topic, expression)
         wrapped = namespace.wrap(self._namespace, topic)
         lite = self._membership.started
         if lite is None:

@@ -21,6 +21,7 @@ from gantrymq.client.aio.configuration import ClientKeywords, choose
 from gantrymq.client.aio.consumer_names import PUSH_NAMES
 from gantrymq.client.aio.membership import Membership, Startable
 from gantrymq.client.aio.process import offsets_folder
+from gantrymq.client.aio.subscribing import must_be_possible
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.consume_settings import ConsumeSettings
@@ -30,7 +31,7 @@ from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.listeners import Listener
 from gantrymq.client.core.push_consumer import PushGroupMember, QueueStatus, check_group
 from gantrymq.client.core.start_offset import ConsumeFrom
-from gantrymq.client.core.subscriptions import Expression, subscription
+from gantrymq.client.core.subscriptions import Expression
 
 
 class ConsumeOptions(TypedDict, total=False):
@@ -122,12 +123,12 @@ class PushConsumer(Startable):
     def subscribe(self, topic: str, expression: Expression, listener: Listener) -> None:
         """Have the listener called with messages of the topic: `"*"` for all, `"paid || shipped"`
         by tags, `Sql("price > 3")` by properties. Once more for a topic replaces what was said
-        before. Raises SubscriptionError when the expression is none."""
+        before. Raises SubscriptionError when that cannot be."""
+        must_be_possible(topic, expression, listener)
         member = self._membership.started
         if member is not None:
             member.subscribe(topic, expression, listener)
             return
-        subscription(topic, expression, 0)
         self._early[topic] = expression, listener
 
     def unsubscribe(self, topic: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.client.core.bounds import ABOVE_0, must_fit
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.client.core.bounds import ABOVE_0, must_fit, refused
 
 DEFAULT_INSTANCE: Final = "DEFAULT"
+PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,20 @@ class ClientSettings:
 
     def __post_init__(self) -> None:
         must_fit(self, _BOUNDS)
+        for server in self.name_servers:
+            host, _, port = server.rpartition(":")
+            if not (host and port.isdecimal() and 0 < int(port) <= PORT_MAX):
+                raise refused(
+                    self, "name_servers", f"host:port, several separated by ;, not {server!r}"
+                )
+
+    def must_name_servers(self) -> None:
+        """For whom nothing can be found without them; raises ConfigurationError."""
+        if not (self.name_servers or self.name_server_url):
+            raise ConfigurationError(
+                "no name server address is set: give name_servers, or set NAMESRV_ADDR to"
+                " host:port, several separated by ;"
+            )
 
     def client_id(self, process: str) -> str:
         """`ip@instance`; `process` stands in for the instance that was not named, so that two

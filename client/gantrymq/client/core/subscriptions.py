@@ -79,6 +79,10 @@ def subscription(topic: str, expression: Expression, version_ms: int) -> Subscri
             raise SubscriptionError(f"the SQL expression for {topic} is blank; write one, or '*'")
         kind = EXPRESSION_SQL92
         return Subscription(_data(topic, expression.text, kind, (), version_ms), frozenset())
+    if not isinstance(expression, str):
+        raise SubscriptionError(
+            f"{expression!r} is no expression for {topic}: write '*', 'paid || shipped' or Sql(...)"
+        )
     try:
         parsed = tags.parse(expression.strip(tags.TRIMMED))
     except RemoteError as error:
