@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,3 +96,27 @@ def test_log_records_arrive(running: Servers) -> None:
     handler.close()
     assert (handler.dropped, handler.failed) == (0, 0)
     assert stored(running, "logs", 2) == [b"first", b"second"]
+
+
+FORGETFUL = """
+import sys
+from gantrymq.client import Message
+from gantrymq.client.blocking import Producer
+
+def work() -> None:
+    producer = Producer("P", name_servers=sys.argv[1], linger_s=60.0)
+    producer.start()
+    for number in range(50):
+        producer.send_soon(Message("T", f"{number:02}"))
+
+work()
+"""
+
+
+def test_what_waits_at_the_end_of_the_program_is_sent_and_told(running: Servers) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FORGETFUL, running.name_server],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert "the producer P was not closed: what send_soon took is sent now" in ended.stderr
+    assert stored(running, "T", 50) == [b"%02d" % number for number in range(50)]

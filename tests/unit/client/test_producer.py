@@ -14,6 +14,8 @@ from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.selecting import by_key
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.fakes.cluster import Cluster, gone
+from gantrymq.fakes.flows import Held
+from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
 
@@ -161,3 +163,26 @@ def test_hooks_see_every_try_and_break_nothing() -> None:
         *(("before", "b", None), ("after", "b", True)),
     ]
     assert "a hook raised ValueError" in cluster.driver.lines[-1]
+
+
+def test_what_is_under_way_when_a_producer_is_closed_says_so() -> None:
+    """Its connections end with it, so that no server can be reached."""
+    cluster = Cluster("a")
+    core = started(cluster)
+    held = Held()
+    cluster.faults[RequestCode.SEND_MESSAGE_V2] = lambda address, command: held
+    errors: list[Exception] = []
+
+    async def send() -> None:
+        try:
+            await core.send(Message("T", b"x"))
+        except StateError as error:
+            errors.append(error)
+
+    cluster.driver.start(send(), "send")
+    cluster.driver.settle()
+    cluster.run(core.close())
+    cluster.faults[RequestCode.SEND_MESSAGE_V2] = gone
+    held.give(ConnectError("the connection was closed"))
+    cluster.driver.settle()
+    assert str(errors[0]).startswith("the producer was closed before a broker acknowledged")

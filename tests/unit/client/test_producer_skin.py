@@ -177,3 +177,38 @@ async def test_life_is_told(tmp_path: Path) -> None:
         producer.send_soon(Message("T", b"x"))
     with pytest.raises(StateError, match="SHUTDOWN_ALREADY"):
         await producer.start()
+
+
+async def test_what_was_taken_can_be_waited_for_by_asyncios_means() -> None:
+    world = EmbeddedBroker()
+    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
+        first, second = (producer.send_soon(Message("T", body)) for body in (b"a", b"b"))
+        results = await world.run(asyncio.gather(first, second, first))
+        assert [each.message_id for each in results] == [
+            first.result().message_id, second.result().message_id, first.result().message_id,
+        ]  # fmt: skip
+        third = producer.send_soon(Message("T", b"c"))
+        waiting = asyncio.create_task(asyncio.wait_for(asyncio.shield(third), 9.0))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.InvalidStateError):
+            third.exception()
+    assert third.exception() is None
+    assert len(world.messages("T")) == 3
+
+
+async def test_messages_that_nobody_waits_for_are_not_lost_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As when a program's event loop ends."""
+    world = EmbeddedBroker()
+    producer = Producer("G", world=world, name_servers=world.name_servers, linger_s=60.0)
+    async with producer:
+        for _ in range(3):
+            producer.send_soon(Message("T", b"x"))
+        assert producer.waiting_bytes > 0
+        await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.sleep(0)
+    assert "3 messages to T were not sent: the producer was closed" in caplog.text

@@ -120,6 +120,11 @@ class Producer(Startable):
         """
         return Sending(self._host.core_here.send_soon(message, queue, select, key))
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Of messages that `send_soon` took, and no broker has acknowledged."""
+        return self._host.core.lingering.waiting_bytes
+
     async def room(self) -> None:
         """Until `send_soon` may be given more, should too much wait for its acknowledgement."""
         await self._host.run(self._host.core.lingering.room())

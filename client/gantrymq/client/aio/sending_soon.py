@@ -12,7 +12,12 @@ from gantrymq.client.core.results import SendResult
 
 @final
 class Sending:
-    """One message of a batch. Hot, hence so little: the batch knows the rest."""
+    """One message of a batch. Hot, hence so little: the batch knows the rest.
+
+    It can be awaited any number of times, and given to `asyncio.gather`, `wait_for` and `shield`;
+    for `asyncio.wait` make it a future: `asyncio.ensure_future(sending)`. Whoever is cancelled
+    while awaiting it no longer waits: the message is sent all the same.
+    """
 
     __slots__ = ("_batch", "_index")
 
@@ -33,6 +38,16 @@ class Sending:
         if not self._batch.is_over:
             raise asyncio.InvalidStateError("no broker has acknowledged it yet: await it")
         return self._batch.result_of(self._index)
+
+    def exception(self) -> Exception | None:
+        """What kept it from being sent, once it is `done`; None when a broker has it."""
+        try:
+            self.result()
+        except asyncio.InvalidStateError:
+            raise
+        except Exception as error:  # the caller asks for it
+            return error
+        return None
 
     def add_done_callback(self, callback: Callable[[Sending], None]) -> None:
         """Called with this, once it is done; at once when it is."""

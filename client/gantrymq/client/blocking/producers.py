@@ -9,7 +9,11 @@ for the client's own.
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import logging
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple, Unpack, final
 
@@ -18,6 +22,7 @@ from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.sending_soon import Sending
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
+from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selecting import Selector
@@ -26,6 +31,11 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 # Local transactions and checks at the same time: Java checks with one thread.
 THREADS: Final = 4
+
+# How long a program's end waits for messages that nobody waited for.
+EXIT_S: Final = 5.0
+
+log: Final = logging.getLogger("gantrymq.client")
 
 
 class _Soon(NamedTuple):
@@ -46,6 +56,37 @@ class Producer(Facade[producer.Producer]):
         super().__init__(producer.Producer(group, **keywords))
         self._handover: Final = Handover(self._send_soon)
         self._together: list[tuple[Future[SendResult], Sending]] = []
+
+    def start(self) -> None:
+        """Raises what the asyncio producer's `start` raises. What `send_soon` took is sent at the
+        end of the program, should nobody `close` before: as far as that takes five seconds."""
+        super().start()
+        _started.add(self)
+
+    def close(self) -> None:
+        """Send what `send_soon` took, and say goodbye. Nothing happens the second time."""
+        _started.discard(self)
+        super().close()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of messages that `send_soon` took, and no broker has acknowledged."""
+        return self.thread.call(lambda: self._member.waiting_bytes)
+
+    def end(self) -> None:
+        """At the program's end."""
+        if not self.waiting_bytes:
+            return
+        log.warning(
+            "the producer %s was not closed: what send_soon took is sent now; use `with`, or close",
+            self._member.group,
+        )
+        try:
+            self.thread.run(asyncio.wait_for(self._member.flush(), EXIT_S))
+        except TimeoutError:
+            log.warning(
+                "%d bytes of messages were not sent by %s", self.waiting_bytes, self._member.group
+            )
 
     send = waits(producer.Producer.send)
     send_oneway = waits(producer.Producer.send_oneway)
@@ -84,6 +125,16 @@ class Producer(Facade[producer.Producer]):
         else:
             self._together = [(soon.future, sending)]
             sending.add_done_callback(partial(_settle_all, self._together))
+
+
+_started: set[Producer] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    for each in tuple(_started):
+        with suppress(ClientError):  # in a child of a fork, say
+            each.end()
 
 
 def _settle_all(together: list[tuple[Future[SendResult], Sending]], last: Sending) -> None:

@@ -254,8 +254,6 @@ class Lingering:
             batch.error = error
             if not isinstance(error, GantryError):
                 raise
-            if not batch.is_watched:
-                self._ports.log(f"{batch.count} messages to {batch.key[0]} were not sent: {error}")
         finally:
             self._end(batch)
 
@@ -273,6 +271,9 @@ class Lingering:
     def _end(self, batch: Batch) -> None:
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
+        if isinstance(batch.error, GantryError) and not batch.is_watched:
+            count = len(batch.messages)
+            self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {batch.error}")
         self._leave(batch)
         self._under_way.pop(batch, None)
         queue = batch.key[1]

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, final
 
 from gantrymq.client.core import batches, namespace
 from gantrymq.client.core.answers import success
-from gantrymq.client.core.errors import MessageError, StateError
+from gantrymq.client.core.errors import ClientError, MessageError, StateError
 from gantrymq.client.core.hooks import MessageKind, SendHook
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life
@@ -111,7 +111,11 @@ class ProducerCore:
         chosen = queue
         if queue is not None or select is not None or key is not None:
             chosen = await self.queue_for(message, queue, select, key)
-        result = await self.sender.send(request, queue=chosen, mode=mode, timeout_s=timeout_s)
+        try:
+            result = await self.sender.send(request, queue=chosen, mode=mode, timeout_s=timeout_s)
+        except ClientError as error:
+            self._must_be_open(error)
+            raise
         return self.unwrapped(result)
 
     async def send_oneway(
@@ -143,8 +147,19 @@ class ProducerCore:
             new_id=self.instance.ports.new_id,
         )
         chosen = None if queue is None else self.wrapped(queue)
-        result = await self.sender.send(request, queue=chosen, timeout_s=timeout_s)
+        try:
+            result = await self.sender.send(request, queue=chosen, timeout_s=timeout_s)
+        except ClientError as error:
+            self._must_be_open(error)
+            raise
         return self.unwrapped(result)
+
+    def _must_be_open(self, error: ClientError) -> None:
+        """Without connections every server seems to be gone."""
+        if not self.life.is_open:
+            raise StateError(
+                "the producer was closed before a broker acknowledged the message; one may have it"
+            ) from error
 
     def send_soon(
         self,
