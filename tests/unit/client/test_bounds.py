@@ -8,8 +8,8 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.client.core.consume_settings import ConsumeSettings
-from gantrymq.client.core.lite_pull import LiteSettings
 from gantrymq.client.core.lite_queue import Buffering
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.pops import PopSettings
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.settings import ClientSettings

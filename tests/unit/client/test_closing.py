@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from gantrymq.client.core.errors import SendError
-from gantrymq.client.core.lite_pull import LitePull, LiteSettings
+from gantrymq.client.core.lite_pull import LitePull
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.offset_store import RemoteOffsets
 from gantrymq.client.core.producer import ProducerCore

@@ -17,7 +17,7 @@ from gantrymq.client.aio.producer_keywords import PRODUCER_NAMES, ProducerKeywor
 from gantrymq.client.aio.world import Identity
 from gantrymq.client.core.allocation import MachineRoom
 from gantrymq.client.core.consume_settings import ConsumeSettings
-from gantrymq.client.core.lite_pull import LiteSettings
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.start_offset import ConsumeFrom

@@ -9,8 +9,9 @@ import pytest
 
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.client.core.errors import StateError
-from gantrymq.client.core.lite_pull import LitePull, LiteSettings
+from gantrymq.client.core.lite_pull import LitePull
 from gantrymq.client.core.lite_queue import Buffering
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.offset_store import RemoteOffsets
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom

@@ -24,8 +24,9 @@ from gantrymq.client.core import namespace
 from gantrymq.client.core.allocation import Allocate
 from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.lite_pull import LitePull, LiteSettings
+from gantrymq.client.core.lite_pull import LitePull
 from gantrymq.client.core.lite_queue import Buffering
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.offset_store import offset_store
 from gantrymq.client.core.received import ReceivedMessage

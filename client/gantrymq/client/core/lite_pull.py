@@ -14,23 +14,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, final
+from dataclasses import replace
+from typing import final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.core import queue_offsets
-from gantrymq.client.core.allocation import Allocate, average
-from gantrymq.client.core.bounds import ABOVE_0, FROM_0, at_least, must_fit, refused, within
 from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.group_members import share_of
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life, State
-from gantrymq.client.core.lite_queue import Buffered, Buffering, LiteQueue
+from gantrymq.client.core.lite_queue import Buffered, LiteQueue
+from gantrymq.client.core.lite_settings import LiteSettings
 from gantrymq.client.core.offset_store import OffsetStore
+from gantrymq.client.core.one_poll import OnePoll
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.pulls import LITE_SETTINGS, QueuePulls
 from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.client.core.start_offset import ConsumeFrom, StartOffsets
+from gantrymq.client.core.start_offset import StartOffsets
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
 from gantrymq.client.core.subscriptions import (
     EVERYTHING,
@@ -44,41 +44,6 @@ from gantrymq.client.core.topic_watch import QueuesChanged, TopicWatch
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiteSettings:
-    """Java's defaults, in seconds."""
-
-    pull_batch: int = 10
-    """Messages that one pull brings at most."""
-    auto_commit: bool = True
-    auto_commit_s: float = 5.0
-    poll_timeout_s: float = 5.0
-    queue_check_s: float = 30.0
-    """How often listeners hear of topics that have other queues."""
-    broadcasting: bool = False
-    """Each client gets every message, and keeps its progress in a file of its own."""
-    consume_from: ConsumeFrom = ConsumeFrom.LAST_OFFSET
-    consume_timestamp_ms: int | None = None
-    """For ConsumeFrom.TIMESTAMP; None: half an hour before the start."""
-    buffering: Buffering = Buffering()  # noqa: RUF009 - frozen
-    allocate: Allocate = average
-
-    def __post_init__(self) -> None:
-        must_fit(self, _BOUNDS)
-        if not callable(self.allocate):
-            raise refused(self, "allocate", "a strategy: average, another one, or a function")
-        if not isinstance(self.consume_from, ConsumeFrom):
-            raise refused(self, "consume_from", "a ConsumeFrom")
-
-
-_BOUNDS: Final = {
-    "pull_batch": within(1, 1024),
-    "auto_commit_s": at_least(1),
-    "poll_timeout_s": FROM_0,
-    "queue_check_s": ABOVE_0,
-}
 
 
 @final
@@ -104,7 +69,7 @@ class LitePull:
         self._ready: deque[LiteQueue] = deque()
         self._handed: list[LiteQueue] = []
         self._arrived = Signal()
-        self._polled = _OnePoll()
+        self._polled = OnePoll()
         self._buffered = Buffered()
         self._failure: ClientError | None = None
         self._watch = TopicWatch(instance)
@@ -443,28 +408,6 @@ class LitePull:
 
     def _log(self, line: str) -> None:
         self._instance.ports.log(f"{self.group}: {line}")
-
-
-@final
-class _OnePoll:
-    """At a time: a poll says that the messages of the last one are done, and nobody can say so
-    who has not got them."""
-
-    __slots__ = ("_is_under_way",)
-
-    def __init__(self) -> None:
-        self._is_under_way = False
-
-    def __enter__(self) -> None:
-        if self._is_under_way:
-            raise StateError(
-                "another task waits for messages of this consumer already: one task polls, and"
-                " hands messages to others (see docs/client.md)"
-            )
-        self._is_under_way = True
-
-    def __exit__(self, *error: object) -> None:
-        self._is_under_way = False
 
 
 def _exclusive() -> StateError:
