@@ -17,8 +17,12 @@ from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.subscriptions import Sql, SubscriptionError
 from gantrymq.fakes.cluster import Cluster
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.offsets import ResetOffsetBody
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.jsonvalue import JsonObject, object_of
 
 QUEUES = [MessageQueue("T", "broker-a", n) for n in range(4)]
 FIRST = LiteSettings(consume_from=ConsumeFrom.FIRST_OFFSET)
@@ -423,3 +427,45 @@ def test_a_subscription_replaces_an_older_one_whatever_the_clock_says() -> None:
         reader.lite.subscribe("T", expression)
         versions += [each.sub_version for each in reader.lite.data.subscriptions]
     assert versions == sorted(set(versions))
+
+
+def asked(reader: Reader, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> JsonObject:
+    answer = reader.client.run(reader.instance.serve("broker", Command(code, ext=ext, body=body)))
+    return {} if answer is None else object_of(javajson.loads(answer.body), "an answer")
+
+
+def test_operators_hear_how_it_is() -> None:
+    cluster = Cluster()
+    cluster.store("a", "b", "c")
+    reader = Reader(cluster, "me@1", replace(FIRST, pull_batch=1), QUEUES[0])
+    assert reader.poll() == ["a"]
+    assert reader.poll() == ["b"]
+    key = QUEUES[0].to_key()
+    bean = asked(reader, RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"})
+    properties = object_of(bean["properties"], "properties")
+    assert properties["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
+    queue = object_of(object_of(bean["mqTable"], "queues")[key], "a queue")
+    assert (queue["commitOffset"], queue["cachedMsgCount"], queue["cachedMsgMinOffset"]) == (
+        1,
+        1,
+        2,
+    )
+    ext = {"group": "G", "topic": "T"}
+    bean = asked(reader, RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext)
+    assert bean["messageQueueTable"] == {key: 1}
+
+
+def test_operators_have_it_go_on_elsewhere() -> None:
+    """Or else it would store its own progress over theirs."""
+    cluster = Cluster()
+    cluster.store("a", "b", "c")
+    reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
+    assert reader.poll() == ["a", "b", "c"]
+    ext = {"group": "G", "topic": "T", "timestamp": "0", "isForce": "true"}
+    body = javajson.dumps_fastjson(ResetOffsetBody({QUEUES[0]: 1}).to_json())
+    asked(reader, RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, body)
+    cluster.pass_time(6.0)
+    assert stored(cluster) == 1
+    assert reader.poll() == ["b", "c"]
+    reader.client.run(reader.lite.close())
+    assert stored(cluster) == 3

@@ -3,16 +3,17 @@
 220   RESET_CONSUMER_CLIENT_OFFSET     oneway: go on elsewhere; Java's body or the list form
 221   GET_CONSUMER_STATUS_FROM_CLIENT  how far each queue of a topic is
 307   GET_CONSUMER_RUNNING_INFO        what it is doing (running_info)
-309   CONSUME_MESSAGE_DIRECTLY         give this message to the listener, now
+309   CONSUME_MESSAGE_DIRECTLY         give this message to the listener, now, where there is one
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, final
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias, final
 
 from gantrymq.client.core.instance import Handler, Instance
 from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.steps import Flow
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.connections import ConsumerStatus
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
@@ -36,26 +37,31 @@ class Asked(Protocol):
 
     def running_info(self) -> JsonObject: ...
 
-    async def consume_directly(self, message: ReceivedMessage) -> JsonObject:
-        """What became of it."""
+
+Consume: TypeAlias = Callable[[ReceivedMessage], Flow[JsonObject]]
+"""Gives a message to its listener, and says what became of it."""
 
 
 @final
 class ConsumerRequests:
     """Of one group's member, while it runs."""
 
-    __slots__ = ("_asked", "_group", "_handlers", "_instance")
+    __slots__ = ("_asked", "_consume", "_group", "_handlers", "_instance")
 
-    def __init__(self, instance: Instance, group: str, asked: Asked) -> None:
+    def __init__(
+        self, instance: Instance, group: str, asked: Asked, consume: Consume | None = None
+    ) -> None:
         self._instance = instance
         self._group = group
         self._asked = asked
+        self._consume = consume
         self._handlers: dict[int, Handler] = {
             RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset,
             RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: self._status,
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._running_info,
-            RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume_directly,
         }
+        if consume is not None:
+            self._handlers[RequestCode.CONSUME_MESSAGE_DIRECTLY] = self._consume_directly
 
     def begin(self) -> None:
         for code, handler in self._handlers.items():
@@ -89,7 +95,8 @@ class ConsumerRequests:
         header = ConsumeMessageDirectlyRequest.decode(request.ext)
         stored = record.decode(request.body)
         queue = MessageQueue(stored.topic.decode(), header.broker_name or "", stored.queue_id)
-        return _body(await self._asked.consume_directly(ReceivedMessage(stored, queue)))
+        assert self._consume is not None, "or this was no handler"
+        return _body(await self._consume(ReceivedMessage(stored, queue)))
 
 
 def _body(bean: JsonObject) -> Command:

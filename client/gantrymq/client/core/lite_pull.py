@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core import queue_offsets
+from gantrymq.client.core import queue_offsets, running_info
+from gantrymq.client.core.consumer_requests import ConsumerRequests
 from gantrymq.client.core.errors import ClientError, StateError
 from gantrymq.client.core.group_members import share_of
 from gantrymq.client.core.instance import Instance
@@ -44,6 +45,7 @@ from gantrymq.client.core.topic_watch import QueuesChanged, TopicWatch
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.jsonvalue import JsonObject
 
 
 @final
@@ -75,6 +77,8 @@ class LitePull:
         self._watch = TopicWatch(instance)
         self._watching: Running | None = None
         self._next_commit = 0.0
+        self._requests = ConsumerRequests(instance, group, self)
+        self._started_ms = 0
 
     # ------------------------------------------------------------------ life
 
@@ -82,6 +86,8 @@ class LitePull:
         self.life.begin()
         await self._offsets.load()
         self._instance.add_consumer(self.group, self)
+        self._requests.begin()
+        self._started_ms = self._instance.ports.clock.wall_ms()
         self._next_commit = self._now() + self._settings.auto_commit_s
         self.life.began()
         for queue in self._queues.values():
@@ -94,6 +100,7 @@ class LitePull:
         """`commit`: what was handed out last is done as well."""
         if not self.life.end():
             return
+        self._requests.end()
         for queue in self._queues.values():
             queue.stop()
         if self._watching is not None:
@@ -208,6 +215,35 @@ class LitePull:
             self._log(f"not all offsets of {names} were stored, messages come again: {error}")
         for queue in queues:
             self._offsets.forget(queue)
+
+    # ------------------------------------------------------------------ as operators see it
+
+    def reset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
+        for queue, mine in self._queues.items():
+            offset = offsets.get(queue)
+            if offset is not None and queue.topic == topic:
+                mine.go_to(offset, self._instance.ports)
+
+    def progress(self, topic: str) -> dict[MessageQueue, int]:
+        mine = [each for queue, each in self._queues.items() if queue.topic == topic]
+        return {each.queue: each.consumed for each in mine if each.consumed is not None}
+
+    def running_info(self) -> JsonObject:
+        clock = self._instance.ports.clock
+        now, wall_ms = clock.monotonic(), clock.wall_ms()
+        queues = {
+            queue: running_info.lite_queue_info(each, now, wall_ms)
+            for queue, each in self._queues.items()
+        }
+        properties = {
+            "PROP_NAMESERVER_ADDR": ";".join(self._instance.name_servers.addresses),
+            "PROP_CONSUME_TYPE": "CONSUME_ACTIVELY",
+            "PROP_CONSUMER_START_TIMESTAMP": str(self._started_ms),
+            "pullBatchSize": str(self._settings.pull_batch),
+            "autoCommit": str(self._settings.auto_commit).lower(),
+            "language": "PYTHON",
+        }
+        return running_info.running_info(queues, properties, self.data.subscriptions, {})
 
     # ------------------------------------------------------------------ which queues
 

@@ -117,6 +117,19 @@ class LiteQueue:
         """What one pull brought was taken whole; what the next one brought is not touched."""
         return not self._batches or self._batches[0].taken == 0
 
+    @property
+    def waiting(self) -> tuple[int, int, int, int]:
+        """The first offset of what waits to be taken, the last, how many, and their bytes."""
+        if not self._batches:
+            return 0, 0, 0, 0
+        first = self._batches[0]
+        return (
+            first.messages[first.taken].offset,
+            self._batches[-1].messages[-1].offset,
+            self._count,
+            self._bytes,
+        )
+
     # ------------------------------------------------------------------ life
 
     def start(self, ports: Ports) -> None:

@@ -107,7 +107,7 @@ class PushGroupMember:
         self._pull_loop = self._new_pull_loop()
         self._pulls: dict[ProcessQueue, Running] = {}
         self._renewal: Running | None = None
-        self._requests = ConsumerRequests(instance, self.group, self)
+        self._requests = ConsumerRequests(instance, self.group, self, self.consume_directly)
         self._started_ms = 0
         if not settings.broadcasting:
             topic = retry_topic(self.group)
@@ -365,13 +365,13 @@ class PushGroupMember:
             "pullThresholdForQueue": str(settings.pull_threshold),
             "language": "PYTHON",
         }
-        return running_info.running_info(
-            self._rebalance.queues.values(),
-            properties,
-            [each.data for each in self._subscriptions.values()],
-            self.stats.failures,
-            (clock.monotonic(), clock.wall_ms()),
-        )
+        now, wall_ms = clock.monotonic(), clock.wall_ms()
+        queues = {
+            queue: running_info.queue_info(each, now, wall_ms)
+            for queue, each in self._rebalance.queues.items()
+        }
+        subscribed = [each.data for each in self._subscriptions.values()]
+        return running_info.running_info(queues, properties, subscribed, self.stats.failures)
 
     async def consume_directly(self, message: ReceivedMessage) -> JsonObject:
         clock = self._instance.ports.clock

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from gantrymq.client.core.lite_queue import LiteQueue
 from gantrymq.client.core.outcomes import COMMIT, ROLLBACK, SUCCESS, Later, Suspend
 from gantrymq.client.core.process_queue import ProcessQueue
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
+from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import Json, JsonObject
 
 MEBI: Final = 1 << 20
@@ -45,20 +47,31 @@ def queue_info(process_queue: ProcessQueue, now: float, wall_ms: int) -> JsonObj
     }
 
 
+def lite_queue_info(queue: LiteQueue, now: float, wall_ms: int) -> JsonObject:
+    """The same of a pull consumer's queue, of which no times are noted."""
+    unknown = ProcessQueue(queue.queue, now)
+    smallest, largest, count, size = queue.waiting
+    return {
+        **queue_info(unknown, now, wall_ms),
+        "cachedMsgCount": count,
+        "cachedMsgMaxOffset": largest,
+        "cachedMsgMinOffset": smallest,
+        "cachedMsgSizeInMiB": size // MEBI,
+        "commitOffset": queue.consumed or 0,
+        "lastConsumeTimestamp": 0,
+        "lastPullTimestamp": 0,
+    }
+
+
 def running_info(
-    queues: Iterable[ProcessQueue],
+    queues: Mapping[MessageQueue, JsonObject],
     properties: Mapping[str, str],
     subscriptions: Iterable[SubscriptionData],
     failures: Mapping[str, int],
-    moment: tuple[float, int],
 ) -> JsonObject:
-    """`moment`: the monotonic clock and the calendar."""
-    now, wall_ms = moment
+    """`queues`: what `queue_info` or `lite_queue_info` says of each."""
     subscribed = [each.to_json() for each in subscriptions]
-    table: JsonObject = {
-        each.queue.to_key(): queue_info(each, now, wall_ms)
-        for each in sorted(queues, key=lambda each: each.queue)
-    }
+    table: JsonObject = {queue.to_key(): queues[queue] for queue in sorted(queues)}
     statuses: JsonObject = {
         str(each["topic"]): {
             "consumeFailedMsgs": failures.get(str(each["topic"]), 0),
