@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from gantrymq.client.blocking import handover, loop_thread
 from gantrymq.client.blocking.handover import Handover
+from gantrymq.client.core.errors import StateError
 
 
 def test_the_loop_is_woken_once_for_all_that_waits() -> None:
@@ -43,3 +46,11 @@ def test_who_is_too_fast_waits() -> None:
         assert thread.call(lambda: list(taken)) == list(range(3 * handover.WAITING_MAX))
     finally:
         thread.leave()
+
+
+def test_a_thread_that_has_ended_is_told_of() -> None:
+    """Nobody waits for it: neither a caller nor the end of the program."""
+    thread = loop_thread.join()
+    thread.leave()
+    with pytest.raises(StateError, match="the client's thread has ended"):
+        thread.call(lambda: None)

@@ -79,12 +79,17 @@ class LoopThread:
         self._thread.join()
 
     def must_be_usable(self) -> None:
-        """Raises StateError in a child of a fork, and on the loop's own thread."""
+        """Raises StateError in a child of a fork, on the loop's own thread, and when the thread is
+        no more: nobody would answer."""
         if self._pid != os.getpid():
             raise StateError(
                 "this client was made before the process forked: its thread and its connections"
                 " belong to the parent; make a new one in each child (gunicorn: post_fork, celery:"
                 " worker_process_init)"
+            )
+        if not self._thread.is_alive():
+            raise StateError(
+                "the client's thread has ended, and all it had with it; make a new one"
             )
         if threading.current_thread() is self._thread:
             raise StateError(
