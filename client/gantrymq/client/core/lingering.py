@@ -272,8 +272,9 @@ class Lingering:
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
         if isinstance(batch.error, GantryError) and not batch.is_watched:
-            count = len(batch.messages)
-            self._ports.log(f"{count} messages to {batch.key[0]} were not sent: {batch.error}")
+            self._ports.log(
+                f"{batch.count} messages to {batch.key[0]} were not sent: {batch.error}"
+            )
         self._leave(batch)
         self._under_way.pop(batch, None)
         queue = batch.key[1]
