@@ -358,9 +358,10 @@ def _tail(buffer: bytes, start: i64, topic_at: i64, end: i64, version: i64) -> t
     topic_length: i64 = buffer[topic_at]
     if version == 2:
         topic_length = topic_length << 8 | buffer[topic_at + 1]
+    if topic_length >> (8 * version - 1):  # signed, as the other one
+        topic_length -= 1 << (8 * version)
     properties_start = topic_start + topic_length + 2
-    # Both lengths are signed.
-    if topic_length >> (8 * version - 1) or properties_start > end:
+    if topic_length < 0 or properties_start > end:
         raise CorruptionError(f"record at {start}: topic length {topic_length} is a lie")
     length: i64 = int(read_i16_be(buffer, properties_start - 2))
     if length < 0 or properties_start + length != end:
