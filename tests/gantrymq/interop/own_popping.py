@@ -109,8 +109,8 @@ async def shared(stage: OwnStage) -> None:
     async def work(number: int) -> None:
         async for popped in members[number]:
             async with popped:
-                found[number].append(popped.body.decode())
                 await asyncio.sleep(0.01)
+            found[number].append(popped.body.decode())  # acknowledged: who closes cuts nothing off
 
     working = [asyncio.create_task(work(number)) for number in range(2)]
     await send_all(stage, topic, texts)
