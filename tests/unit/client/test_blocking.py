@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,24 +22,9 @@ from gantrymq.client.core.outcomes import Outcome
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.once import SqlStore, once
-from gantrymq.fakes.servers import Servers, servers
+from gantrymq.fakes.servers import Servers
 
 FIRST = ConsumeFrom.FIRST_OFFSET
-
-
-@pytest.fixture
-def thread() -> Iterator[LoopThread]:
-    joined = loop_thread.join()
-    yield joined
-    joined.leave()
-
-
-@pytest.fixture
-def running(tmp_path: Path, thread: LoopThread) -> Iterator[Servers]:
-    """Servers on the loop of the clients."""
-    context = servers(tmp_path)
-    yield thread.run(context.__aenter__())
-    thread.run(context.__aexit__(None, None, None))
 
 
 # ---------------------------------------------------------------------- the thread

@@ -6,14 +6,10 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from gantrymq.client.blocking import loop_thread
 from gantrymq.client.blocking.consumers import PullConsumer
-from gantrymq.client.blocking.loop_thread import LoopThread
 from gantrymq.client.blocking.producers import Producer, TransactionProducer
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.message import Message
@@ -21,22 +17,7 @@ from gantrymq.client.core.results import SendStatus
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.transactions import TransactionState
 from gantrymq.client.log_handler import LogHandler
-from gantrymq.fakes.servers import Servers, servers
-
-
-@pytest.fixture
-def thread() -> Iterator[LoopThread]:
-    joined = loop_thread.join()
-    yield joined
-    joined.leave()
-
-
-@pytest.fixture
-def running(tmp_path: Path, thread: LoopThread) -> Iterator[Servers]:
-    """Servers on the loop of the clients."""
-    context = servers(tmp_path)
-    yield thread.run(context.__aenter__())
-    thread.run(context.__aexit__(None, None, None))
+from gantrymq.fakes.servers import Servers
 
 
 def stored(running: Servers, topic: str, count: int) -> list[bytes]:
