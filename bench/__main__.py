@@ -50,9 +50,7 @@ def main() -> None:
         help=f"of {', '.join(PARTS)}; store, broker: their parts; all",
     )
     arguments = parser.parse_args()
-    parts = set(arguments.parts or PARTS)
-    for group in parts & set(GROUPS):
-        parts = parts - {group} | set(GROUPS[group])
+    parts = _parts(arguments.parts)
     if unknown := parts - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there is: {', '.join(PARTS)}")
     began = time.monotonic()
@@ -81,6 +79,14 @@ def main() -> None:
         ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS, "client"), (GANTRY, JAVA))
         document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)
     print(f"took {time.monotonic() - began:.0f} s")
+
+
+def _parts(asked: Sequence[str]) -> set[str]:
+    """Groups by what is in them; all when none is named."""
+    parts = set(asked or PARTS)
+    for group in parts & set(GROUPS):
+        parts = parts - {group} | set(GROUPS[group])
+    return parts
 
 
 def _codec(facts: dict[str, str], *, quick: bool) -> None:

@@ -82,17 +82,14 @@ def load(
     of_file, tls = _of_file(config_file)
     of_flags, tls_of_flags = _apart(flag_layer(flags))
     tls |= tls_of_flags
-    layers = [Layer(Source.DEFAULT, defaults or {}), *of_file]
+    first = [Layer(Source.DEFAULT, defaults or {}), *of_file]
     last = [
         environment_layer(BrokerSettings, environment),
         environment_layer(StoreSettings, environment),
         of_flags,
     ]
-    root = _root([*layers, *last], data)
-    saved = root / OVERRIDES
-    if saved.exists():
-        layers.append(file_layer(decode_properties(_read(saved)), str(saved), Source.SAVED))
-    layers += last
+    root = _root([*first, *last], data)
+    layers = [*first, *_saved(root), *last]
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
     settings = broker.settings
@@ -118,6 +115,14 @@ def _client_tls(tls: Mapping[str, str], broker: Bound[BrokerSettings]) -> Client
     says_so = "useTLS" in broker.sources
     is_wanted = broker.settings.use_tls if says_so else ClientTls.is_wanted(tls)
     return ClientTls.from_properties(tls) if is_wanted else None
+
+
+def _saved(root: Path) -> list[Layer]:
+    """What administrators have changed while it ran."""
+    path = root / OVERRIDES
+    if not path.exists():
+        return []
+    return [file_layer(decode_properties(_read(path)), str(path), Source.SAVED)]
 
 
 def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:

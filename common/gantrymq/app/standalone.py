@@ -178,6 +178,15 @@ def _told(error: ConfigurationError) -> str:
     return "".join(f"gantry standalone: {line}\n" for line in str(error).splitlines())
 
 
+# Name of the flag, the lowest port, the default, what it is.
+_PORTS: Final = (
+    ("namesrv", 1, "9876", "of the name server, which clients are given; 9876"),
+    ("broker", 3, None, "of the broker, the fast port is two below; 10911"),
+    ("metrics", 0, None, "of health and metrics; 5557, 0 for none"),
+    ("console", 0, "8080", "of the console; 8080, 0 for none"),
+)
+
+
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gantry standalone",
@@ -186,25 +195,18 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    said = environment.get
     parser.add_argument(
-        "--data", type=Path, default=said("GANTRY_DATA"), metavar="FOLDER",
+        "--data", type=Path, default=environment.get("GANTRY_DATA"), metavar="FOLDER",
         help="where everything is kept; gantry in XDG_STATE_HOME, or in ~/.local/state",
     )  # fmt: skip
     parser.add_argument(
-        "--bind", default=said("GANTRY_BIND"), metavar="ADDRESS",
+        "--bind", default=environment.get("GANTRY_BIND"), metavar="ADDRESS",
         help="where all of it listens; 127.0.0.1, 0.0.0.0 for every address",
     )  # fmt: skip
-    ports = (
-        ("namesrv", 1, "9876", "of the name server, which clients are given; 9876"),
-        ("broker", 3, None, "of the broker, the fast port is two below; 10911"),
-        ("metrics", 0, None, "of health and metrics; 5557, 0 for none"),
-        ("console", 0, "8080", "of the console; 8080, 0 for none"),
-    )
-    for name, lowest, default, about in ports:
+    for name, lowest, default, about in _PORTS:
         parser.add_argument(
             f"--{name}-port", type=partial(_port, lowest), metavar="PORT", help="port " + about,
-            default=said(f"GANTRY_{name.upper()}_PORT", default),
+            default=environment.get(f"GANTRY_{name.upper()}_PORT", default),
         )  # fmt: skip
     parser.add_argument(
         "-c", "--config-file", "--configFile", type=Path, metavar="FILE", help="a broker.conf"
