@@ -82,7 +82,8 @@ class JsonReader:
             or self._skip(b'"serializeTypeCurrentRPC":')
             or self._skip(b'"remark":')
         )
-        return is_known and self._text()
+        # Nothing is done with these, so an escape in one would not be judged.
+        return is_known and self._text() and not self._is_escaped
 
     def _ext(self) -> bool:
         """An object of texts."""

@@ -160,6 +160,12 @@ def test_names_that_no_send_may_have_are_not_served() -> None:
         assert not is_quick(broker, topic)
 
 
+@pytest.mark.parametrize("member", [b"language", b"serializeTypeCurrentRPC"])
+def test_a_header_that_is_no_json_is_not_served_wherever_it_breaks(member: bytes) -> None:
+    head, tail = frame(message()).split(b'"' + member + b'":"')
+    assert fed(opened(), head + b'"' + member + b'":"\\V' + tail[2:]) == 0
+
+
 def test_a_topic_is_not_served_before_it_is_safe() -> None:
     broker = opened()
     broker.state.unsaved_topics.add("T")
