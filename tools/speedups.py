@@ -19,12 +19,32 @@ from pathlib import Path
 GROUP = "gantrymq_speedups"  # names the shared library that several compiled modules hang on
 ROOT = Path(__file__).resolve().parent.parent
 
+# A C file a module, compiled side by side: one file for all takes three times as long, on one core,
+# and is no faster when it runs. setuptools compiles an extension's files one after the other.
 _SCRIPT = """
-import sys
-from setuptools import setup
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
 from mypyc.build import mypycify
-modules = mypycify(sys.argv[2:], opt_level="3", debug_level="0", group_name=sys.argv[1])
-setup(name="speedups", ext_modules=modules,
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+class SideBySide(build_ext):
+    def build_extensions(self):
+        compiler, started = self.compiler, []
+        compile_one, link = compiler._compile, compiler.link_shared_object
+        def linked(*arguments, **keywords):
+            for each in started:
+                each.result()
+            link(*arguments, **keywords)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiler._compile = lambda *arguments: started.append(
+                pool.submit(compile_one, *arguments))
+            compiler.link_shared_object = linked
+            super().build_extensions()
+
+modules = mypycify(sys.argv[2:], opt_level="3", debug_level="0", multi_file=True,
+                   group_name=sys.argv[1])
+setup(name="speedups", ext_modules=modules, cmdclass={"build_ext": SideBySide},
       script_args=["-q", "build_ext", "--build-lib", "built", "--build-temp", "temp"])
 """
 
