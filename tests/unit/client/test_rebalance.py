@@ -117,6 +117,23 @@ def test_a_new_queue_is_found_when_its_route_is() -> None:
     assert len(consumer.queues) == 6
 
 
+def test_a_topic_that_comes_late_is_looked_for_soon_then_ever_less_often() -> None:
+    cluster = Cluster()
+    consumer = Consumer(cluster).start("late")
+    asked = []
+    for _ in range(4):
+        before = len(cluster.asked_of(RequestCode.GET_ROUTEINFO_BY_TOPIC))
+        cluster.pass_time(15.0)
+        codes = cluster.asked_of(RequestCode.GET_ROUTEINFO_BY_TOPIC)[before:]
+        asked.append(len([each for each in codes if (each.ext or {})["topic"] == "late"]))
+    assert asked[0] > 2 >= max(asked[2:])
+    consumer.member.subscribe("later", "*", consumer.listen)
+    cluster.pass_time(2.0)
+    cluster.add_topic("later", queues=1)
+    cluster.pass_time(3.0)
+    assert consumer.queues == [("broker-a", 0)]
+
+
 def test_what_a_member_had_that_died_comes_to_the_others() -> None:
     cluster = Cluster()
     cluster.store("a", "b", queue_id=0)

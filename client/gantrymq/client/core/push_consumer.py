@@ -174,7 +174,7 @@ class PushGroupMember:
         if self._tracer is not None:
             self._tracer.start()
         await self._heartbeat()
-        if not await self._round():
+        if not await self._round() or self._instance.missing_topics():
             self._instance.rebalance_wanted.fire()
         self.life.began()
 
