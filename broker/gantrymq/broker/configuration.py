@@ -32,11 +32,16 @@ from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.address import own_address
+from gantrymq.runtime.address import own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.store.settings import StoreSettings
 
 OVERRIDES: Final = "gantry/overrides.properties"
+
+# Of accessMessageInMemoryMaxRatio; Java's number.
+SLAVES_RATIO_LESS: Final = 10
+
+PORT_MAX: Final = 65_535
 
 _TLS_PREFIX: Final = "tls."
 _BROKER_KEYS: Final = frozenset(each.key for each in setting_fields(BrokerSettings))
@@ -92,9 +97,8 @@ def load(
     layers = [*first, *_saved(root), *last]
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
-    settings = broker.settings
-    store = replace(kept.settings, store_path_root_dir=str(root))
-    _refuse_replication(settings)
+    settings, role_warnings = _in_role(broker.settings)
+    store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
     settings = _with_accounts(_named(settings), root)
     client_tls = _client_tls(tls, broker)
     return Setup(
@@ -102,7 +106,7 @@ def load(
         store,
         _identity(settings),
         ServerTls.from_properties(tls),
-        _warnings(broker, client_tls),
+        role_warnings + _warnings(broker, client_tls),
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
@@ -139,12 +143,41 @@ def _apart(layer: Layer) -> tuple[Layer, dict[str, str]]:
     return replace(layer, values=rest), _tls(layer)
 
 
-def _refuse_replication(settings: BrokerSettings) -> None:
-    if settings.broker_role is not BrokerRole.ASYNC_MASTER:
+def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]:
+    """With the id that belongs to the role, as in Java, and what to warn of."""
+    role, broker_id = settings.broker_role, settings.broker_id
+    if role is BrokerRole.SLAVE:
+        if broker_id == 0:
+            raise ConfigurationError(
+                "Slave's brokerId must be > 0: brokerRole is SLAVE, so give brokerId=1, and each"
+                " further slave of this brokerName another number"
+            )
+        _check_address(settings.ha_master_address)
+        return settings, ()
+    if broker_id == 0:
+        return settings, ()
+    return replace(settings, broker_id=0), (
+        f"brokerId={broker_id} does not count: a master's is 0, and brokerRole is {role}",
+    )
+
+
+def _check_address(address: str) -> None:
+    try:
+        if address:
+            parse_address(address)
+    except ConfigurationError as error:
         raise ConfigurationError(
-            f"brokerRole={settings.broker_role}: this version does not replicate yet; leave it at"
-            " ASYNC_MASTER"
-        )
+            f"haMasterAddress={address}: {error}; it is the master's brokerIP2 with its"
+            " haListenPort, as in 10.0.0.1:10912, or is left to the name servers"
+        ) from error
+
+
+def _for_role(store: StoreSettings, settings: BrokerSettings) -> StoreSettings:
+    """A slave has less of its log in memory, as in Java."""
+    if settings.broker_role is not BrokerRole.SLAVE:
+        return store
+    ratio = max(1, store.access_message_in_memory_max_ratio - SLAVES_RATIO_LESS)
+    return replace(store, access_message_in_memory_max_ratio=ratio)
 
 
 def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tuple[str, ...]:
@@ -195,24 +228,34 @@ def _root(layers: Iterable[Layer], data: Path | None) -> Path:
 
 
 def _named(settings: BrokerSettings) -> BrokerSettings:
-    """With the addresses and the name that were left to the machine."""
+    """With the addresses, the name and the port that were left to the machine."""
     address = settings.broker_ip1 or own_address()
     return replace(
         settings,
+        ha_listen_port=_ha_listen_port(settings),
         broker_name=settings.broker_name or socket.gethostname(),
         broker_ip1=address,
         broker_ip2=settings.broker_ip2 or address,
     )
 
 
+def _ha_listen_port(settings: BrokerSettings) -> int:
+    """The next one after the broker's, unless somebody says; any free one beside any free one."""
+    said, port = settings.ha_listen_port, settings.listen_port
+    if said or not port:
+        return said
+    if port == PORT_MAX:
+        raise ConfigurationError(f"listenPort={port} is the last port there is: give haListenPort")
+    return port + 1
+
+
 def _identity(settings: BrokerSettings) -> Identity:
-    port = settings.listen_port
     return Identity(
         settings.broker_name,
         settings.broker_cluster_name,
         settings.broker_id,
-        _with_port(settings.broker_ip1, port),
-        _with_port(settings.broker_ip2, port + 1),
+        _with_port(settings.broker_ip1, settings.listen_port),
+        _with_port(settings.broker_ip2, settings.ha_listen_port),
     )
 
 

@@ -129,6 +129,10 @@ class StoreSettings:
     message_index_safe: bool = setting(
         default=False, about="recovery goes back until the index misses nothing"
     )
+    slave_timeout: int = setting(
+        3000, "a message that waits longer for a slave is answered FLUSH_SLAVE_TIMEOUT",
+        unit="ms", lowest=1, highest=LONG_MAX,
+    )  # fmt: skip
     store_path_commit_log: str = setting("", "the log's folder; empty: commitlog in the store's")
     store_path_root_dir: str = setting("", "the store's folder; empty: store in the data folder")
     sync_flush_timeout: int = setting(

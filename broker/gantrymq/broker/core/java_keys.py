@@ -49,12 +49,11 @@ _KEYS: Final = """
     fastFailIfNoBufferInStorePool fetchControllerAddrByDnsLookup fetchNameSrvAddrByDnsLookup
     fetchNamesrvAddrInterval filterDataCleanTimeSpan flushCommitLogTimed
     flushConsumerOffsetHistoryInterval flushLeastPagesWhenWarmMapedFile forceVerifyPropCRC
-    forwardTimeout globalColdReadThreshold haFlowControlEnable haHousekeepingInterval haListenPort
-    haMasterAddress haMaxGapNotInSync haMaxTimeSlaveNotCatchup haSendHeartbeatInterval
-    haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums
-    heartbeatThreadPoolQueueCapacity highSpeedMode initPopOffsetByCheckMsgInMem inSyncReplicas
-    isEnableBatchPush isolateLogEnable isScanAvailableNameSrv litePullMessageEnable
-    litePullMessageThreadPoolNums litePullThreadPoolQueueCapacity loadBalancePollNameServerInterval
+    forwardTimeout globalColdReadThreshold haFlowControlEnable haMaxTimeSlaveNotCatchup
+    heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity highSpeedMode
+    initPopOffsetByCheckMsgInMem inSyncReplicas isEnableBatchPush isolateLogEnable
+    isScanAvailableNameSrv litePullMessageEnable litePullMessageThreadPoolNums
+    litePullThreadPoolQueueCapacity loadBalancePollNameServerInterval
     loadBalanceProcessorThreadPoolNums loadBalanceThreadPoolQueueCapacity lockInStrictMode
     logicalDiskSpaceCleanForciblyThreshold logicQueueForceSwapMapInterval logicQueueSwapMapInterval
     logicQueueSwapMapReserveFileNum mappedFileSizeConsumeQueueExt mappedFileSizeTimerLog
@@ -66,11 +65,11 @@ _KEYS: Final = """
     messageStorePlugIn metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills
     metricLoggingExporterIntervalInMills metricsExporterType metricsGrpcExporterHeader
     metricsGrpcExporterTarget metricsInDelta metricsLabel metricsOtelCardinalityLimit
-    metricsPromExporterHost metricsPromExporterPort minInSyncReplicas offsetCheckInSlave
-    osPageCacheBusyTimeOutMills popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime
-    popCkStayBufferTimeOut popConsumerFSServiceInit popConsumerKVServiceEnable
-    popConsumerKVServiceInit popConsumerKVServiceLog popFromRetryProbability
-    popInflightMessageThreshold popLongPollingForceNotifyInterval popPollingMapSize popPollingSize
+    metricsPromExporterHost metricsPromExporterPort minInSyncReplicas osPageCacheBusyTimeOutMills
+    popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut
+    popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit
+    popConsumerKVServiceLog popFromRetryProbability popInflightMessageThreshold
+    popLongPollingForceNotifyInterval popPollingMapSize popPollingSize
     popResponseReturnActualRetryTopic popReviveMaxAttemptTimes popReviveMaxReturnSizePerRead
     preferredLeaderId printChannelGroups printChannelGroupsMinNum processReplyMessageThreadPoolNums
     pullBatchMaxMessageCount pullMessageThreadPoolNums pullThreadPoolQueueCapacity
@@ -88,7 +87,7 @@ _KEYS: Final = """
     serverCallbackExecutorThreads serverLoadBalancerEnable serverNettyWorkerGroupEnable
     serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads
     serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads shutdownWaitTimeSeconds
-    skipPreOnline skipWhenCKRePutReachMaxTimes slaveTimeout socksProxyConfig
+    skipPreOnline skipWhenCKRePutReachMaxTimes socksProxyConfig
     spinLockCollisionRetreatOptimalDegree splitRegistrationSize statRocksDBCQIntervalSec
     storePathBrokerIdentity storePathDLedgerCommitLog storePathEpochFile storeType
     subscriptionExpiredTimeout syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod

@@ -14,13 +14,19 @@ from gantrymq.base.settings import LONG_MAX, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
+# A slave of Java's reads into a buffer of 4 MiB, which has to have room for a frame's head too.
+FRAME_BYTES_MAX: Final = (4 << 20) - 4096
+
 
 class BrokerRole(StrEnum):
-    """Java's roles. Without replication only the first can be promised."""
+    """Java's roles."""
 
     ASYNC_MASTER = "ASYNC_MASTER"
+    """Takes messages, and answers without waiting for slaves."""
     SYNC_MASTER = "SYNC_MASTER"
+    """Takes messages, and answers when a slave has them."""
     SLAVE = "SLAVE"
+    """Copies its master and serves reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,9 @@ class BrokerSettings:
     )
     bind_address: str = setting("0.0.0.0", "the address the listeners bind")
     broker_cluster_name: str = setting("DefaultCluster", "the cluster's name")
-    broker_id: int = setting(0, "0 is the master", lowest=0, highest=LONG_MAX)
+    broker_id: int = setting(
+        0, "0 is the master; each slave has another one", lowest=0, highest=LONG_MAX
+    )
     broker_ip1: str = setting(
         "", "the address clients are told; the machine's first one if empty", key="brokerIP1"
     )
@@ -52,7 +60,7 @@ class BrokerSettings:
     broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
     broker_permission: int = setting(6, "2 write, 4 read", lowest=0, highest=7)
     broker_role: BrokerRole = setting(
-        BrokerRole.ASYNC_MASTER, "who stores and who follows; others than ASYNC_MASTER are refused"
+        BrokerRole.ASYNC_MASTER, "whether it is a master, which waits for slaves or not, or a slave"
     )
     broker_topic_enable: bool = setting(
         default=True, about="the topic of the broker's name takes messages"
@@ -85,6 +93,30 @@ class BrokerSettings:
     force_register: bool = setting(
         default=True, about="register each time, whether something changed or not"
     )
+    ha_housekeeping_interval: int = setting(
+        20_000, "silence after which master and slave give their connection up", unit="ms", lowest=1
+    )
+    ha_listen_port: int = setting(
+        0, "the port slaves connect to; listenPort + 1 if 0", lowest=0, highest=65_535
+    )
+    ha_master_address: str = setting(
+        "", "where a slave's master listens for slaves; name servers say it if empty"
+    )
+    ha_max_gap_not_in_sync: int = setting(
+        256 << 20, "a slave that is further behind is shown as not in sync", unit="bytes", lowest=1,
+        highest=LONG_MAX,
+    )  # fmt: skip
+    ha_send_heartbeat_interval: int = setting(
+        5_000, "silence after which master and slave send a sign of life", unit="ms", lowest=1
+    )
+    ha_slave_fallbehind_max: int = setting(
+        256 << 20, "SYNC_MASTER waits for no slave that is further behind", unit="bytes", lowest=1,
+        highest=LONG_MAX,
+    )  # fmt: skip
+    ha_transfer_batch_size: int = setting(
+        32_768, "the log's bytes in one frame to a slave", unit="bytes", lowest=1,
+        highest=FRAME_BYTES_MAX,
+    )  # fmt: skip
     listen_port: int = setting(10911, "the port of the broker", lowest=0, highest=65_535)
     long_polling_enable: bool = setting(
         default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
@@ -96,6 +128,9 @@ class BrokerSettings:
     namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
     notify_consumer_ids_changed_enable: bool = setting(
         default=True, about="tell consumers when members of their group come or go"
+    )
+    offset_check_in_slave: bool = setting(
+        default=False, about="a slave corrects the offsets of pulls as a master does"
     )
     recall_message_enable: bool = setting(
         default=True, about="producers may take back timer messages; false in Java"
@@ -116,7 +151,9 @@ class BrokerSettings:
     short_polling_time_mills: int = setting(
         1_000, "how long a pull waits without longPollingEnable", unit="ms", lowest=1
     )
-    slave_read_enable: bool = setting(default=False, about="suggest a slave to slow readers")
+    slave_read_enable: bool = setting(
+        default=False, about="suggest a slave to slow readers; without a master it serves anyway"
+    )
     start_accept_send_request_time_stamp: int = setting(
         0, "no message is taken before this wall-clock time", unit="ms", highest=LONG_MAX
     )

@@ -1,0 +1,58 @@
+"""What a broker is before it starts: its role, its id, and where slaves find it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.core.settings import BrokerRole
+
+
+def setup(folder: Path, **flags: str) -> Setup:
+    return load(None, {}, {"brokerIP1": "10.0.0.1", **flags}, folder)
+
+
+def test_a_slave_needs_an_id(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^Slave's brokerId must be > 0"):
+        setup(tmp_path, brokerRole="SLAVE")
+
+
+def test_a_slave_has_the_id_that_it_was_given(tmp_path: Path) -> None:
+    chosen = setup(tmp_path, brokerRole="SLAVE", brokerId="3")
+    assert (chosen.identity.broker_id, chosen.identity.is_master) == (3, False)
+    assert chosen.settings.broker_role is BrokerRole.SLAVE
+
+
+@pytest.mark.parametrize("role", ["ASYNC_MASTER", "SYNC_MASTER"])
+def test_a_masters_id_is_zero_whatever_is_said(tmp_path: Path, role: str) -> None:
+    chosen = setup(tmp_path, brokerRole=role, brokerId="3")
+    assert (chosen.identity.broker_id, chosen.settings.broker_id) == (0, 0)
+    assert chosen.warnings == (
+        f"brokerId=3 does not count: a master's is 0, and brokerRole is {role}",
+    )
+
+
+def test_a_slave_holds_less_of_its_log_for_recent(tmp_path: Path) -> None:
+    slave = setup(tmp_path, brokerRole="SLAVE", brokerId="1")
+    assert slave.store.access_message_in_memory_max_ratio == 30
+    small = setup(tmp_path, brokerRole="SLAVE", brokerId="1", accessMessageInMemoryMaxRatio="4")
+    assert small.store.access_message_in_memory_max_ratio == 1
+    assert setup(tmp_path).store.access_message_in_memory_max_ratio == 40
+
+
+def test_slaves_are_told_the_next_port_unless_another_is_given(tmp_path: Path) -> None:
+    plain = setup(tmp_path, listenPort="20911", brokerIP2="10.1.0.1")
+    assert (plain.identity.ha_address, plain.settings.ha_listen_port) == ("10.1.0.1:20912", 20912)
+    assert setup(tmp_path, haListenPort="7").identity.ha_address == "10.0.0.1:7"
+    with pytest.raises(ConfigurationError, match="give haListenPort"):
+        setup(tmp_path, listenPort="65535")
+
+
+def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
+    slave = {"brokerRole": "SLAVE", "brokerId": "1"}
+    assert setup(tmp_path, **slave, haMasterAddress="m:10912").settings.ha_master_address
+    with pytest.raises(ConfigurationError, match=r"^haMasterAddress=10\.0\.0\.2: "):
+        setup(tmp_path, **slave, haMasterAddress="10.0.0.2")
