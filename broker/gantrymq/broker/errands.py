@@ -10,6 +10,7 @@ from typing import Final, final
 from gantrymq.base.errors import LocalError
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
+    AskBroker,
     AskClient,
     AskNameServers,
     AwaitRegistration,
@@ -23,7 +24,7 @@ from gantrymq.broker.core.messages import (
     Spread,
     Tell,
 )
-from gantrymq.broker.name_servers import NameServers
+from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
@@ -54,7 +55,7 @@ class Errands:
         turn_soon: Callable[[], None],
         registrar: Registrar,
         spreader: Spreader,
-        name_servers: NameServers,
+        peers: Peers,
         path_of: Callable[[File], Path],
     ) -> None:
         self._core = core
@@ -64,7 +65,7 @@ class Errands:
         self._turn_soon = turn_soon
         self._registrar = registrar
         self._spreader = spreader
-        self._name_servers = name_servers
+        self._peers = peers
         self._path_of = path_of
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,6 +93,8 @@ class Errands:
             self._own(self._ask(effect))
         elif isinstance(effect, AskNameServers):
             self._own(self._ask_name_servers(effect))
+        elif isinstance(effect, AskBroker):
+            self._own(self._ask_broker(effect))
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
@@ -148,10 +151,20 @@ class Errands:
     async def _ask_name_servers(self, question: AskNameServers) -> None:
         response: Command | None = None
         if len(self._tasks) <= TASKS_MAX:
-            response = await self._name_servers.ask(
-                question.command, question.timeout_seconds, self._registrar.addresses
+            response = await self._peers.ask_any(
+                self._registrar.addresses, question.command, question.timeout_seconds
             )
         self._answered(question.number, response)
+
+    async def _ask_broker(self, question: AskBroker) -> None:
+        told: Command | str = f"{len(self._tasks)} errands are under way already"
+        if len(self._tasks) <= TASKS_MAX:
+            told = await self._peers.ask(
+                question.address, question.command, question.timeout_seconds
+            )
+        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        self._core.broker_answered(question.number, told, now, wall_ms)
+        self._turn_soon()
 
     async def _await_registration(self, awaited: AwaitRegistration) -> None:
         if len(self._tasks) <= TASKS_MAX:

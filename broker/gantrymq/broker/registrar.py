@@ -10,19 +10,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, final
 
-from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.core.state import State
-from gantrymq.remoting.failures import RequestError
+from gantrymq.broker.peers import Peers
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.logs import Log
 from gantrymq.wire.bodies.registration import RegisterBrokerBody
 from gantrymq.wire.bodies.shared import Permission
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
-from gantrymq.wire.headers.route import RegisterBrokerRequest, UnregisterBrokerRequest
+from gantrymq.wire.headers.route import (
+    RegisterBrokerRequest,
+    RegisterBrokerResponse,
+    UnregisterBrokerRequest,
+)
 
 SECOND_SECONDS: Final = 10.0
 UNREGISTER_SECONDS: Final = 3.0
@@ -47,7 +51,16 @@ _READ_WRITE: Final = Permission.READ | Permission.WRITE
 class Registrar:
     """Owner of a task for each name server. `start`, then `stop`."""
 
-    def __init__(self, state: State, dialer: Dialer, log: Log) -> None:
+    def __init__(
+        self,
+        state: State,
+        dialer: Dialer,
+        log: Log,
+        registered: Callable[[str, RegisterBrokerResponse], None],
+    ) -> None:
+        """`registered` hears what each name server says to a registration."""
+        self._peers = Peers(dialer)
+        self._registered = registered
         self._state = state
         self._dialer = dialer
         self._log = log
@@ -144,7 +157,10 @@ class Registrar:
         )
         command = Command(RequestCode.REGISTER_BROKER, ext=header.encode(), body=body)
         seconds = settings.register_broker_timeout_mills / 1000
-        failure = await self._ask(address, command, seconds)
+        response = await self._peers.ask(address, command, seconds)
+        failure = _failure(response)
+        if failure is None and isinstance(response, Command):
+            self._registered(address, RegisterBrokerResponse.decode(response.ext))
         known = self.failures.get(address)
         if failure is not None:
             self.failures[address] = failure
@@ -168,19 +184,9 @@ class Registrar:
             broker_id=identity.broker_id,
         )
         command = Command(RequestCode.UNREGISTER_BROKER, ext=header.encode())
-        failure = await self._ask(address, command, UNREGISTER_SECONDS)
+        failure = _failure(await self._peers.ask(address, command, UNREGISTER_SECONDS))
         if failure is not None:
             self._log.warning("unregisterBroker Exception", namesrv=address, cause=failure)
-
-    async def _ask(self, address: str, command: Command, seconds: float) -> str | None:
-        """Why it was not done."""
-        try:
-            response = await self._dialer.connection(address).request(command, seconds)
-        except (RequestError, ConfigurationError) as error:
-            return str(error)
-        if response.code == ResponseCode.SUCCESS:
-            return None
-        return f"code {response.code}: {response.remark}"
 
     async def _body(self) -> tuple[bytes, bool]:
         """What this broker has, and whether that is compressed."""
@@ -198,6 +204,15 @@ class Registrar:
             body = await asyncio.to_thread(_encoded, told, permission, is_compressed=is_compressed)
         self._encoded = (version, body, is_compressed)
         return body, is_compressed
+
+
+def _failure(response: Command | str) -> str | None:
+    """Why it was not done."""
+    if isinstance(response, str):
+        return response
+    if response.code == ResponseCode.SUCCESS:
+        return None
+    return f"code {response.code}: {response.remark}"
 
 
 def _encoded(told: RegisterBrokerBody, permission: int, *, is_compressed: bool) -> bytes:

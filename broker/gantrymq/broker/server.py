@@ -28,7 +28,7 @@ from gantrymq.broker.core.messages import (
 )
 from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
-from gantrymq.broker.name_servers import NameServers
+from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
@@ -53,6 +53,7 @@ from gantrymq.runtime.outbox import Outbox
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 MAIN_LISTENER: Final = "internal"
 
@@ -95,7 +96,7 @@ class BrokerHost:
         self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
         self.state = _state_of(setup, self._store, clock)
         self.core = Broker(self.state)
-        self._registrar = Registrar(self.state, self._dialer, self._log)
+        self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = Errands(
             self.core,
             clock,
@@ -103,7 +104,7 @@ class BrokerHost:
             self._turn_soon,
             self._registrar,
             Spreader(self.state, self._dialer, self._log),
-            NameServers(self._dialer),
+            Peers(self._dialer),
             partial(_path, setup),
         )
         outbox = Outbox()
@@ -273,6 +274,12 @@ class BrokerHost:
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
         self._backlog.drop(channel)
         self.core.closed(channel, now, self._clock.wall_ms())
+        self._turn_soon()
+
+    def _registered(self, name_server: str, told: RegisterBrokerResponse) -> None:
+        """What a name server said to our registration."""
+        now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        self.core.registered(name_server, told, now, wall_ms)
         self._turn_soon()
 
     def _turn_soon(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,
+    AskBroker,
     AskClient,
     AskNameServers,
     AwaitRegistration,
@@ -105,6 +106,9 @@ class OpenedBroker:
         self.spread: list[Spread] = []
         self.replies: list[Replies] = []
         self.asked_name_servers: list[AskNameServers] = []
+        self.asked_brokers: list[AskBroker] = []
+        self.reachable: dict[str, OpenedBroker] = {}
+        """By address, the brokers that its questions to brokers reach."""
         self._answers: dict[Request, Command | None] = {}
         for file, content in (files or {}).items():
             self.broker.loaders[file](content)
@@ -225,6 +229,8 @@ class OpenedBroker:
             self._reach(effect)
         elif isinstance(effect, AskNameServers):
             self.asked_name_servers.append(effect)
+        elif isinstance(effect, AskBroker):
+            self._ask_broker(effect)
         elif isinstance(effect, LogLine):
             if effect.cause is not None:
                 raise effect.cause
@@ -243,6 +249,15 @@ class OpenedBroker:
         self.awaited_registrations.append(effect)
         if not self.name_servers_hang:
             self.name_servers_know(effect)
+
+    def _ask_broker(self, effect: AskBroker) -> None:
+        self.asked_brokers.append(effect)
+        answer: Command | str = f"cannot connect to {effect.address}"
+        if effect.address in self.reachable:
+            command = effect.command
+            code = RequestCode(command.code)
+            answer = self.reachable[effect.address].ask(code, ext=dict(command.ext or {}))
+        self.broker.broker_answered(effect.number, answer, self.now, self.wall_ms)
 
     @staticmethod
     def _reach(effect: Tell | AskClient | CloseChannel) -> None:

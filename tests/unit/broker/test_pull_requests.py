@@ -281,8 +281,9 @@ def test_a_slow_consumer_is_sent_to_the_slave_if_that_is_wanted() -> None:
 
 def test_a_slave_corrects_no_offset() -> None:
     slave = type(IDENTITY)("broker-a", "C", 1, IDENTITY.address, IDENTITY.ha_address)
-    pulls = PulledBroker(OpenedBroker(identity=slave))
+    pulls = PulledBroker()
     pulls.store("a")
+    pulls.state.identity = slave
     answer = pulls.ask(9)
     assert (answer.code, place(answer)[0]) == (20, 9)
 

@@ -177,7 +177,7 @@ async def test_a_stop_answers_pulls_that_wait(tmp_path: Path) -> None:
 
 def test_keys_of_java_are_told_in_one_line_and_typing_errors_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
-    file.write_text("haListenPort=3\nbrokerFastFailureEnable=true\nlistenPrt=1\n")
+    file.write_text("adminBrokerThreadPoolNums=3\nbrokerFastFailureEnable=true\nlistenPrt=1\n")
     first, second = load(file, {}, {}, tmp_path).warnings
     assert "did you mean listenPort" in first
-    assert second.endswith("no effect here: brokerFastFailureEnable, haListenPort")
+    assert second.endswith("no effect here: adminBrokerThreadPoolNums, brokerFastFailureEnable")

@@ -61,6 +61,11 @@ TOPIC_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
 GROUP_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
 
+def to_create(current: Mapping[str, str]) -> dict[str, str]:
+    """The changes by which a plain store of Java's gets these; it knows no reserve times."""
+    return {f"+{key}": value for key, value in current.items() if key != RESERVE_TIME}
+
+
 def parse_changes(text: str) -> dict[str, str]:
     """Value by signed key; what a "-" removes has none."""
     parts = text.rstrip(",").split(",") if text else []

@@ -4,7 +4,8 @@ in; outcomes and effects come out.
     feed(channel, data, start)      sends straight from a receive buffer
     handle(request) -> outcome      everything else
     turn()                          once a loop turn, and at `deadline`
-    written(file, failure), client_answered(number, response), closed(channel)
+    written(file, failure), client_answered(number, response), broker_answered(number, response),
+    registered(name_server, told), closed(channel)
     take_effects()                  after each of them
 
 Invariants: every request is answered once: by its outcome, or by an effect. The machines are asked
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
-from gantrymq.broker.core import access, commits, reserve_times, system_topics
+from gantrymq.broker.core import access, commits, reserve_times, slaves, system_topics
 from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
@@ -42,6 +43,7 @@ from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 NEVER: Final = float("inf")
 
@@ -141,7 +143,7 @@ class Broker:
         """The store is open, and the files are loaded: from now on requests come."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
-        if not state.store.report.is_clean:
+        if state.identity.is_master and not state.store.report.is_clean:
             commits.forget_lost(state)
         system_topics.make_missing(state)
         state.pops.begin()
@@ -201,7 +203,8 @@ class Broker:
         is_fast = request.channel.listener == FAST_LISTENER
         if handler is None or (is_fast and code in _NOT_FAST):
             return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
-        if (refusal := access.refuse(state, request)) is not None:
+        refusal = access.refuse(state, request) or slaves.refuse(state, request)
+        if refusal is not None:
             return self._counted(request, refusal, code)
         if len(state.works) >= WORKS_MAX:
             return self._counted(request, Reply(overloaded("the store", 0)), code)
@@ -335,6 +338,20 @@ class Broker:
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.works.client_answered(number, response)
+
+    def broker_answered(self, number: int, answer: Command | str, now: float, wall_ms: int) -> None:
+        """Another broker answered our question, or why it did not."""
+        self._is_settled = False
+        self.state.now, self.state.wall_ms = now, wall_ms
+        self.state.works.broker_answered(number, answer)
+
+    def registered(
+        self, name_server: str, told: RegisterBrokerResponse, now: float, wall_ms: int
+    ) -> None:
+        """A name server knows us, and says who our master is."""
+        self._is_settled = False
+        self.state.now, self.state.wall_ms = now, wall_ms
+        self.state.following.told(name_server, told)
 
     def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
         """A connection ended."""

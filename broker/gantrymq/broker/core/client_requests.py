@@ -158,7 +158,8 @@ def _register(state: State, consumer: ConsumerData, client: Client, data: Heartb
     name = consumer.group_name
     config = state.groups.find(name)
     assert config is not None, f"group {name} was not ensured"
-    if state.topics.find(RETRY_PREFIX + name) is None:
+    # A slave has the topics that its master has, and no others.
+    if state.identity.is_master and state.topics.find(RETRY_PREFIX + name) is None:
         _create_retry_topic(state, consumer, config.retry_queue_nums)
     changed = state.clients.add_consumer(consumer, client, keeps_subs=data.without_sub)
     group = state.clients.consumers[name]

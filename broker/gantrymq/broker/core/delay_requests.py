@@ -1,4 +1,4 @@
-"""GET_ALL_DELAY_OFFSET: how far delivery has come in each delay level, as slaves ask it."""
+"""How far delivery has come, as slaves ask it: in each delay level, and of timer messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
-from gantrymq.broker.core.responses import done_json
+from gantrymq.broker.core.responses import done, done_json
 from gantrymq.broker.core.state import State
 from gantrymq.wire.codes import RequestCode
 
@@ -16,4 +16,11 @@ def get_all_delay_offset(state: State, request: Request) -> Outcome:
     return done_json(state.delays.to_json())
 
 
-HANDLERS: Final[Handlers] = {RequestCode.GET_ALL_DELAY_OFFSET: get_all_delay_offset}
+def get_timer_check_point(state: State, request: Request) -> Outcome:
+    return done(body=state.timers.checkpoint().encode())
+
+
+HANDLERS: Final[Handlers] = {
+    RequestCode.GET_ALL_DELAY_OFFSET: get_all_delay_offset,
+    RequestCode.GET_TIMER_CHECK_POINT: get_timer_check_point,
+}

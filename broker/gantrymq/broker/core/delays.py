@@ -301,11 +301,27 @@ class DelayService:
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        bean = object_of(javajson.loads(content, len(content) * 2), "delayOffset.json")
-        self._data_version = DataVersion.from_json(bean.get("dataVersion") or {})
-        table = object_of(bean.get("offsetTable") or {}, "offsetTable")
-        for key, value in table.items():
-            number = int_key(key, "offsetTable")
-            if 1 <= number <= len(self._levels):
-                offset = max(0, long_of(value, "offsetTable"))
-                self._levels[number - 1].progress = SafeProgress(offset)
+        self._data_version, table = _understood(content)
+        for level in self._levels:
+            level.progress = SafeProgress(table.get(level.number, 0))
+
+    def copy(self, content: bytes, log_end: int) -> None:
+        """Where the master was when its log ended there, or before. RemoteError where it is no such
+        table."""
+        self._data_version, table = _understood(content)
+        for level in self._levels:
+            offset = table.get(level.number, level.progress.latest)
+            if offset != level.progress.latest:
+                level.progress.note(offset, log_end)
+                self._save_soon()
+
+
+def _understood(content: bytes) -> tuple[DataVersion, dict[int, int]]:
+    """The version, and offsets by level."""
+    bean = object_of(javajson.loads(content, len(content) * 2), "delayOffset.json")
+    table = object_of(bean.get("offsetTable") or {}, "offsetTable")
+    offsets = {
+        int_key(key, "offsetTable"): max(0, long_of(value, "offsetTable"))
+        for key, value in table.items()
+    }
+    return DataVersion.from_json(bean.get("dataVersion") or {}), offsets

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, final
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.entry_texts import EntryTexts, member
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
@@ -113,22 +114,57 @@ class Groups:
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        size = len(content)
-        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
-        bean = object_of(value, "subscriptionGroup.json")
+        bean = _bean(content)
         self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
-        table = object_of(bean.get("subscriptionGroupTable") or {}, "subscriptionGroupTable")
-        configs = [GroupConfig.from_json(value) for value in table.values()]
-        self._table = {config.group_name: config for config in configs}
+        self._table = _table_of(bean)
         for name in self._table:
             self._texts.changed(name)
-        forbidden = object_of(bean.get("forbiddenTable") or {}, "forbiddenTable")
-        for group, value in forbidden.items():
-            topics = object_of(value, "forbiddenTable")
-            self._forbidden[text_key(group, "forbiddenTable")] = {
-                text_key(topic, "forbiddenTable"): int_field(topics, text_key(topic, "topic"))
-                for topic in topics
-            }
+        self._forbidden = _forbidden_of(bean)
+
+    def copy(self, content: bytes) -> None:
+        """Be as the master's, version and all. RemoteError where it is no such table."""
+        bean = _bean(content)
+        version = DataVersion.from_json(bean.get("dataVersion") or {})
+        table, forbidden = _table_of(bean), _forbidden_of(bean)
+        if not table:
+            raise RemoteError("its table of groups is empty, which no broker's is")
+        if version == self.data_version:
+            return
+        before = self._table
+        self.data_version, self._table, self._forbidden = version, table, forbidden
+        for name in before.keys() - table.keys():
+            self._texts.removed(name)
+        for name, config in table.items():
+            if before.get(name) != config:
+                self._texts.changed(name)
+        self._files.touch(File.GROUPS)
 
     def _member(self, group: str) -> bytes:
         return member(group, self._table[group].to_json())
+
+
+def _bean(content: bytes) -> JsonObject:
+    size = len(content)
+    value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+    return object_of(value, "subscriptionGroup.json")
+
+
+def _table_of(bean: JsonObject) -> dict[str, GroupConfig]:
+    table = object_of(bean.get("subscriptionGroupTable") or {}, "subscriptionGroupTable")
+    configs = [GroupConfig.from_json(value) for value in table.values()]
+    return {config.group_name: config for config in configs}
+
+
+def _forbidden_of(bean: JsonObject) -> dict[str, dict[str, int]]:
+    forbidden = object_of(bean.get("forbiddenTable") or {}, "forbiddenTable")
+    return {
+        text_key(group, "forbiddenTable"): _bits_of(object_of(topics, "forbiddenTable"))
+        for group, topics in forbidden.items()
+    }
+
+
+def _bits_of(topics: JsonObject) -> dict[str, int]:
+    return {
+        text_key(topic, "forbiddenTable"): int_field(topics, text_key(topic, "topic"))
+        for topic in topics
+    }

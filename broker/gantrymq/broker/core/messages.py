@@ -147,6 +147,18 @@ class AskNameServers:
 
 @final
 @dataclass(frozen=True, slots=True)
+class AskBroker:
+    """Ask the broker at this address, then call `Broker.broker_answered` with this number: with the
+    response, or why there is none."""
+
+    number: int
+    address: str
+    command: Command
+    timeout_seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class CloseChannel:
     """Close a connection, for the reason given."""
 
@@ -216,8 +228,8 @@ class LogLine:
 
 
 Effect: TypeAlias = (
-    "Answer | Release | Replies | Tell | AskClient | AskNameServers | CloseChannel | SaveFile"
-    " | Register | AwaitRegistration | Spread | LogLine"
+    "Answer | Release | Replies | Tell | AskClient | AskNameServers | AskBroker | CloseChannel"
+    " | SaveFile | Register | AwaitRegistration | Spread | LogLine"
 )
 
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, final
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.entry_texts import EntryTexts
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion
-from gantrymq.wire.jsonvalue import Json, int_key, long_of, object_of, text_key
+from gantrymq.wire.jsonvalue import int_key, long_of, object_of, text_key
 
 SEPARATOR: Final = "@"
 
@@ -152,24 +153,33 @@ class Offsets:
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        size = len(content)
-        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
-        bean = object_of(value, "consumerOffset.json")
-        self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
-        table = object_of(bean.get("offsetTable") or {}, "offsetTable")
-        for key, queues in table.items():
-            topic, separator, group = text_key(key, "offsetTable").partition(SEPARATOR)
-            if separator:
-                self._load(topic, group, queues)
+        self.data_version, table = _understood(content)
+        for place, offsets in table.items():
+            self._replace(place, offsets)
 
-    def _load(self, topic: str, group: str, queues: Json) -> None:
-        offsets = {
-            int_key(queue_id, "offsetTable"): long_of(offset, "offsetTable")
-            for queue_id, offset in object_of(queues, "offsetTable").items()
+    def copy(self, content: bytes, due: float) -> None:
+        """Where the master knows a group's offsets in a topic, they are these; on disk by `due`.
+        RemoteError where it is no such table."""
+        version, table = _understood(content)
+        new = {
+            (topic, group): offsets
+            for (topic, group), offsets in table.items()
+            if self.queues(group, topic) != offsets
         }
+        more = sum(len(offsets) - len(self.queues(*reversed(at))) for at, offsets in new.items())
+        if self._count + more > OFFSETS_MAX:
+            raise RemoteError(f"{self._count + more} offsets, and {OFFSETS_MAX} are kept at most")
+        for place, offsets in new.items():
+            self._replace(place, offsets)
+        if new or version != self.data_version:
+            self.data_version = version
+            self._files.touch(File.OFFSETS, due)
+
+    def _replace(self, place: Place, offsets: dict[int, int]) -> None:
+        topic, group = place
+        self._count += len(offsets) - len(self.queues(group, topic))
         self._groups.setdefault(group, {})[topic] = offsets
-        self._count += len(offsets)
-        self._texts.changed((topic, group))
+        self._texts.changed(place)
 
     def _member(self, place: Place) -> bytes:
         topic, group = place
@@ -177,3 +187,19 @@ class Offsets:
         queues = self._groups[group][topic].items()
         offsets = ",".join([f"{queue_id}:{offset}" for queue_id, offset in queues])
         return b"\n\t\t%b:{%b\n\t\t}" % (name, offsets.encode())
+
+
+def _understood(content: bytes) -> tuple[DataVersion, dict[Place, dict[int, int]]]:
+    size = len(content)
+    value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+    bean = object_of(value, "consumerOffset.json")
+    table = object_of(bean.get("offsetTable") or {}, "offsetTable")
+    offsets: dict[Place, dict[int, int]] = {}
+    for key, queues in table.items():
+        topic, separator, group = text_key(key, "offsetTable").partition(SEPARATOR)
+        if separator:
+            offsets[topic, group] = {
+                int_key(queue_id, "offsetTable"): long_of(offset, "offsetTable")
+                for queue_id, offset in object_of(queues, "offsetTable").items()
+            }
+    return DataVersion.from_json(bean.get("dataVersion") or {}), offsets

@@ -59,10 +59,26 @@ class RequestModes:
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        size = len(content)
-        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
-        bean = object_of(value, "messageRequestMode.json")
-        table = object_of(bean.get("messageRequestModeMap") or {}, "messageRequestModeMap")
-        for topic, groups in table.items():
-            for mode in object_of(groups, text_key(topic, "messageRequestModeMap")).values():
-                self._put(TopicMode.from_json(mode))
+        for mode in _understood(content):
+            self._put(mode)
+
+    def copy(self, content: bytes) -> None:
+        """Be as the master's. RemoteError where it is no such table."""
+        modes, before = _understood(content), self._table
+        self._table, self._count = {}, 0
+        for mode in modes:
+            self._put(mode)
+        if self._table != before:
+            self._files.touch(File.MODES)
+
+
+def _understood(content: bytes) -> list[TopicMode]:
+    size = len(content)
+    value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+    bean = object_of(value, "messageRequestMode.json")
+    table = object_of(bean.get("messageRequestModeMap") or {}, "messageRequestModeMap")
+    return [
+        TopicMode.from_json(mode)
+        for topic, groups in table.items()
+        for mode in object_of(groups, text_key(topic, "messageRequestModeMap")).values()
+    ]

@@ -9,15 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.broker.core import slaves
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
 from gantrymq.broker.core.client_watch import ClientWatch
 from gantrymq.broker.core.clients import Clients
 from gantrymq.broker.core.configuration import Configuration
 from gantrymq.broker.core.conflicts import Conflicts
+from gantrymq.broker.core.copying import Copying
 from gantrymq.broker.core.delays import DelayService
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.filter_data import Filters
+from gantrymq.broker.core.following import Following
 from gantrymq.broker.core.groups import Groups
 from gantrymq.broker.core.holds import Holds
 from gantrymq.broker.core.locks import Locks
@@ -37,6 +40,7 @@ from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
 from gantrymq.broker.core.transaction_check import TransactionCheck
 from gantrymq.broker.core.works import Works
+from gantrymq.ha.status import NOBODY, Replication
 from gantrymq.store.engine import Store
 from gantrymq.store.kernel import Kernel
 from gantrymq.wire import hosts
@@ -75,10 +79,12 @@ class State:
         "clients",
         "configuration",
         "conflicts",
+        "copying",
         "delays",
         "effects",
         "files",
         "filters",
+        "following",
         "groups",
         "halves",
         "holds",
@@ -91,6 +97,7 @@ class State:
         "pops",
         "quick_sends",
         "refusals",
+        "replication",
         "request_modes",
         "resets",
         "routes",
@@ -127,11 +134,12 @@ class State:
         self.now = now
         self.wall_ms = wall_ms
         self.started_ms = wall_ms
+        self.replication: Replication = NOBODY
         self.kernel: Kernel | None = None
         """What takes sends straight from receive buffers, while that is allowed."""
         self.effects = Effects()
         self.files = Files()
-        self.works = Works(store, self.files, self.effects)
+        self.works = Works(store, self.files, self.effects, lambda: slaves.refuse_put(self))
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
         """Topics that messages created and that a crash could still forget."""
@@ -166,6 +174,8 @@ class State:
         self.delays = DelayService(self)
         self.transaction_check = TransactionCheck(self)
         self.timers = TimerService(self)
+        self.following = Following(self)
+        self.copying = Copying(self)
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -180,6 +190,8 @@ class State:
             self.delays,
             self.transaction_check,
             self.timers,
+            self.following,
+            self.copying,
         )
 
     @property

@@ -5,9 +5,9 @@
         stored = yield from put(copy_of(found.record))
         return Reply(done())
 
-A step is a message to store, a reading of the store, a question to a client or the name servers,
-what these have to know, a file to be saved or a moment to come. Invariant: each step is answered
-once, by `works.Works`, which runs them.
+A step is a message to store, a reading of the store, a question to a client, the name servers or
+another broker, what name servers have to know, a file to be saved or a moment to come. Invariant:
+each step is answered once, by `works.Works`, which runs them.
 """
 
 from __future__ import annotations
@@ -70,6 +70,18 @@ class AskNameServers:
 
 
 @final
+class AskBroker:
+    """Ask another broker; answered by its response, or by why there is none."""
+
+    __slots__ = ("address", "command", "timeout_seconds")
+
+    def __init__(self, address: str, command: Command, timeout_seconds: float) -> None:
+        self.address: str = address
+        self.command: Command = command
+        self.timeout_seconds: float = timeout_seconds
+
+
+@final
 class Told:
     """Have the name servers know the topics of now; answered soon where one cannot be reached."""
 
@@ -96,7 +108,7 @@ class Wait:
         self.until: float = until
 
 
-Step: TypeAlias = Put | Read | Ask | AskNameServers | Told | Save | Wait
+Step: TypeAlias = Put | Read | Ask | AskNameServers | AskBroker | Told | Save | Wait
 Steps: TypeAlias = Generator[Step, object, T]
 
 
@@ -126,6 +138,13 @@ def ask(channel: Channel, command: Command, timeout_seconds: float) -> Steps[Com
 def ask_name_servers(command: Command, timeout_seconds: float) -> Steps[Command | None]:
     answer = yield AskNameServers(command, timeout_seconds)
     assert answer is None or isinstance(answer, Command)
+    return answer
+
+
+def ask_broker(address: str, command: Command, timeout_seconds: float) -> Steps[Command | str]:
+    """Its response, or why there is none."""
+    answer = yield AskBroker(address, command, timeout_seconds)
+    assert isinstance(answer, (Command, str))
     return answer
 
 

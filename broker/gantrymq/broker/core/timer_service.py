@@ -28,6 +28,7 @@ from gantrymq.broker.core.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
 from gantrymq.broker.core.timer_calendar import NEVER, TimerCalendar
+from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.timer_spans import TimerSpans
 from gantrymq.broker.core.timers import TIMER_TOPIC, TOPIC, delete_key, out_ms_of
 from gantrymq.broker.core.waiting_messages import (
@@ -404,6 +405,20 @@ class TimerService:
         if not self._progress.is_safe:
             self._save_soon(AGAIN_SECONDS)
         return javajson.dumps_pretty({"delivered": delivered, "low": low, "taken": taken})
+
+    def checkpoint(self) -> TimerCheckpoint:
+        """How far it has come, as far as that is on disk, for slaves."""
+        delivered, _, taken = self._progress.safe(self._state.store.queues.log_flushed)
+        return TimerCheckpoint((delivered + 1) * 1000 if delivered else 0, taken)
+
+    def copy(self, checkpoint: TimerCheckpoint, log_end: int) -> None:
+        """Where the master was when its log ended there, or before."""
+        queue = self._state.store.queues.find(TOPIC, 0)
+        low = 0 if queue is None else int(queue.minimum)
+        place = (max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
+        if place != self._progress.latest:
+            self._progress.note(place, log_end)
+            self._save_soon()
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core.copying import OWN_MARK
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
 from gantrymq.broker.core.names import RETRY_PREFIX, topic_fault
@@ -29,7 +30,8 @@ from gantrymq.wire.headers.topic import (
     DeleteTopicRequest,
     GetTopicConfigRequest,
 )
-from gantrymq.wire.jsonvalue import list_of, object_of
+from gantrymq.wire.jsonvalue import JsonObject, list_of, object_of
+from gantrymq.wire.version import V5_0_0
 
 # Answers about a topic have an entry a queue, and clients make an object of each.
 QUEUES_MAX: Final = 16_384
@@ -219,11 +221,32 @@ def get_topic_config(state: State, request: Request) -> Outcome:
 def get_all_topic_config(state: State, request: Request) -> Outcome:
     """As slaves of both lines read it; there are no static topics."""
     mapping = DataVersion(state.started_ms).to_json()
+    is_for_java = _is_slave_of_java5(state, request)
+    topics = _content_for_java5(state) if is_for_java else state.topics.content()
     return done(
         body=b'%b,"mappingDataVersion":%b,"topicQueueMappingDetailMap":{}'
-        b',"topicQueueMappingInfoMap":{}}'
-        % (state.topics.content()[:-1], javajson.dumps_fastjson(mapping))
+        b',"topicQueueMappingInfoMap":{}}' % (topics[:-1], javajson.dumps_fastjson(mapping))
     )
+
+
+def _is_slave_of_java5(state: State, request: Request) -> bool:
+    """Slaves ask as administrators do: it is one if a slave of its address follows us."""
+    if request.command.version < V5_0_0 or OWN_MARK.items() <= (request.command.ext or {}).items():
+        return False
+    host = request.channel.peer.rpartition(":")[0]
+    followers = state.replication.followers(state.now)
+    return any(follower.address.rpartition(":")[0] == host for follower in followers)
+
+
+def _content_for_java5(state: State) -> bytes:
+    """Java 5.3 makes each topic anew, by what a request to create it would say: attributes without
+    a sign, or of a store that it has not, would end its round."""
+    table: JsonObject = {
+        name: replace(config, attributes=attributes.to_create(config.attributes)).to_json()
+        for name, config in state.topics.all.items()
+    }
+    version = state.topics.data_version.to_json()
+    return javajson.dumps_fastjson({"dataVersion": version, "topicConfigTable": table})
 
 
 def get_system_topic_list(state: State, request: Request) -> Outcome:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, final
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.entry_texts import EntryTexts, member
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
@@ -92,15 +93,38 @@ class Topics:
 
     def load(self, content: bytes) -> None:
         """What a start finds, before anybody listens. RemoteError where it is no such file."""
-        size = len(content)
-        value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
-        bean = object_of(value, "topics.json")
-        self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
-        table = object_of(bean.get("topicConfigTable") or {}, "topicConfigTable")
-        configs = [TopicConfig.from_json(value) for value in table.values()]
-        self._table = {config.topic_name: config for config in configs}
+        self.data_version, self._table = _understood(content)
         for topic in self._table:
             self._texts.changed(topic)
 
+    def copy(self, content: bytes) -> None:
+        """Be as the master's, version and all. RemoteError where it is no such table."""
+        version, table = _understood(content)
+        if not table:
+            raise RemoteError("its table of topics is empty, which no broker's is")
+        if version == self.data_version:
+            return
+        gone = self._table.keys() - table.keys()
+        changed = [name for name, config in table.items() if self._table.get(name) != config]
+        self.data_version, self._table = version, table
+        self._files.touch(File.TOPICS)
+        for topic in gone:
+            self._texts.removed(topic)
+        for topic in changed:
+            self._texts.changed(topic)
+        for listener in self._listeners:
+            for topic in (*gone, *changed):
+                listener(topic, table.get(topic))
+
     def _member(self, topic: str) -> bytes:
         return member(topic, self._table[topic].to_json())
+
+
+def _understood(content: bytes) -> tuple[DataVersion, dict[str, TopicConfig]]:
+    size = len(content)
+    value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
+    bean = object_of(value, "topics.json")
+    table = object_of(bean.get("topicConfigTable") or {}, "topicConfigTable")
+    configs = [TopicConfig.from_json(value) for value in table.values()]
+    version = DataVersion.from_json(bean.get("dataVersion") or {})
+    return version, {config.topic_name: config for config in configs}

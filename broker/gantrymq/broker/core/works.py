@@ -17,6 +17,7 @@ from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import AskClient, AwaitRegistration, Effects, File
 from gantrymq.broker.core.steps import (
     Ask,
+    AskBroker,
     AskNameServers,
     Put,
     Read,
@@ -61,13 +62,18 @@ class Works:
         "_last_number",
         "_putting",
         "_reading",
+        "_refusal",
         "_saving",
         "_store",
         "_waiting",
         "has_new_puts",
     )
 
-    def __init__(self, store: Store, files: Files, effects: Effects) -> None:
+    def __init__(
+        self, store: Store, files: Files, effects: Effects, refusal: Callable[[], Refused | None]
+    ) -> None:
+        """`refusal` says why nothing may be put now."""
+        self._refusal: Callable[[], Refused | None] = refusal
         self._store: Store = store
         self._files: Files = files
         self._effects: Effects = effects
@@ -107,6 +113,12 @@ class Works:
         work = self._asking.pop(number, None)
         if work is not None:
             self._go_on(work, response)
+
+    def broker_answered(self, number: int, answer: Command | str) -> None:
+        """The response of another broker, or why there is none."""
+        work = self._asking.pop(number, None)
+        if work is not None:
+            self._go_on(work, answer)
 
     def written(self, file: File, failure: str | None) -> None:
         """A write of the file ended: those that waited for it go on."""
@@ -157,6 +169,10 @@ class Works:
         elif isinstance(step, AskNameServers):
             self._asking[number] = work
             self._effects.add(messages.AskNameServers(number, step.command, step.timeout_seconds))
+        elif isinstance(step, AskBroker):
+            self._asking[number] = work
+            seconds = step.timeout_seconds
+            self._effects.add(messages.AskBroker(number, step.address, step.command, seconds))
         elif isinstance(step, Told):
             self._asking[number] = work
             self._effects.add(AwaitRegistration(number))
@@ -170,6 +186,9 @@ class Works:
         return None
 
     def _put(self, work: _Work, step: Put) -> PutAnswer | None:
+        refused = self._refusal()
+        if refused is not None:
+            return PutAnswer(0, refused.status, remark=refused.text)
         if step.is_batch:
             taken = self._store.put_batch(step.messages, waits=step.waits)
         else:

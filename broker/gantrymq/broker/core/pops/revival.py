@@ -41,7 +41,7 @@ NEVER: Final = float("inf")
 
 @final
 class Revival:
-    """Of one broker: one round at a time, of messages of one queue."""
+    """Of one broker: one round at a time, of messages of one queue. Only a master revives."""
 
     __slots__ = ("_is_busy", "_looks_at", "_state", "_unsafe")
 
@@ -52,6 +52,8 @@ class Revival:
         self._looks_at = NEVER
 
     def deadline(self) -> float:
+        if not self._state.identity.is_master:
+            return NEVER
         if self._is_busy:
             return self._looks_at
         due_ms = self._state.pops.checkouts.next_due_ms()
@@ -61,6 +63,8 @@ class Revival:
         return min(self._looks_at, self._state.now + seconds)
 
     def expire(self, now: float) -> None:
+        if not self._state.identity.is_master:
+            return
         self.drop_safe()
         self._looks_at = now + AGAIN_SECONDS if self._unsafe else NEVER
         if self._is_busy:

@@ -1,0 +1,200 @@
+"""What a slave copies from its master's tables, by ordinary requests; the log comes another way.
+
+    21 topics         replaced, where the data version is another one
+    43 offsets        those that the master has; others stay
+    45 delays         how far delivery has come in each level
+    201 groups        replaced, where the data version is another one
+    402 modes         replaced
+    60 timers         how far delivery has come, where timerWheelEnable
+
+A round when a master is found, then one each ROUND_SECONDS, like 4.9. Each table is a try of its
+own. A master that does not know a request, as 4.9 the last two, has no such table.
+
+Invariant: how far deliveries have come is written to a file here once this broker has, on its own
+disk, all of the log that its master had when it said so. Else messages would count as delivered
+whose copies were lost with the master.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import Channel
+from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.kv import kv_table_from_json
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# 4.9's.
+ROUND_SECONDS: Final = 10.0
+
+# Java's.
+ASK_SECONDS: Final = 3.0
+
+# Said with each question, so that a master of this kind can tell us from a slave of Java's.
+OWN_MARK: Final[Mapping[str, str]] = {"gantry": "slave"}
+
+NEVER: Final = float("inf")
+
+_LOG_END: Final = "commitLogMaxOffset"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One of the master's; its names are those of Java's log lines."""
+
+    code: RequestCode
+    broken: str
+    copied: str
+    is_optional: bool = False
+
+
+_TOPICS: Final = _Table(RequestCode.GET_ALL_TOPIC_CONFIG, "SyncTopicConfig", "topic config")
+_OFFSETS: Final = _Table(
+    RequestCode.GET_ALL_CONSUMER_OFFSET, "SyncConsumerOffset", "consumer offset"
+)
+_DELAYS: Final = _Table(RequestCode.GET_ALL_DELAY_OFFSET, "SyncDelayOffset", "delay offset")
+_GROUPS: Final = _Table(
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "SyncSubscriptionGroup", "Subscription Group"
+)
+_MODES: Final = _Table(
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
+    "SyncMessageRequestMode",
+    "Message Request Mode",
+    is_optional=True,
+)
+_TIMERS: Final = _Table(
+    RequestCode.GET_TIMER_CHECK_POINT, "syncTimerCheckPoint", "timer check point", is_optional=True
+)
+
+Take: TypeAlias = Callable[[bytes], None]
+
+
+@final
+class Copying:
+    """Of one broker. Only a slave copies."""
+
+    __slots__ = ("_due", "_is_busy", "_master", "_state", "faults")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._due = 0.0
+        self._is_busy = False
+        self._master = ""
+        self.faults: dict[str, str | None] = {}
+        """Why each table could not be copied when it was tried last; None where it could."""
+
+    def deadline(self) -> float:
+        state = self._state
+        if self._is_busy or state.identity.is_master or not state.following.master:
+            return NEVER
+        return self._due if self._master == state.following.master else state.now
+
+    def expire(self, now: float) -> None:
+        """Begin a round."""
+        self._is_busy = True
+        self._due = now + ROUND_SECONDS
+        self._master = self._state.following.master
+        self._state.works.start(self._round(), self._ended, self._broke)
+
+    def closed(self, channel: Channel) -> None:
+        """Nobody's connection matters here."""
+
+    def _ended(self, _: object) -> None:
+        self._is_busy = False
+
+    def _broke(self, error: Exception) -> None:
+        self._is_busy = False
+        self._state.effects.broken("a defect ended a round of copying from the master", error)
+
+    # ------------------------------------------------------------------ a round
+
+    def _round(self) -> Steps[None]:
+        state = self._state
+        yield from self._copy(_TOPICS, state.topics.copy)
+        yield from self._copy(_OFFSETS, self._copy_offsets)
+        yield from self._copy_progress(_DELAYS, state.delays.copy)
+        yield from self._copy(_GROUPS, state.groups.copy)
+        yield from self._copy(_MODES, state.request_modes.copy)
+        if state.settings.timer_wheel_enable:
+            yield from self._copy_progress(_TIMERS, self._copy_timers)
+
+    def _copy(self, table: _Table, take: Take) -> Steps[None]:
+        """Ask for it and take it over."""
+        body = yield from self._body(table, table.code)
+        if body is not None:
+            self._take(table, partial(take, body))
+
+    def _copy_progress(self, table: _Table, take: Callable[[bytes, int], None]) -> Steps[None]:
+        """The same for what has to know where the master's log ended by then."""
+        body = yield from self._body(table, table.code)
+        if body is None:
+            return
+        info = yield from self._body(table, RequestCode.GET_BROKER_RUNTIME_INFO)
+        if info is not None:
+            self._take(table, lambda: take(body, _log_end(info)))
+
+    def _body(self, table: _Table, code: RequestCode) -> Steps[bytes | None]:
+        """What the master answers; None where it has nothing for us."""
+        command = Command(code, ext=dict(OWN_MARK))
+        answer = yield from steps.ask_broker(self._master, command, ASK_SECONDS)
+        if isinstance(answer, str):
+            self._note(table, answer)
+        elif answer.code == ResponseCode.SUCCESS:
+            return answer.body
+        elif not table.is_optional or answer.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            self._note(table, f"code {answer.code}: {answer.remark}")
+        return None
+
+    def _take(self, table: _Table, take: Callable[[], None]) -> None:
+        if self._master != self._state.following.master:
+            return  # somebody else is master by now, and this one's tables may be old
+        try:
+            take()
+        except RemoteError as error:
+            self._note(table, str(error))
+        else:
+            self._note(table, None)
+
+    def _note(self, table: _Table, fault: str | None) -> None:
+        """Say so when it has changed."""
+        is_known = table.copied in self.faults and (
+            (self.faults[table.copied] is None) is (fault is None)
+        )
+        self.faults[table.copied] = fault
+        if is_known:
+            return
+        if fault is None:
+            self._state.effects.info(f"Update slave {table.copied} from master, {self._master}")
+        else:
+            self._state.effects.warning(
+                f"{table.broken} Exception, {self._master}: {fault}; it is tried again each"
+                f" {ROUND_SECONDS:.0f} s"
+            )
+
+    def _copy_offsets(self, body: bytes) -> None:
+        state = self._state
+        due = state.now + state.settings.flush_consumer_offset_interval / 1000
+        state.offsets.copy(body, due)
+
+    def _copy_timers(self, body: bytes, log_end: int) -> None:
+        self._state.timers.copy(TimerCheckpoint.decode(body), log_end)
+
+
+def _log_end(info: bytes) -> int:
+    """Where the master's log ends, as its figures say."""
+    text = kv_table_from_json(javajson.loads(info)).get(_LOG_END, "")
+    if not (text.isascii() and text.isdecimal()):
+        raise RemoteError(f"the master's {_LOG_END} is {text!r}, which is no number")
+    return int(text)

@@ -1,0 +1,79 @@
+"""What a slave refuses because its master decides it.
+
+    changes of tables     the next copy of the master's would undo them
+    pops                  each one is a change that the log has to know
+    whatever is stored    the log is the master's, byte by byte
+
+Sends, decisions about transactions and what is sent back have refusals of their own, in Java's
+words, where they are judged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.responses import refused
+from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused
+from gantrymq.wire.codes import RequestCode, ResponseCode
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+_CHANGES: Final = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP,
+        RequestCode.SET_MESSAGE_REQUEST_MODE,
+    }
+)
+_POPS: Final = frozenset(
+    {
+        RequestCode.POP_MESSAGE,
+        RequestCode.ACK_MESSAGE,
+        RequestCode.BATCH_ACK_MESSAGE,
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+    }
+)
+
+_NO_PUT: Final = Refused(
+    PutStatus.SERVICE_NOT_AVAILABLE,
+    f"{UNAVAILABLE}The message store is in slave mode, so putMessage is forbidden; its master"
+    " takes messages.",
+)
+
+
+def refuse(state: State, request: Request) -> Reply | None:
+    """Why this broker, which is a slave, does not do what is asked; None where it may."""
+    code = request.command.code
+    if state.identity.is_master:
+        return None
+    if code in _CHANGES:  # in 4.9's words: a slave of 5.3 makes the change and forgets it
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            "Can't modify topic or subscription group from slave broker, please execute it from"
+            f" master broker. {_where(state)}",
+        )
+    if code in _POPS:
+        return refused(
+            ResponseCode.SERVICE_NOT_AVAILABLE,
+            f"{UNAVAILABLE}Messages are popped and acknowledged at the master, and"
+            f" {state.identity.address} is a slave. {_where(state)}",
+        )
+    return None
+
+
+def refuse_put(state: State) -> Refused | None:
+    """Why nothing of this broker's own may be stored."""
+    return None if state.identity.is_master else _NO_PUT
+
+
+def _where(state: State) -> str:
+    master = state.following.master
+    if master:
+        return f"The master of {state.identity.name} is {master}"
+    return f"{state.identity.name} has no master now, as far as name servers know"
