@@ -149,7 +149,7 @@ def _of_slave(address: str, status: HaStatus) -> Text:
     follower = status.follower
     lines = [
         "",
-        f"#MasterAddr\t{address}",
+        f"#MasterAddr\t{follower.master or 'null'}",
         f"#CommitLogMaxOffset\t{follower.log_end}",
         f"#TransferSpeed(KB/s)\t{follower.bytes_per_second / 1024:.2f}",
         f"#LastReadTime\t{moments.second(follower.last_read_ms)}",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
 from gantrymq.broker.core import steps, topic_requests
+from gantrymq.broker.core.copying import OWN_MARK
 from gantrymq.broker.core.messages import File, Held, Register, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.replicas import FakeReplication, follower
 from gantrymq.fakes.store import message
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -22,6 +25,7 @@ from gantrymq.wire.headers.topic import (
 )
 from gantrymq.wire.javajson import dumps_fastjson, loads
 from gantrymq.wire.jsonvalue import object_of
+from gantrymq.wire.version import V4_9_8, V5_0_0
 
 SYSTEM = frozenset(OpenedBroker().state.topics.all)
 
@@ -261,6 +265,30 @@ def test_slaves_get_all_topics_in_one_answer() -> None:
     table = object_of(bean["topicConfigTable"], "table")
     assert table["T"] == TopicConfig("T", 4, 4).to_json()
     assert table.keys() - {"T"} == SYSTEM
+
+
+def test_slaves_of_java5_are_told_attributes_as_changes() -> None:
+    """Of other ones they make nothing but an end of their round."""
+    broker = OpenedBroker()
+    create(broker, attributes="+message.type=FIFO,+reserve.time=3")
+    replication = FakeReplication()
+    broker.state.replication = replication
+
+    def told(version: int = V5_0_0, ext: Mapping[str, str] | None = None) -> object:
+        fields = dict(ext or {})
+        answer = broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG, ext=fields, version=version)
+        table = object_of(object_of(loads(answer.body), "body")["topicConfigTable"], "table")
+        assert table.keys() == {*SYSTEM, "T"}
+        return object_of(table["T"], "T")["attributes"]
+
+    plain = {"message.type": "FIFO", "reserve.time": "3"}
+    assert told() == plain
+    replication.slaves = [follower("127.0.0.1:5")]
+    assert told() == {"+message.type": "FIFO"}
+    assert told(V4_9_8) == plain
+    assert told(ext=OWN_MARK) == plain
+    replication.slaves = [follower("127.0.0.2:5")]
+    assert told() == plain
 
 
 def test_system_topics_are_listed() -> None:

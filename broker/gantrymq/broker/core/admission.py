@@ -4,8 +4,8 @@
     now: the next one is refused as busy, so that its producer asks another broker at once
 
 One slow turn refuses nothing, and where nobody waits the next send is always taken: it shows
-whether things are better. How long the disk takes for a send that waits for it is not counted;
-syncFlushTimeout bounds that.
+whether things are better. How long the disk or a slave takes for a send that waits for it is
+not counted; syncFlushTimeout and slaveTimeout bound that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Admission:
     def end(
         self, began: float, now: float, settings: BrokerSettings, *, synced: bool, count: int = 1
     ) -> None:
-        """The store answered these messages; `synced` if the disk had to confirm them."""
+        """The store answered these messages; `synced` if disk or slave had to confirm."""
         self.waiting -= 1
         self._begun[began] -= 1
         if not self._begun[began]:

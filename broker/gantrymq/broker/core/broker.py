@@ -39,7 +39,6 @@ from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
 from gantrymq.store.engine import Store, Turn
-from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -59,8 +58,6 @@ GROUP_BYTES_MAX: Final = 8 << 20
 
 # Some machines go by the calendar, which may be set back at any time.
 LOOK_SECONDS: Final = 0.1
-
-_SYNC_FLUSH: Final = FlushDiskType.SYNC_FLUSH
 
 # The port two below the broker's serves everything but these, as Java's does.
 FAST_LISTENER: Final = "fast"
@@ -309,8 +306,8 @@ class Broker:
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
-        is_synced = self._store.settings.flush_disk_type is _SYNC_FLUSH
-        state.admission.end(sends.fed_at, now, state.settings, synced=is_synced, count=sends.count)
+        admission, waits = state.admission, state.answers_wait
+        admission.end(sends.fed_at, now, state.settings, synced=waits, count=sends.count)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:

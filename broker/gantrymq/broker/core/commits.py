@@ -4,7 +4,8 @@ behind what is stored        taken, as in Java, since clients go back on purpose
                              said in Java's words
 beyond the queue's end       taken as the end. Nobody was given what is not there: the queue was
                              deleted or cut, or belongs to another member that was ahead, and
-                             messages to come must not be skipped
+                             messages to come must not be skipped. But a slave takes it as it
+                             is: its log is behind the one that was read
 while a reset is pending     dropped: the consumer does not know of it yet
 
 A crash may take the end of a queue and leave what was committed beyond it: `forget_lost`.
@@ -28,7 +29,7 @@ def commit(
         return None
     end = queue_end(state, topic, queue_id)
     peer = request.channel.peer
-    if offset > end:
+    if offset > end and state.identity.is_master:
         state.effects.warning(
             f"update consumer offset more than the queue's end. clientHost={peer},"
             f" key={topic}@{group}, queueId={queue_id}, requestOffset={offset}, taken as {end}"

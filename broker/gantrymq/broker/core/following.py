@@ -34,7 +34,15 @@ NEVER: Final = float("inf")
 class Following:
     """Of one broker; a master follows nobody."""
 
-    __slots__ = ("_ask_at", "_ha_address", "_masters", "_pause", "_state", "master")
+    __slots__ = (
+        "_ask_at",
+        "_ha_address",
+        "_masters",
+        "_pause",
+        "_state",
+        "master",
+        "master_flushed",
+    )
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -45,6 +53,8 @@ class Following:
         """What each name server said last."""
         self.master = ""
         """Empty while there is none."""
+        self.master_flushed = 0
+        """What an administrator said of the master's disk; it is shown, and means nothing here."""
 
     def told(self, name_server: str, told: RegisterBrokerResponse) -> None:
         """What a name server answered a registration."""

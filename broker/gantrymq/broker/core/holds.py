@@ -26,7 +26,6 @@ from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.pull import Pulled, PullStatus
-from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pull import PullMessageRequest
 
@@ -258,7 +257,7 @@ class Holds:
             hold.until = min(hold.until, now + MOVED_SECONDS)
             self._plan(hold.until)
             return True
-        return pulls.code_of(found, hold.offset) is ResponseCode.PULL_NOT_FOUND
+        return pulls.may_come(self._state, found, hold.offset)
 
     def _broke(self, hold: Hold, error: Exception) -> None:
         if hold.is_over:

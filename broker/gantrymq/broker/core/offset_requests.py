@@ -3,7 +3,8 @@
 A group that asks where it is and never said so begins at 0 if the queue is so young that its first
 message is still in memory, as in RocketMQ, whatever the consumer would choose; else it is told that
 nothing was found, and chooses. An offset that lies beyond the queue's end, after a crash for
-instance, is answered as that end, so that no message to come is skipped.
+instance, is answered as that end, so that no message to come is skipped;
+but by a slave, whose log is behind, as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def query_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
     group, topic, queue_id = header.consumer_group, header.topic, header.queue_id
     stored = state.offsets.find(group, topic, queue_id)
     if stored is not None and stored >= 0:
-        return done(OffsetResponse(offset=min(stored, queue_end(state, topic, queue_id))))
+        if state.identity.is_master:
+            stored = min(stored, queue_end(state, topic, queue_id))
+        return done(OffsetResponse(offset=stored))
     if header.set_zero_if_not_found is False:
         return refused(
             ResponseCode.QUERY_NOT_FOUND,

@@ -69,8 +69,8 @@ def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Steps[Ou
 def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Outcome:
     """The answer, or none yet. What is not fresh may have missed what arrived meanwhile."""
     header = pull.header
-    code = pulls.code_of(found, header.queue_offset)
-    if code is not ResponseCode.PULL_NOT_FOUND or not header.sys_flag & MAY_BE_HELD:
+    may_come = pulls.may_come(state, found, header.queue_offset)
+    if not may_come or not header.sys_flag & MAY_BE_HELD:
         return Reply(pulls.response(state, pull, found))
     refusal = state.holds.refusal(pull.request.channel)
     if refusal is not None:

@@ -5,6 +5,8 @@
     PULL_RETRY_IMMEDIATELY  nothing the filter lets through, or the log lost it: go on behind it
     PULL_OFFSET_MOVED       the queue begins later or ends before: go on there
 
+A slave moves nobody: what it has not may be at its master, or still be on its way here.
+
 Each says where to go on, and the remark is the store's own word for what became of it.
 """
 
@@ -151,7 +153,7 @@ def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
         header.max_msg_nums,
         pull_.choice.tags,
         pull_.choice.matches,
-        keeps_offset=not state.identity.is_master,
+        keeps_offset=not _corrects(state),
     )
     return pull(state.store, query, state.memory_bytes)
 
@@ -198,13 +200,27 @@ def code_of(pulled: Pulled, asked_offset: int) -> ResponseCode:
     return ResponseCode.PULL_OFFSET_MOVED if asked_offset else ResponseCode.PULL_NOT_FOUND
 
 
+def may_come(state: State, pulled: Pulled, asked_offset: int) -> bool:
+    """Whether there may be something for this offset later, so that the pull can wait."""
+    code = code_of(pulled, asked_offset)
+    if code is ResponseCode.PULL_OFFSET_MOVED:
+        return not _corrects(state)
+    return code is ResponseCode.PULL_NOT_FOUND
+
+
+def _corrects(state: State) -> bool:
+    """Whether consumers are told where to go on instead. A slave may lack what its master has, and
+    at once asked again for what it has not yet: it lets pulls wait, where Java's says 20."""
+    return state.identity.is_master or state.settings.offset_check_in_slave
+
+
 def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
     """The answer, counted."""
     header, status = pull_.header, pulled.status
     code = code_of(pulled, header.queue_offset)
     suggested = _suggested(state, pull_.group, is_slow=pulled.suggests_slave)
     if code is ResponseCode.PULL_OFFSET_MOVED:
-        if not state.identity.is_master:
+        if not _corrects(state):
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
             suggested = pull_.group.broker_id
         _log_moved(state, pull_, pulled)

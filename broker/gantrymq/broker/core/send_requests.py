@@ -23,7 +23,6 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.remoting.refusal import refusal
 from gantrymq.store.pending_put import PutAnswer
-from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -118,7 +117,7 @@ def _led(state: State, request: Request, header: SendHeader, record: Record) -> 
 
 
 def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[PutAnswer]:
-    """Store them together, counted; they wait for the disk if the last one's sender wants that."""
+    """Store them together, counted; they wait for disk and slaves if the last one's sender does."""
     began = state.now
     waits = sends.waits(records[-1].properties)
     state.admission.begin(began)
@@ -126,10 +125,8 @@ def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[Put
         answer = yield from steps.put_batch(records, waits=waits)
     else:
         answer = yield from steps.put(records[0], waits=waits)
-    is_sync = state.store.settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
-    state.admission.end(
-        began, state.now, state.settings, synced=is_sync and waits, count=len(records)
-    )
+    synced = waits and state.answers_wait
+    state.admission.end(began, state.now, state.settings, synced=synced, count=len(records))
     if answer.status.is_stored:
         size = sum(record.size for record in records)
         state.stats.sent(utf8_text(records[0].topic), len(records), size)

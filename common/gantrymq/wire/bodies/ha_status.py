@@ -1,7 +1,7 @@
 """GET_BROKER_HA_STATUS's answer: how far each slave has come.
 
-{"haClientRuntimeInfo":{"lastReadTimestamp":l,"lastWriteTimestamp":l,"masterFlushOffset":l,
- "maxOffset":l,"transferredByteInSecond":l},"haConnectionInfo":[{"addr":s,"diff":l,"inSync":b,
+{"haClientRuntimeInfo":{"lastReadTimestamp":l,"lastWriteTimestamp":l,"masterAddr":s?,
+ "masterFlushOffset":l,"maxOffset":l,"transferredByteInSecond":l},"haConnectionInfo":[{"addr":s,"diff":l,"inSync":b,
  "slaveAckOffset":l,"transferFromWhere":l,"transferredByteInSecond":l}],"inSyncSlaveNums":i,
  "master":b,"masterCommitLogMaxOffset":l}
 """
@@ -18,6 +18,7 @@ from gantrymq.wire.jsonvalue import (
     long_field,
     object_of,
     required_text_field,
+    text_field,
 )
 
 
@@ -57,8 +58,9 @@ class SlaveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerStatus:
-    """A slave, as it sees itself; all zero on a master."""
+    """A slave, as it sees itself; all zero on a master. `master` is its master's HA address."""
 
+    master: str = ""
     last_read_ms: int = 0
     last_write_ms: int = 0
     master_flushed: int = 0
@@ -69,6 +71,7 @@ class FollowerStatus:
     def from_json(cls, value: Json) -> FollowerStatus:
         bean = object_of(value, "HAClientRuntimeInfo")
         return cls(
+            master=text_field(bean, "masterAddr") or "",
             last_read_ms=long_field(bean, "lastReadTimestamp"),
             last_write_ms=long_field(bean, "lastWriteTimestamp"),
             master_flushed=long_field(bean, "masterFlushOffset"),
@@ -77,13 +80,17 @@ class FollowerStatus:
         )
 
     def to_json(self) -> JsonObject:
-        return {
+        bean: JsonObject = {
             "lastReadTimestamp": self.last_read_ms,
             "lastWriteTimestamp": self.last_write_ms,
+            "masterAddr": self.master,
             "masterFlushOffset": self.master_flushed,
             "maxOffset": self.log_end,
             "transferredByteInSecond": self.bytes_per_second,
         }
+        if not self.master:
+            del bean["masterAddr"]
+        return bean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,79 @@
+"""A slave on real sockets finds its master by the name server, and copies its tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from gantrymq.broker.configuration import load
+from gantrymq.broker.server import BrokerHost
+from gantrymq.interop.ports import free_port
+from gantrymq.namesrv.configuration import load as load_namesrv
+from gantrymq.namesrv.server import NameServerHost
+from gantrymq.wire.bodies.shared import TopicConfig
+
+SLAVE = {"brokerRole": "SLAVE", "brokerId": "1"}
+
+
+@asynccontextmanager
+async def name_server(folder: Path) -> AsyncIterator[str]:
+    flags = {"listenPort": "0", "metricsPort": "0", "bindAddress": "127.0.0.1"}
+    names = NameServerHost(load_namesrv(None, {}, flags, folder))
+    await names.start()
+    address, port = next(iter(names.addresses.values()))
+    try:
+        yield f"{address}:{port}"
+    finally:
+        await names.stop()
+
+
+@asynccontextmanager
+async def broker(folder: Path, name_server: str, **flags: str) -> AsyncIterator[BrokerHost]:
+    keys = {
+        "listenPort": str(free_port()),
+        "metricsPort": "0",
+        "bindAddress": "127.0.0.1",
+        "brokerIP1": "127.0.0.1",
+        "brokerName": "broker-a",
+        "mappedFileSizeCommitLog": str(1 << 20),
+        "namesrvAddr": name_server,
+        **flags,
+    }
+    host = BrokerHost(load(None, {}, keys, folder))
+    await host.start()
+    try:
+        yield host
+    finally:
+        await host.stop()
+
+
+async def has_topic(host: BrokerHost, name: str) -> None:
+    """Back when it is there."""
+    is_there = asyncio.Event()
+    host.state.topics.listen(lambda topic, _: is_there.set() if topic == name else None)
+    await is_there.wait()
+
+
+async def test_a_slave_has_its_masters_tables_in_no_time(tmp_path: Path) -> None:
+    async with (
+        name_server(tmp_path) as names,
+        broker(tmp_path / "m", names) as master,
+        asyncio.timeout(30),
+    ):
+        master.state.topics.put(TopicConfig("Orders"), 5)
+        async with broker(tmp_path / "s", names, **SLAVE) as slave:
+            await has_topic(slave, "Orders")
+            assert slave.state.following.master == master.state.identity.address
+
+
+async def test_a_slave_that_comes_first_finds_its_master_soon(tmp_path: Path) -> None:
+    async with (
+        name_server(tmp_path) as names,
+        broker(tmp_path / "s", names, **SLAVE) as slave,
+        asyncio.timeout(20),
+        broker(tmp_path / "m", names) as master,
+    ):
+        master.state.topics.put(TopicConfig("Orders"), 5)
+        await has_topic(slave, "Orders")
