@@ -11,6 +11,9 @@ from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import BrokerRole
 
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "conf"
+
+
 def setup(folder: Path, **flags: str) -> Setup:
     return load(None, {}, {"brokerIP1": "10.0.0.1", **flags}, folder)
 
@@ -56,3 +59,28 @@ def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
     assert setup(tmp_path, **slave, haMasterAddress="m:10912").settings.ha_master_address
     with pytest.raises(ConfigurationError, match=r"^haMasterAddress=10\.0\.0\.2: "):
         setup(tmp_path, **slave, haMasterAddress="10.0.0.2")
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_the_examples_are_two_masters_with_a_slave_each(tmp_path: Path, kind: str) -> None:
+    files = sorted((EXAMPLES / f"2m-2s-{kind}").iterdir())
+    setups = [load(file, {}, {"brokerIP1": "10.0.0.1"}, tmp_path) for file in files]
+    master = BrokerRole(f"{kind.upper()}_MASTER")
+    assert [(each.identity.name, each.settings.broker_role) for each in setups] == [
+        ("broker-a", BrokerRole.SLAVE),
+        ("broker-a", master),
+        ("broker-b", BrokerRole.SLAVE),
+        ("broker-b", master),
+    ]
+    assert not any(each.warnings or each.unknown for each in setups)
+    ports = [
+        port
+        for each in setups
+        for port in (
+            each.settings.listen_port,
+            each.settings.listen_port - 2,
+            each.settings.ha_listen_port,
+            each.settings.metrics_port,
+        )
+    ]
+    assert len(set(ports)) == len(ports)
