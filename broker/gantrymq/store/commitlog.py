@@ -24,6 +24,7 @@ from gantrymq.store.put import Refused, disk_refused
 from gantrymq.store.segments import WINDOW_BYTES, Segments
 from gantrymq.store.settings import StoreSettings
 from gantrymq.store.tail import TAIL_BYTES, Tail
+from gantrymq.wire.message.record import BLANK_BYTES
 
 KEY: Final = "mappedFileSizeCommitLog"
 
@@ -33,6 +34,7 @@ class CommitLog:
     """Opened by `load`; recovery walks `segments` and then says by `resume` where the log ends."""
 
     __slots__ = (
+        "_blank",
         "_disk",
         "_root",
         "_tail",
@@ -53,6 +55,7 @@ class CommitLog:
         tail_bytes: int = TAIL_BYTES,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
+        self._blank = b""
         self._disk = disk
         self._root = settings.store_path_root_dir
         self._tail = Tail(tail_bytes)
@@ -86,6 +89,11 @@ class CommitLog:
     def mark(self) -> LogMark:
         """Where the log ends, and its last record."""
         return LogMark(self.end, self.last_record, self.store_timestamp_ms)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no record."""
+        return self.end == self.start
 
     @property
     def start(self) -> int:
@@ -126,6 +134,51 @@ class CommitLog:
         self.store_timestamp_ms = arena.store_timestamp_ms
         self.prepare(now)
         return None
+
+    def copy(self, position: int, data: bytes, mark: LogMark, now: float) -> Refused | None:
+        """Write whole records of a master's log, which end at the mark: at the end, or behind the
+        blank there that `fill` has written."""
+        assert position >= self.end and position + len(data) == mark.position  # noqa: PT018 - one row
+        refused = self._write_behind(position, data, now)
+        if refused is not None:
+            return refused
+        self._untidy_end = 0
+        if position > self.end:
+            self._tail.add(self.end, self._blank)
+        self._tail.add(position, data)
+        self._end_at(mark)
+        self.prepare(now)
+        return None
+
+    def fill(self, position: int, data: bytes, now: float) -> Refused | None:
+        """Write a piece of a master's blank. It is no part of the log before a record is copied
+        behind it; until then it may be tidied away, and come again."""
+        if position == self.end:
+            self._blank = data[:BLANK_BYTES]
+        return self._write_behind(position, data, now)
+
+    def _write_behind(self, position: int, data: bytes, now: float) -> Refused | None:
+        """At the end, or further on; what a failed write left there is erased for good before."""
+        segments = self.segments
+        end = position + len(data)
+        try:
+            if self._untidy_end > position:
+                segments.erase(position, self._untidy_end)
+            segments.reserve(end, now)
+            self._untidy_end = end
+            segments.write(position, data)
+        except DiskError as error:
+            return disk_refused(error, self._disk, segments.folder, len(data), self._root)
+        return None
+
+    def begin(self, position: int, now: float) -> None:
+        """A log in which nothing was ever written begins here: blocks; DiskError, and it may be
+        tried again."""
+        assert self.is_empty
+        self.segments.begin(position, now)
+        self._untidy_end = 0
+        self._tail.clear()
+        self._end_at(LogMark(position))
 
     def prepare(self, now: float) -> None:
         """Have space reserved ahead; `write` sees to it, the owner once before the first."""

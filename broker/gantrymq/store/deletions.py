@@ -139,6 +139,17 @@ class Deletions:
         self._asked.clear()
         self.failure = None
 
+    def begin_anew(self) -> None:
+        """The dispatcher's next record does not continue its queue: where the log was copied from
+        the topic was deleted before. DiskError, and nothing is deleted."""
+        gaps, mark = self._dispatcher.gaps, self._dispatcher.mark
+        topics = {topic for topic, _ in gaps}
+        gaps.clear()
+        deleted = Deleted(mark.position, mark.store_timestamp_ms)
+        self._write({**self._topics, **dict.fromkeys(topics, deleted)})
+        for topic in topics:
+            self._queues.delete_topic(topic)
+
     def deadline(self) -> float:
         """When `turn` has something to do."""
         return self._next if self._asked else float("inf")

@@ -43,6 +43,7 @@ class Dispatcher:
         "index_from",
         "position",
         "record_start",
+        "stops_at_gaps",
         "store_timestamp_ms",
         "unplaced",
     )
@@ -60,6 +61,8 @@ class Dispatcher:
         self.store_timestamp_ms: i64 = 0
         self.gaps: dict[tuple[str, int], None] = {}
         """Queues that miss units before one that was to be added; they have to be rebuilt."""
+        self.stops_at_gaps: bool = False
+        """Whether such a record, and what is behind it, is not dispatched."""
         self.unplaced = 0
         """Records of topics that cannot have a folder, as a log of another hand may hold."""
 
@@ -81,21 +84,21 @@ class Dispatcher:
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """The next records of the log; after a DiskError go on from `position`."""
         for entry in entries:
-            if entry.has_unit:
-                self.unit(entry)
+            if entry.has_unit and not self.unit(entry):
+                return
             self.keys(entry)
             self.record_start = entry.physical_offset
             self.position = entry.physical_offset + entry.size
             self.store_timestamp_ms = entry.store_timestamp_ms
 
-    def unit(self, entry: Entry) -> None:
-        """The queue's part."""
+    def unit(self, entry: Entry) -> bool:
+        """The queue's part; whether to go on."""
         if entry.physical_offset < self._skipped_below and self._is_skipped(entry):
-            return
+            return True
         queue = self._queue(entry.topic, entry.queue_id)
         if queue is None:
             self.unplaced += 1
-            return
+            return True
         appended = self._queues.append_to(
             queue,
             entry.queue_offset,
@@ -109,6 +112,8 @@ class Dispatcher:
                 self._arrived.append(queue)
         elif appended is GAP:
             self.gaps[queue.topic, queue.queue_id] = None
+            return not self.stops_at_gaps
+        return True
 
     def keys(self, entry: Entry) -> None:
         """The index's part."""

@@ -25,6 +25,7 @@ from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.copies import Copies, CopyRefused
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.deletions import Deletions
 from gantrymq.store.disk_watch import DiskWatch
@@ -51,6 +52,7 @@ from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
+from gantrymq.store.waiters import Waiters
 from gantrymq.wire.message.record import Record
 
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
@@ -58,6 +60,10 @@ DRAIN_SECONDS: Final = 1.0
 
 NOT_OPEN: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE, UNAVAILABLE + "The store is starting, or was stopped."
+)
+SLAVE: Final = Refused(
+    PutStatus.SERVICE_NOT_AVAILABLE,
+    UNAVAILABLE + "Messages are put to the slave, which copies what its master has; send to that.",
 )
 
 
@@ -91,10 +97,12 @@ class Store:
         "_arrivals",
         "_background",
         "_broken",
+        "_copies",
         "_deletions",
         "_dispatch_error",
         "_dispatcher",
         "_intake",
+        "_is_copy",
         "_is_sync",
         "_levels",
         "_local_hour",
@@ -102,16 +110,17 @@ class Store:
         "_persistence",
         "_reader",
         "_reserve",
-        "_waiting",
         "ages",
         "disk",
         "index",
         "log",
+        "log_readings",
         "queues",
         "readings",
         "report",
         "retention",
         "settings",
+        "waiters",
         "watch",
     )
 
@@ -124,20 +133,22 @@ class Store:
         new_index_name: Callable[[], str],
         local_hour: Callable[[int], int],
         tail_bytes: int = TAIL_BYTES,
+        is_copy: bool = False,
     ) -> None:
         """`new_index_name` answers the time as yyyyMMddHHmmssSSS and `local_hour` the hour of
         a wall-clock time in ms, both where this broker stands. So many bytes of the log's end
-        are kept in memory."""
+        are kept in memory. A copy takes what its master has, and no messages."""
         levels = DelayLevels(settings.message_delay_level)
         sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
         file_bytes = settings.mapped_file_size_commit_log
         self._background = background
         self._local_hour = local_hour
         self._levels = levels
+        self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
         self._reader = EntryReader(file_bytes, levels, verify_body=False)
         self._reserve = Reserve(disk, background)
-        self._waiting: dict[int, Pending] = {}
+        self.waiters = Waiters(settings)
         self._answered: list[PutAnswer] = []
         self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self._broken: SyncFailedError | None = None
@@ -149,12 +160,16 @@ class Store:
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
         self.readings = Readings(background)
+        self.log_readings = Readings(background)
+        """For those who follow the log; they take what ended, and turn them, by themselves."""
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
         self._dispatcher = Dispatcher(self.queues, index)
         self._deletions = Deletions(disk, self.log, self.queues, self._dispatcher)
         self.ages = TopicAges(self, background)
+        sound = EntryReader(file_bytes, levels)
+        self._copies = Copies(self.log, self._dispatcher, sound, self._dispatch)
         self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
@@ -219,6 +234,7 @@ class Store:
         self.report = recovery.report
         yield from recovery.steps()
         self._dispatcher.take_arrived()
+        self._dispatcher.stops_at_gaps = self._is_copy
         checkpoint.settle()
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
@@ -235,6 +251,7 @@ class Store:
             now=now,
         )
         self.log.prepare(now)
+        self._copies.begin()
 
     # ------------------------------------------------------------------ puts
 
@@ -289,11 +306,15 @@ class Store:
         self.ages.keep(topic, age_ms)
 
     def refusal(self) -> Refused | None:
-        """Why messages are refused now, the last ones by the log among them."""
-        return self._refusal() or self._log_refused
+        """What keeps the store from writing now, if only what came last."""
+        return self._obstacle() or self._log_refused
 
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
+        return SLAVE if self._is_copy else self._obstacle()
+
+    def _obstacle(self) -> Refused | None:
+        """Why nothing is written to the log now."""
         if self._persistence is None:
             return NOT_OPEN
         error = self._dispatch_error or self._deletions.failure
@@ -305,6 +326,28 @@ class Store:
                 "when they can.",
             )
         return self.watch.refusal()
+
+    # ------------------------------------------------------------------ copies
+
+    def begin_copy(self) -> int | None:
+        """From now on what comes continues the log, whose end is answered; None: there is no
+        record yet, and it may begin where any file of the master's does."""
+        self._copies.begin()
+        return None if self.log.is_empty else self.log.end
+
+    def append_copy(self, position: int, data: bytes, now: float) -> CopyRefused | None:
+        """The next bytes of the master's log. Those of whole records are in the log when this
+        returns; after a refusal `begin_copy` comes next."""
+        assert self._is_copy, "a log that takes messages is no copy"
+        persistence, _ = self._opened()
+        obstacle = self._obstacle()
+        if obstacle is not None:
+            return CopyRefused(obstacle.text, is_diverged=False)
+        try:
+            return self._copies.take(position, data, persistence, now)
+        except SyncFailedError as error:
+            self._broken = error
+            raise
 
     # ------------------------------------------------------------------ the turn
 
@@ -326,9 +369,10 @@ class Store:
         if now >= self._deletions.deadline():
             self._deletions.turn(now)
         for released in persistence.turn(now):
-            pending = self._waiting.pop(released.waiter)
-            is_ok = released.in_time
-            self._answer(pending, PutStatus.PUT_OK if is_ok else PutStatus.FLUSH_DISK_TIMEOUT)
+            self.waiters.flushed(released)
+        if now >= self.waiters.deadline():
+            self.waiters.turn(now)
+            self._answered += self.waiters.take_answers()
         self._use_reserve(persistence)
         self.watch.turn(now)
         if now >= retention.deadline():
@@ -358,6 +402,7 @@ class Store:
             retention.deadline(),
             self._deletions.deadline(),
             self.ages.deadline(),
+            self.waiters.deadline(),
         )
 
     @property
@@ -391,6 +436,7 @@ class Store:
                 or retention.take(completion)
                 or self.ages.take(completion)
                 or self._reserve.take(completion)
+                or self.log_readings.take(completion)
             )
             assert is_known, f"nobody asked for ticket {completion.ticket}"
 
@@ -405,12 +451,18 @@ class Store:
                 self._answer(one, refused.status, refused.text)
             return
         self._dispatch(group.entries)
+        answers_wait = self._is_sync or self.waiters.for_members
         for one in pending:
-            if self._is_sync and one.waits:
-                self._waiting[one.number] = one
-                persistence.flusher.wait(one.number, group.arena.end, now)
+            if one.waits and answers_wait:
+                self._wait(one, persistence, group.arena.end, now)
             else:
                 self._answer(one, PutStatus.PUT_OK)
+
+    def _wait(self, pending: Pending, persistence: Persistence, end: int, now: float) -> None:
+        """It was written with a group that ends here, and has to be safer before its answer."""
+        self.waiters.wait(pending, end, now, for_disk=self._is_sync)
+        if self._is_sync:
+            persistence.flusher.wait(pending.number, end, now)
 
     def _dispatch(self, entries: Sequence[Entry]) -> None:
         """What was written just now; where that fails, `_catch_up` goes on from there."""
@@ -419,21 +471,24 @@ class Store:
         except DiskError as error:
             self._refuse_failed_sync(error)
             self._dispatch_error = error
-        self._note_arrivals()
+        if self._dispatcher.gaps:
+            self._catch_up()
+        else:
+            self._note_arrivals()
 
     @staticmethod
     def _refuse_failed_sync(error: DiskError) -> None:
         """A queue of a topic that is made again removes the old one's folder, for good."""
-        if error.operation == "sync_folder":
+        if error.operation in {"sync", "sync_folder"}:
             raise SyncFailedError(error) from error
 
     def _catch_up(self) -> None:
         """Dispatch from the log what could not be dispatched before."""
-        dispatcher = self._dispatcher
-        walk = LogWalk(self.log.segments, self._reader, dispatcher.mark)
         try:
-            for entries in walk.chunks():
-                dispatcher.dispatch(entries)
+            while not self._walk_on():
+                # Else this process gave out wrong offsets: nothing may be built on that.
+                assert self._is_copy, f"units are missing: {self._dispatcher.gaps}"
+                self._deletions.begin_anew()
         except DiskError as error:
             self._refuse_failed_sync(error)
             self._dispatch_error = error
@@ -441,11 +496,19 @@ class Store:
             self._dispatch_error = None
         self._note_arrivals()
 
+    def _walk_on(self) -> bool:
+        """Whether it came to the log's end; else what is next belongs to a topic that a master
+        deleted, and has again."""
+        dispatcher = self._dispatcher
+        if not dispatcher.gaps:
+            walk = LogWalk(self.log.segments, self._reader, dispatcher.mark)
+            for entries in walk.chunks():
+                dispatcher.dispatch(entries)
+                if dispatcher.gaps:
+                    break
+        return not dispatcher.gaps
+
     def _note_arrivals(self) -> None:
-        # A gap means that this process gave out wrong offsets: nothing may be built on that.
-        assert not self._dispatcher.gaps, (
-            f"units are missing before new ones: {self._dispatcher.gaps}"
-        )
         arrived = self._dispatcher.take_arrived()
         if arrived:
             self._arrivals.append((self._dispatcher.position, arrived))
@@ -492,9 +555,8 @@ class Store:
         except SyncFailedError as error:
             self._broken = error
             raise
-        for pending in self._waiting.values():
-            self._answer(pending, PutStatus.PUT_OK)
-        self._waiting.clear()
+        self.waiters.give_up()
+        self._answered += self.waiters.take_answers()
         rest = self._result()
         self._persistence = self.retention = None
         if is_clean:

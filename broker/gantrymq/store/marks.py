@@ -57,7 +57,8 @@ SYNC_SECONDS: Final = 10.0
 @final
 @dataclass(frozen=True, slots=True)
 class LogMark:
-    """Below `position` is the log, whose last record begins at `record_start`; all 0: no record."""
+    """Below `position` is the log, whose last record begins at `record_start`; where that and the
+    time are 0 there is no record, and the log begins here."""
 
     position: int = 0
     record_start: int = 0

@@ -98,4 +98,5 @@ class Put:
             [message.physical_offset for message in self.messages],
             first.queue_offset,
             first.store_timestamp_ms,
+            remark,
         )

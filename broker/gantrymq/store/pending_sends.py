@@ -40,9 +40,9 @@ def _told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
     told = []
     for reply in FrameReader().feed(replies):
         reply.code = int(status.response_code)
+        reply.remark = remark or None
         if not status.is_stored:
             ext = reply.ext or {}
             reply.ext = {name: ext[name] for name in _ALWAYS_SAID}
-            reply.remark = remark
         told.append(frames.encode(reply))
     return b"".join(told)

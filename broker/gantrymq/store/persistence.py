@@ -180,6 +180,13 @@ class Persistence:
         self._marks.settle(Marks(log.mark, end.position, index, count, len(self._index.files)))
         return end.position == log.end and (index == log.end or not self._is_indexed)
 
+    def begin(self) -> None:
+        """The log, which has no record, begins elsewhere now; nothing is being synced."""
+        self.flusher.restart()
+        end = self._log.mark
+        self._queues.log_flushed = end.position
+        self._marks.settle(replace(self.marks, log=end, queues=end.position, index=end.position))
+
     def save_queues(self) -> None:
         """The last of a clean stop: where each queue ends, so that the next start opens none."""
         now = queue_snapshot.stamp(

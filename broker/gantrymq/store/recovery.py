@@ -26,6 +26,7 @@ from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.deletions import Deletions
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
+from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
@@ -378,11 +379,23 @@ class Recovery:
             for entry in entries:
                 topic = java_string.utf8_text(entry.topic)
                 if entry.has_unit and (topic, entry.queue_id) in broken:
-                    dispatcher.unit(entry)
+                    self._unit_again(entry, topic)
                 if entry.physical_offset >= keys_from:
                     dispatcher.keys(entry)
             self._relieve()
             yield Progress("rebuild", walk.position - log.start, log.end - log.start)
+
+    def _unit_again(self, entry: Entry, topic: str) -> None:
+        """Where the log itself lacks what was before, as a copied one does whose master deleted
+        the topic and had it again, the queue is the newer one."""
+        parts = self._parts
+        parts.dispatcher.unit(entry)
+        if parts.dispatcher.gaps:
+            parts.dispatcher.gaps.clear()
+            queue = parts.queues.find(topic, entry.queue_id)
+            assert queue is not None
+            parts.queues.clear(queue)
+            parts.dispatcher.unit(entry)
 
     def _begin_anew(self, broken: set[tuple[str, int]]) -> None:
         """Empty these queues; until all are synced again the next start does it once more."""

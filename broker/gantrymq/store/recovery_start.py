@@ -48,8 +48,8 @@ def record_at(segments: Segments, position: int) -> Step | None:
 def are_valid(marks: Marks, segments: Segments) -> bool:
     """Whether the log still is the one that the marks speak of."""
     log = marks.log
-    if log == LogMark():
-        return segments.first == 0
+    if log == LogMark(log.position):  # there was no record yet
+        return segments.first == log.position
     step = record_at(segments, log.record_start)
     if step is None or step.record is None:
         return False

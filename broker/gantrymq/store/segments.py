@@ -132,6 +132,14 @@ class Segments:
             raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
         self.reserved = min(position, self.past)
 
+    def begin(self, position: int, now: float) -> None:
+        """Nothing was ever written: the first file, which begins here, is made in the place of
+        what there is; blocks."""
+        assert position == self.start_of(position)
+        self.truncate(self.first)
+        self.first = self.past = self.reserved = position
+        self.reserve(position + 1, now)
+
     def start_of(self, position: int) -> int:
         """Where the file that holds this position begins."""
         return position - position % self.file_bytes

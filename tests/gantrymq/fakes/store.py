@@ -44,7 +44,13 @@ def message(number: int, topic: str = "T", queue_id: int = 0) -> Record:
 class OpenedStore:
     """A store on a disk, with a clock."""
 
-    def __init__(self, disk: FaultyDisk | MemoryDisk, settings: StoreSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        disk: FaultyDisk | MemoryDisk,
+        settings: StoreSettings = SETTINGS,
+        *,
+        is_copy: bool = False,
+    ) -> None:
         self.disk = disk
         self.background = MemoryBackground(disk)
         names = map(str, count(20261121012644065))
@@ -54,6 +60,7 @@ class OpenedStore:
             settings,
             new_index_name=names.__next__,
             local_hour=lambda _: 12,
+            is_copy=is_copy,
         )
         self.now = 0.0
         for _ in self.store.open(self.now):

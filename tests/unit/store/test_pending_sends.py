@@ -36,6 +36,7 @@ def test_what_is_stored_but_not_safe_keeps_its_place_and_gets_another_code() -> 
     for one in (first, second):
         assert (one.code, one.flag) == (ResponseCode.FLUSH_DISK_TIMEOUT, 1)
         assert one.ext == EXT
+        assert one.remark == "no space"
 
 
 def test_what_is_not_stored_is_refused() -> None:

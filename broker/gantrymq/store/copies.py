@@ -1,0 +1,174 @@
+"""A master's log into ours, byte for byte, however the network cut it: for a slave.
+
+    records    written and dispatched when they are whole; until then they wait in memory
+    blank      the rest of a file, whatever is in it: written as it comes, and a part of the log
+               when the first record of the next file is
+
+Invariants. The log ends where a record ends, as every log of ours does, so that what recovery
+knows of logs holds for copies too. What was not whole when a connection ended comes again.
+Nothing is written that is no sound record of its place: a master that speaks of another log is
+found out there at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import LocalError
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.entry import Entry
+from gantrymq.store.marks import LogMark
+from gantrymq.store.persistence import Persistence
+from gantrymq.store.put import Refused
+from gantrymq.store.sources import RECORD_BYTES_MAX
+from gantrymq.store.walk import Found, Step
+
+
+@final
+class CopyRefused:
+    """Why what came was not taken, or not all of it."""
+
+    __slots__ = ("is_diverged", "text")
+
+    def __init__(self, text: str, *, is_diverged: bool) -> None:
+        self.is_diverged: bool = is_diverged
+        """Whether it does not belong here; else the disk is the reason, and it may be tried
+        again."""
+        self.text: str = text
+
+
+WRONG_SIZE: Final = (
+    "mappedFileSizeCommitLog must be the same on both sides; empty this store to change it here"
+)
+
+
+@final
+class Copies:
+    """What comes in, on its way into the log. `dispatch` is given the records that were written."""
+
+    __slots__ = (
+        "_blank_end",
+        "_dispatch",
+        "_dispatcher",
+        "_end",
+        "_log",
+        "_reader",
+        "_start",
+        "_torn",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        log: CommitLog,
+        dispatcher: Dispatcher,
+        reader: EntryReader,
+        dispatch: Callable[[Sequence[Entry]], None],
+    ) -> None:
+        self._blank_end: int = 0
+        self._dispatch: Callable[[Sequence[Entry]], None] = dispatch
+        self._dispatcher: Dispatcher = dispatcher
+        self._end: int = 0
+        self._log: CommitLog = log
+        self._reader: EntryReader = reader
+        self._start: int = 0
+        self._torn: list[bytes] = []
+        self._wanted: int = 1
+
+    def begin(self) -> None:
+        """What comes next continues the log; what was not whole is forgotten."""
+        self._blank_end = 0
+        self._start = self._end = self._log.end
+        self._torn.clear()
+        self._wanted = 1
+
+    def take(
+        self, position: int, data: bytes, persistence: Persistence, now: float
+    ) -> CopyRefused | None:
+        """The next bytes. After a refusal `begin` must be called."""
+        if position != self._end:
+            refused = self._begin_log(position, persistence, now)
+            if refused is not None:
+                return refused
+        self._torn.append(data)
+        self._end += len(data)
+        while self._end - self._start >= self._wanted:
+            whole = self._torn[0] if len(self._torn) == 1 else b"".join(self._torn)
+            if self._start < self._blank_end:
+                refused = self._fill(whole, now)
+            else:
+                refused = self._write(whole, now)
+            if refused is not None:
+                return refused
+        return None
+
+    def _begin_log(self, position: int, persistence: Persistence, now: float) -> CopyRefused | None:
+        """The first bytes of all: the master need not have its oldest files any more."""
+        log = self._log
+        if not log.is_empty or self._end != log.end:
+            raise LocalError(f"bytes at {position}, but the log goes on at {self._end}")
+        if position != log.segments.start_of(position):
+            text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
+            return CopyRefused(text, is_diverged=True)
+        try:
+            log.begin(position, now)
+            self._dispatcher.start_at(log.mark)
+            persistence.begin()
+        except DiskError as error:
+            return CopyRefused(f"the log cannot begin at {position}: {error}", is_diverged=False)
+        self.begin()
+        return None
+
+    def _fill(self, data: bytes, now: float) -> CopyRefused | None:
+        """These are in a blank, to its end at most."""
+        size = self._blank_end - self._start
+        refused = self._log.fill(self._start, data[:size], now)
+        if refused is not None:
+            return _of_disk(refused)
+        self._keep(data[size:])
+        return None
+
+    def _write(self, data: bytes, now: float) -> CopyRefused | None:
+        """These begin with a record, or with a blank."""
+        start = self._start
+        read = self._reader.read(data, start)
+        if read.found:
+            last = read.found[-1]
+            mark = LogMark(read.end, last.physical_offset, last.store_timestamp_ms)
+            size = read.end - start
+            refused = self._log.copy(start, data[:size] if size < len(data) else data, mark, now)
+            if refused is not None:
+                return _of_disk(refused)
+            self._dispatch(read.found)
+            data = data[size:]
+        self._keep(data)
+        return None if read.stop is None else self._stopped(read.stop)
+
+    def _keep(self, rest: bytes) -> None:
+        """All but these was written."""
+        self._start = self._end - len(rest)
+        self._torn = [rest] if rest else []
+        self._wanted = 1
+
+    def _stopped(self, stop: Step) -> CopyRefused | None:
+        """What is no record begins here."""
+        if stop.found is Found.BLANK:
+            self._blank_end = stop.position + stop.size
+            return None
+        if stop.found is Found.MORE and stop.size <= RECORD_BYTES_MAX:
+            self._wanted = stop.size
+            return None
+        reason = stop.reason or f"a record of {stop.size} bytes"
+        return CopyRefused(
+            f"what the master has at {stop.position} does not continue our log: {reason}. If the "
+            f"logs have parted, empty this store, and it begins anew; {WRONG_SIZE}",
+            is_diverged=True,
+        )
+
+
+def _of_disk(refused: Refused) -> CopyRefused:
+    return CopyRefused(refused.text, is_diverged=False)

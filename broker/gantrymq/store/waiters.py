@@ -1,0 +1,152 @@
+"""Puts whose answers wait: for the disk, for another member of the group to have them, or both.
+
+The first is told by flush.py, the second by `replicated`: the place in the log up to which any one
+other member has it. Where there is none to wait for `missing` says why, and a put is answered
+SLAVE_NOT_AVAILABLE with that; one that waits longer than slaveTimeout, FLUSH_SLAVE_TIMEOUT. Of two
+failures the members' is told, as Java does.
+
+Invariants. A put is answered once, when all it waited for is known. The place never goes down:
+whoever had the log up to there had it, and what is written later lies behind.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, final
+
+from gantrymq.store.flush import Released
+from gantrymq.store.intake import Pending
+from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.put import PutStatus
+from gantrymq.store.settings import StoreSettings
+
+_OK: Final = PutStatus.PUT_OK
+NEVER: Final = float("inf")
+
+
+@final
+class _Waiting:
+    """A put, how many things it still waits for, and what it will be told."""
+
+    __slots__ = ("left", "pending", "remark", "status")
+
+    def __init__(self, pending: Pending, left: int) -> None:
+        self.left: int = left
+        self.pending: Pending = pending
+        self.remark: str = ""
+        self.status: PutStatus = _OK
+
+
+@final
+class _Copy:
+    """That a put waits for another member."""
+
+    __slots__ = ("deadline", "end", "number")
+
+    def __init__(self, number: int, end: int, deadline: float) -> None:
+        self.deadline: float = deadline
+        self.end: int = end
+        self.number: int = number
+
+
+@final
+class Waiters:
+    """Of one store, which answers with its next turn."""
+
+    __slots__ = (
+        "_answers",
+        "_copies",
+        "_replicated",
+        "_timeout",
+        "_waiting",
+        "for_members",
+        "missing",
+    )
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._answers: list[PutAnswer] = []
+        self._copies: deque[_Copy] = deque()
+        self._replicated: int = 0
+        self._timeout: float = settings.slave_timeout / 1000
+        self._waiting: dict[int, _Waiting] = {}
+        self.for_members: bool = False
+        """Whether answers wait for another member at all."""
+        self.missing: str | None = None
+        """Why no other member can be waited for; None while one can."""
+
+    def wait(self, pending: Pending, end: int, now: float, *, for_disk: bool) -> None:
+        """It was written with a group that ends here. What the disk says comes by `flushed`."""
+        waiting = _Waiting(pending, int(for_disk) + int(self.for_members))
+        self._waiting[pending.number] = waiting
+        if not self.for_members:
+            return
+        if self.missing is not None:
+            self._settle(pending.number, PutStatus.SLAVE_NOT_AVAILABLE, self.missing)
+        elif end <= self._replicated:
+            self._settle(pending.number, _OK)
+        else:
+            self._copies.append(_Copy(pending.number, end, now + self._timeout))
+
+    def flushed(self, released: Released) -> None:
+        """Its bytes are on disk, or took too long."""
+        waiting = self._waiting[released.waiter]
+        if not released.in_time and waiting.status is _OK:
+            waiting.status = PutStatus.FLUSH_DISK_TIMEOUT
+        self._one_less(released.waiter, waiting)
+
+    def replicated(self, position: int) -> None:
+        """Some other member has the log up to here."""
+        if position <= self._replicated:
+            return
+        self._replicated = position
+        copies = self._copies
+        while copies and copies[0].end <= position:
+            self._settle(copies.popleft().number, _OK)
+
+    def turn(self, now: float) -> None:
+        """Answer those who waited too long."""
+        copies = self._copies
+        while copies and copies[0].deadline <= now:
+            late = copies.popleft()
+            remark = (
+                f"The message is stored, but no slave had it after slaveTimeout="
+                f"{self._timeout * 1000:.0f} ms: a slave has the log up to {self._replicated}, "
+                f"the message ends at {late.end}; see mqadmin haStatus."
+            )
+            self._settle(late.number, PutStatus.FLUSH_SLAVE_TIMEOUT, remark)
+
+    def deadline(self) -> float:
+        """When `turn` has something to do; past while there are answers to take."""
+        if self._answers:
+            return -NEVER
+        return self._copies[0].deadline if self._copies else NEVER
+
+    def take_answers(self) -> Sequence[PutAnswer]:
+        """Who got one since the last call."""
+        answers, self._answers = self._answers, []
+        return answers
+
+    def give_up(self) -> None:
+        """The store stops, and everything is on disk: who waits for more is not told it is."""
+        for copy in self._copies:
+            waiting = self._waiting[copy.number]
+            waiting.status = PutStatus.FLUSH_SLAVE_TIMEOUT
+            waiting.remark = "The message is stored, but the broker stopped before a slave had it."
+        self._copies.clear()
+        for number, waiting in list(self._waiting.items()):
+            waiting.left = 1
+            self._one_less(number, waiting)
+
+    def _settle(self, number: int, status: PutStatus, remark: str = "") -> None:
+        """What became of the waiting for another member."""
+        waiting = self._waiting[number]
+        if status is not _OK:
+            waiting.status, waiting.remark = status, remark
+        self._one_less(number, waiting)
+
+    def _one_less(self, number: int, waiting: _Waiting) -> None:
+        waiting.left -= 1
+        if not waiting.left:
+            del self._waiting[number]
+            self._answers.append(waiting.pending.answer(waiting.status, waiting.remark))

@@ -1,0 +1,86 @@
+"""Who waits for disk and members, and what they are told."""
+
+from __future__ import annotations
+
+from gantrymq.fakes.store import message
+from gantrymq.store.flush import Released
+from gantrymq.store.pending_put import Put
+from gantrymq.store.put import PutStatus
+from gantrymq.store.settings import StoreSettings
+from gantrymq.store.waiters import Waiters
+
+
+def waiters(*, for_members: bool = True) -> Waiters:
+    made = Waiters(StoreSettings())
+    made.for_members = for_members
+    return made
+
+
+def wait(on: Waiters, number: int, end: int, *, for_disk: bool = False) -> None:
+    put = Put(number, [message(number)], is_batch=False, waits=True)
+    on.wait(put, end, 0.0, for_disk=for_disk)
+
+
+def told(by: Waiters) -> list[tuple[int, PutStatus]]:
+    return [(answer.number, answer.status) for answer in by.take_answers()]
+
+
+def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
+    made = waiters()
+    for number in (1, 2, 3):
+        wait(made, number, number * 100)
+    made.replicated(250)
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.PUT_OK)]
+    assert made.deadline() == 3.0
+
+
+def test_where_a_member_is_never_goes_back() -> None:
+    made = waiters()
+    made.replicated(250)
+    made.replicated(100)
+    wait(made, 1, 250)
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
+def test_answers_are_due_at_once() -> None:
+    made = waiters()
+    assert made.deadline() == float("inf")
+    made.missing = "nobody"
+    wait(made, 1, 100)
+    assert made.deadline() == float("-inf")
+    (answer,) = made.take_answers()
+    assert (answer.status, answer.remark) == (PutStatus.SLAVE_NOT_AVAILABLE, "nobody")
+    assert answer.positions == [0]
+
+
+def test_a_missing_member_does_not_spare_the_disk() -> None:
+    made = waiters()
+    made.missing = "nobody"
+    wait(made, 1, 100, for_disk=True)
+    assert told(made) == []
+    made.flushed(Released(1, in_time=True))
+    assert told(made) == [(1, PutStatus.SLAVE_NOT_AVAILABLE)]
+
+
+def test_a_late_disk_is_told_where_a_member_was_in_time() -> None:
+    made = waiters()
+    wait(made, 1, 100, for_disk=True)
+    made.replicated(100)
+    made.flushed(Released(1, in_time=False))
+    assert told(made) == [(1, PutStatus.FLUSH_DISK_TIMEOUT)]
+
+
+def test_without_members_the_disk_is_enough() -> None:
+    made = waiters(for_members=False)
+    wait(made, 1, 100, for_disk=True)
+    made.flushed(Released(1, in_time=True))
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
+def test_who_waits_for_members_when_the_store_stops_is_told_so() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    wait(made, 2, 200, for_disk=True)
+    made.replicated(100)
+    made.give_up()
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.FLUSH_SLAVE_TIMEOUT)]
