@@ -1,0 +1,50 @@
+"""What the ends of a replication connection tell their skin. An `Ended` is always the last one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Ending(Enum):
+    """Why a connection ended. The values are the words in logs."""
+
+    CLOSED = "closed"
+    """By the other side, by the network, or because we stop."""
+    GARBAGE = "garbage"
+    SILENT = "silent"
+    AHEAD = "ahead"
+    """The slave has what the master does not have."""
+    TOO_FAR_BEHIND = "too_far_behind"
+    """The slave needs what the master has no more."""
+    DIVERGED = "diverged"
+    """What the master sends does not continue the slave's log."""
+    DISK = "disk"
+    """The log cannot be read here, or not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The slave has the log below this position."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Bytes of the master's log, which continue what came before."""
+
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The skin must close the connection; `text` says why, and what helps."""
+
+    ending: Ending
+    text: str
+
+
+FollowerEvent = Acknowledged | Ended
+FollowingEvent = Copied | Ended

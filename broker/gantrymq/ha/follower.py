@@ -1,0 +1,240 @@
+"""The master's end of one connection: a slave reports, and is sent the log from there on.
+
+    asked      nothing is sent before the first report, which says where to begin; 0 begins at the
+               start of the log's last file
+    sent       up to where the log is in the output; frames hold `batch_bytes` at most, and none
+               goes beyond a file's end
+    acknowledged   the highest report
+
+Whether the slave follows our log or another one cannot be told by these bytes. What can be told is
+refused: a report of what we did not send, or of what there is not, ends the connection and
+acknowledges nothing.
+
+Bounds. Output is made only for who takes it, and `OUTPUT_BYTES_MAX` at a time; one stretch of the
+log that is no longer in memory is read ahead. A slave that does not read costs that much, one that
+is silent is closed after `silence_seconds`, also when it has never said anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.ha.events import Acknowledged, Ended, Ending, FollowerEvent
+from gantrymq.ha.frames import ReportReader, encode_head
+from gantrymq.ha.rate import Rate
+from gantrymq.ha.settings import HaSettings
+from gantrymq.ha.status import FollowerStatus
+from gantrymq.store.commitlog import CommitLog
+
+# Some milliseconds of a gigabit: enough to keep it busy from one turn to the next.
+OUTPUT_BYTES_MAX: Final = 512 * 1024
+
+# Cold bytes are asked of the disk in larger pieces than are sent: each costs a round of the loop.
+COLD_BYTES: Final = 256 * 1024
+
+
+@final
+class Follower:
+    """A link core: bytes and time go in, events and buffers come out."""
+
+    __slots__ = (
+        "_chunk",
+        "_heard_at",
+        "_log",
+        "_output",
+        "_output_bytes",
+        "_rate",
+        "_reports",
+        "_settings",
+        "_spoke_at",
+        "acknowledged",
+        "address",
+        "has_asked",
+        "is_held_up",
+        "is_over",
+        "is_reading",
+        "number",
+        "sent",
+    )
+
+    def __init__(
+        self, number: int, address: str, log: CommitLog, settings: HaSettings, now: float
+    ) -> None:
+        """`number` tells it from all others, of before too."""
+        self.number = number
+        self.address = address
+        self.acknowledged = 0
+        self.sent = 0
+        self.has_asked = False
+        """Whether it has said where its log ends."""
+        self.is_held_up = False
+        """Whether the network does not take what it is sent: no more output is made."""
+        self.is_over = False
+        self.is_reading = False
+        """Whether the disk is reading what it is sent next."""
+        self._chunk = b""
+        self._heard_at = now
+        self._log = log
+        self._output: list[bytes] = []
+        self._output_bytes = 0
+        self._rate = Rate(now)
+        self._reports = ReportReader()
+        self._settings = settings
+        self._spoke_at = now
+
+    # ------------------------------------------------------------------ the link
+
+    def receive(self, data: bytes, now: float) -> Sequence[FollowerEvent]:
+        """What the slave says."""
+        if self.is_over:
+            return ()
+        self._heard_at = now
+        before = self.acknowledged
+        for position in self._reports.feed(data):
+            ended = self._hear(position) if self.has_asked else self._begin(position, now)
+            if ended is not None:
+                return [ended]
+        return [Acknowledged(self.acknowledged)] if self.acknowledged > before else ()
+
+    def take_output(self) -> Sequence[bytes]:
+        """What is to be sent; whoever cannot send it yet does not take it."""
+        output, self._output, self._output_bytes = self._output, [], 0
+        return output
+
+    def deadline(self) -> float:
+        """When `expire` has something to do."""
+        silent = self._heard_at + self._settings.silence_seconds
+        if not self.has_asked:
+            return silent
+        return min(silent, self._spoke_at + self._settings.heartbeat_seconds)
+
+    def expire(self, now: float) -> Sequence[FollowerEvent]:
+        """Give a sign of life, or up."""
+        if self.is_over:
+            return ()
+        if now >= self._heard_at + self._settings.silence_seconds:
+            silence = f"nothing was heard of it for {self._settings.silence_seconds:g} s"
+            return [self._end(Ending.SILENT, silence)]
+        if self.has_asked and now >= self._spoke_at + self._settings.heartbeat_seconds:
+            self._spoke_at = now
+            if not self._output:
+                self._put(b"", now)
+        return ()
+
+    def closed(self, ending: Ending, now: float) -> None:
+        """The connection is gone, whoever closed it."""
+        del ending, now
+        self.is_over = True
+        self._chunk = b""
+        self._output.clear()
+
+    # ------------------------------------------------------------------ what is sent
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the log has what was not sent."""
+        return self.has_asked and not self.is_over and self.sent < self._log.end
+
+    def fill(self, now: float) -> Sequence[FollowerEvent]:
+        """Output from what is in memory, as far as the bound allows."""
+        while self.has_room:
+            if self.sent < self._log.start:
+                return [self._too_far_behind(self.sent)]
+            try:
+                data = self._next(self._settings.batch_bytes)
+            except DiskError as error:
+                return self.cannot_read(error)
+            if data is None:
+                return ()
+            self._put(data, now)
+        return ()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may be sent more, and there is more."""
+        return self.is_behind and not self.is_held_up and self._output_bytes < OUTPUT_BYTES_MAX
+
+    def _next(self, size: int) -> bytes | None:
+        """The next bytes of the log; None when they have to be read from the disk."""
+        if not self._chunk:
+            return self._log.read(self.sent, size)
+        data, self._chunk = self._chunk[:size], self._chunk[size:]
+        return data
+
+    def take(self, data: bytes) -> Sequence[FollowerEvent]:
+        """What had to be read, from `sent` on; none when the log has it no more."""
+        if self.is_over:
+            return ()
+        if not data:
+            return [self._too_far_behind(self.sent)]
+        self._chunk = data
+        return ()
+
+    def cannot_read(self, cause: Exception) -> Sequence[FollowerEvent]:
+        """What had to be read cannot be."""
+        if self.is_over:
+            return ()
+        return [self._end(Ending.DISK, f"the log cannot be read at {self.sent}: {cause}")]
+
+    def status(self, now: float) -> FollowerStatus:
+        behind = max(0, self._log.end - self.acknowledged)
+        return FollowerStatus(
+            self.address,
+            self.acknowledged,
+            behind,
+            self._rate.per_second(now),
+            is_in_sync=behind < self._settings.in_sync_bytes,
+        )
+
+    def _put(self, data: bytes, now: float) -> None:
+        """One frame, after which the slave has everything up to the end of these bytes."""
+        self._output += (encode_head(self.sent, len(data)), data)
+        self._output_bytes += len(data)
+        self.sent += len(data)
+        self._spoke_at = now
+        self._rate.add(len(data), now)
+
+    # ------------------------------------------------------------------ reports
+
+    def _begin(self, position: int, now: float) -> Ended | None:
+        """The first report: from here on."""
+        log = self._log
+        if position < 0:
+            return self._end(Ending.GARBAGE, f"it is no slave: its first bytes say {position}")
+        if position > log.end:
+            return self._end(
+                Ending.AHEAD,
+                f"its log ends at {position}, ours at {log.end}: it has followed another master, "
+                "or we have lost what it has; empty its store once its messages are not needed",
+            )
+        if 0 < position < log.start:
+            return self._too_far_behind(position)
+        self.has_asked = True
+        self.acknowledged = position
+        self.sent = position or log.segments.start_of(log.end)
+        self._spoke_at = now
+        return None
+
+    def _hear(self, position: int) -> Ended | None:
+        """A later report."""
+        if not 0 <= position <= self.sent:
+            return self._end(
+                Ending.GARBAGE, f"it says that it has {position}, but was sent up to {self.sent}"
+            )
+        self.acknowledged = max(self.acknowledged, position)
+        return None
+
+    def _too_far_behind(self, position: int) -> Ended:
+        return self._end(
+            Ending.TOO_FAR_BEHIND,
+            f"its log ends at {position}, ours begins at {self._log.start}: the files between were "
+            "deleted here; empty its store, and it begins anew with the last file",
+        )
+
+    def _end(self, ending: Ending, text: str) -> Ended:
+        self.is_over = True
+        self._chunk = b""
+        self._output.clear()
+        return Ended(ending, text)

@@ -1,0 +1,146 @@
+"""All who follow this broker's log, and what the store is told of them.
+
+    opened  ->  heard from ...  ->  closed        each connection
+    turn                                          once a turn, behind the store's
+
+Each turn sends what is new in the log to all whom the network lets: what is in memory at once, the
+rest when the disk has read it. What any one of them acknowledges answers the puts that wait for it.
+Where nobody can be waited for the store is told why, so that producers need not wait to hear it.
+
+Bounds: `FOLLOWERS_MAX` connections; follower.py has those of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError
+from gantrymq.ha.events import Ended, Ending, FollowerEvent
+from gantrymq.ha.follower import COLD_BYTES, Follower
+from gantrymq.ha.settings import HaSettings
+from gantrymq.ha.status import FollowerStatus
+from gantrymq.store.engine import Store
+from gantrymq.store.sources import log_bytes
+
+# A group has a handful of slaves; each may hold a megabyte.
+FOLLOWERS_MAX: Final = 32
+
+ALONE: Final = (
+    "The message is stored, but no slave has it: none is connected. SYNC_MASTER waits for one "
+    "slave; start a broker of this brokerName with brokerRole=SLAVE, or see its log."
+)
+
+
+@final
+class Followers:
+    """Of one store."""
+
+    __slots__ = ("_followers", "_last_number", "_settings", "_store")
+
+    def __init__(self, store: Store, settings: HaSettings) -> None:
+        self._followers: dict[int, Follower] = {}
+        self._last_number = 0
+        self._settings = settings
+        self._store = store
+        store.waiters.for_members = settings.waits
+        self._judge()
+
+    def opened(self, address: str, now: float) -> Follower | None:
+        """A connection came in; None when there are too many, and it is to be closed."""
+        if len(self._followers) >= FOLLOWERS_MAX:
+            return None
+        self._last_number += 1
+        follower = Follower(self._last_number, address, self._store.log, self._settings, now)
+        self._followers[follower.number] = follower
+        return follower
+
+    def heard(self, follower: Follower, data: bytes, now: float) -> Sequence[FollowerEvent]:
+        """What it says; what is acknowledged by that is answered in the next turn."""
+        events = follower.receive(data, now)
+        self._store.waiters.replicated(follower.acknowledged)
+        self._judge()
+        return events
+
+    def closed(self, follower: Follower, ending: Ending, now: float) -> None:
+        """Its connection is gone."""
+        follower.closed(ending, now)
+        self._store.log_readings.cancel(follower.number)
+        self._followers.pop(follower.number, None)
+        self._judge()
+
+    def turn(self, now: float) -> Sequence[tuple[Follower, Ended]]:
+        """Output for all who are behind; who is at an end, and is to be closed."""
+        if not self._followers:
+            return ()
+        over: list[tuple[Follower, Ended]] = []
+        readings = self._store.log_readings
+        readings.turn()
+        for finished in readings.take_finished():
+            follower = self._followers.get(finished.key)
+            if follower is not None:
+                over += _ended(follower, _read(follower, finished.result, finished.error))
+        for follower in self._followers.values():
+            over += self.fill(follower, now)
+        self._judge()
+        return over
+
+    def fill(self, follower: Follower, now: float) -> Sequence[tuple[Follower, Ended]]:
+        """Output for this one, and what it lacks is asked of the disk."""
+        if not follower.has_room or follower.is_reading:
+            return ()
+        over = _ended(follower, follower.fill(now))
+        if follower.has_room:
+            follower.is_reading = True
+            log = self._store.log
+            self._store.log_readings.start(
+                follower.number, log_bytes(log, follower.sent, COLD_BYTES)
+            )
+        return over
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a turn has something to do at once."""
+        followers = self._followers.values()
+        return bool(followers) and (
+            self._store.log_readings.is_due
+            or any(each.has_room and not each.is_reading for each in followers)
+        )
+
+    def statuses(self, now: float) -> Sequence[FollowerStatus]:
+        """Of those who have said where their log ends."""
+        return [each.status(now) for each in self._followers.values() if each.has_asked]
+
+    def _judge(self) -> None:
+        """Tell the store whether there is anybody to wait for."""
+        if self._settings.waits:
+            self._store.waiters.missing = self._missing()
+
+    def _missing(self) -> str | None:
+        asked = [each.acknowledged for each in self._followers.values() if each.has_asked]
+        if not asked:
+            return ALONE
+        behind = self._store.log.end - max(asked)
+        if behind < self._settings.fall_behind_bytes:
+            return None
+        return (
+            f"The message is stored, but no slave has it: the one that has most is {behind} bytes "
+            f"behind, and haSlaveFallbehindMax is {self._settings.fall_behind_bytes}. A slave that "
+            "has caught up is waited for again; see mqadmin haStatus."
+        )
+
+
+def _read(
+    follower: Follower, result: object, error: DiskError | CorruptionError | None
+) -> Sequence[FollowerEvent]:
+    """What the disk has read for it, or why not."""
+    follower.is_reading = False
+    if error is not None:
+        return follower.cannot_read(error)
+    assert isinstance(result, bytes)
+    return follower.take(result)
+
+
+def _ended(follower: Follower, events: Sequence[FollowerEvent]) -> Sequence[tuple[Follower, Ended]]:
+    return [(follower, event) for event in events if isinstance(event, Ended)]

@@ -1,0 +1,93 @@
+"""The bytes of classic replication, as RocketMQ's brokers speak them; all numbers big endian.
+
+    report    slave to master   8 where the slave's log ends, and so what it wants next
+    frame     master to slave   8 position | 4 size | the log's bytes from there on
+
+A frame of size 0 is a sign of life and names the position of the next one. A report of 0 is an
+empty slave's. Neither says who speaks: a peer of another kind is told by its first 8 bytes, which
+make no position there can be.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, final
+
+_REPORT: Final = struct.Struct(">q")
+_HEAD: Final = struct.Struct(">qi")
+
+# What Java's slaves read into at once: no master sends frames that do not fit in there.
+FRAME_BYTES_MAX: Final = 4 << 20
+
+
+def encode_report(position: int) -> bytes:
+    return _REPORT.pack(position)
+
+
+def encode_head(position: int, size: int) -> bytes:
+    """What stands before the log's bytes."""
+    return _HEAD.pack(position, size)
+
+
+@final
+class ReportReader:
+    """The reports of a slave, whichever way the network cut them."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Sequence[int]:
+        """Those that are complete now."""
+        data = self._rest + data
+        whole = len(data) - len(data) % _REPORT.size
+        self._rest = data[whole:]
+        return [position for (position,) in _REPORT.iter_unpack(data[:whole])]
+
+
+@final
+class FrameReader:
+    """The frames of a master: their bytes are handed on as they come, whole frames or not."""
+
+    __slots__ = ("_head", "_left", "_position", "failure")
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._left = 0
+        self._position = 0
+        self.failure = ""
+        """Why nothing more is read; "" while all is well."""
+
+    def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
+        """Positions and the bytes there; none at the place of a sign of life."""
+        pieces: list[tuple[int, bytes]] = []
+        at = 0
+        while at < len(data) and not self.failure:
+            if self._left:
+                at = self._take_bytes(data, at, pieces)
+            else:
+                at = self._take_head(data, at, pieces)
+        return pieces
+
+    def _take_bytes(self, data: bytes, at: int, pieces: list[tuple[int, bytes]]) -> int:
+        piece = data[at : at + self._left]
+        pieces.append((self._position, piece))
+        self._position += len(piece)
+        self._left -= len(piece)
+        return at + len(piece)
+
+    def _take_head(self, data: bytes, at: int, pieces: list[tuple[int, bytes]]) -> int:
+        more = data[at : at + _HEAD.size - len(self._head)]
+        self._head += more
+        if len(self._head) == _HEAD.size:
+            self._position, size = _HEAD.unpack(self._head)
+            self._head = b""
+            if self._position < 0 or not 0 <= size <= FRAME_BYTES_MAX:
+                self.failure = f"a frame of {size} bytes at {self._position}"
+                return at
+            self._left = size
+            if not size:
+                pieces.append((self._position, b""))
+        return at + len(more)
