@@ -26,6 +26,7 @@ class Rounds:
     """Of one broker."""
 
     __slots__ = (
+        "_after_turn",
         "_carry_out",
         "_clock",
         "_core",
@@ -44,9 +45,11 @@ class Rounds:
         outbox: Outbox,
         carry_out: Callable[[Effect, float], None],
         fail: Callable[[Exception], None],
+        after_turn: Callable[[float], bool],
     ) -> None:
         """`carry_out` does everything but answering; `fail` hears of a core that cannot go on, and
-        ends these."""
+        ends these; `after_turn` follows each turn's answers, and says whether it has more to do."""
+        self._after_turn: Callable[[float], bool] = after_turn
         self._core: Broker = core
         self._clock: Clock = clock
         self._outbox: Outbox = outbox
@@ -93,6 +96,8 @@ class Rounds:
         effects = core.take_effects()
         if effects:
             self._carry_out_all(effects, now)
+        if self._after_turn(now):
+            self.turn_soon()
         self._wake_by(core.deadline(), now)
 
     def _carry_out_all(self, effects: list[Effect], now: float) -> None:

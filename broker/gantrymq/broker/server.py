@@ -26,10 +26,12 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
+from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
+from gantrymq.broker.replication import BrokerReplication
 from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
@@ -75,7 +77,11 @@ class BrokerHost:
     """Owner of everything a running broker has. `start`, then `stop`; `failed` tells of a store
     that cannot go on."""
 
-    def __init__(self, setup: Setup, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, setup: Setup, clock: Clock = SYSTEM_CLOCK, *, is_alone: bool = False
+    ) -> None:
+        """One that is alone listens for no slaves."""
+        self._is_alone = is_alone
         self._setup = setup
         self._more_metrics: list[Source] = []
         self._clock = clock
@@ -84,6 +90,8 @@ class BrokerHost:
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
         self._is_serving = False
+        self.ha_address: tuple[str, int] | None = None
+        """Where slaves are listened for, once started."""
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -108,7 +116,18 @@ class BrokerHost:
             partial(_path, setup),
         )
         outbox = Outbox()
-        self._rounds = Rounds(self.core, clock, outbox, self._errands.carry_out, self._fail)
+        self._replication = BrokerReplication(
+            self._store, setup.settings, clock, self._turn_soon, self._fail
+        )
+        self.state.replication = self._replication
+        self._rounds = Rounds(
+            self.core,
+            clock,
+            outbox,
+            self._errands.carry_out,
+            self._fail,
+            self._replication.turn,
+        )
         self._server = Server(
             self,
             limits=_connection_limits(setup),
@@ -140,6 +159,8 @@ class BrokerHost:
             gc.freeze()  # tables live long: the collector need not look at them again
             asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
             await self._server.start(listeners(self._setup))
+            if not self._is_alone:
+                self.ha_address = await self._replication.start()
         except BaseException:
             await self._acl_file.stop()
             if self._health is not None:
@@ -147,6 +168,7 @@ class BrokerHost:
             asyncio.get_running_loop().remove_reader(self._background.fileno())
             self._background.close()
             self._disk.close()
+            await self._server.stop(0)
             raise
         self._lag.start()
         self._rounds.turn()
@@ -161,6 +183,7 @@ class BrokerHost:
         self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
         await self._server.stop(GRACE_SECONDS)
+        await self._replication.stop()  # behind those who waited for a slave
         await self._errands.finish()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
         self._rounds.end()
@@ -328,6 +351,7 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
         setup.store,
         new_index_name=partial(_index_name, clock),
         local_hour=_local_hour,
+        is_copy=setup.settings.broker_role is BrokerRole.SLAVE,
     )
     return disk, background, store
 

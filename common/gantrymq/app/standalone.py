@@ -81,7 +81,7 @@ async def _start_broker(setup: StandaloneSetup, of_names: Source) -> BrokerHost:
     from gantrymq.app.standalone_setup import in_use  # noqa: PLC0415 - as above
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - as above
 
-    host = BrokerHost(setup.broker)
+    host = BrokerHost(setup.broker, is_alone=True)
     host.show(of_names)
     try:
         await host.start()

@@ -66,13 +66,14 @@ async def servers(folder: Path, **flags: str) -> AsyncIterator[Servers]:
 
 
 def _free_port() -> int:
-    """One that is free, as is the fast listener's two below."""
+    """One that is free, as are the fast listener's two below and that for slaves behind it."""
     while True:
-        with socket.socket() as first, socket.socket() as second:
+        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
             first.bind(("127.0.0.1", 0))
             port = int(first.getsockname()[1])
             try:
                 second.bind(("127.0.0.1", port - 2))
+                third.bind(("127.0.0.1", port + 1))
             except OSError:
                 continue
             return port
