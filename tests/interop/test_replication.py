@@ -1,0 +1,156 @@
+"""Master and slave, one of them Java's: logs are byte for byte the same, whoever is restarted.
+
+Each pair has a name server of ours to itself, from which the slave learns where its master is.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop.child import wait_until
+from gantrymq.interop.servers import (
+    Broker,
+    JavaBroker,
+    NameServer,
+    gantry_broker,
+    gantry_name_server,
+)
+from gantrymq.interop.wire import Request, connect, parse_fastjson
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+
+MESSAGES = int(os.environ.get("REPLICATED_MESSAGES", "5000"))
+WINDOW = 64
+TOPIC = "copied"
+FILE_BYTES = 1 << 20
+CATCH_UP_SECONDS = 90.0
+SEND_OK, SLAVE_NOT_AVAILABLE = 0, 11
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A master and its slave, both running."""
+
+    name_server: NameServer
+    master: Broker
+    slave: Broker
+
+
+def broker(kind: str, folder: Path, name_server: NameServer, settings: dict[str, str]) -> Broker:
+    own = {"brokerName": "pair", "mappedFileSizeCommitLog": str(FILE_BYTES), **settings}
+    if kind == "gantry":
+        return gantry_broker(folder, [name_server], own)
+    return JavaBroker("5.3.3", folder, [name_server], own)
+
+
+@contextmanager
+def pair(
+    folder: Callable[[str], Path], master: str, slave: str, role: str = "ASYNC_MASTER"
+) -> Iterator[Pair]:
+    with gantry_name_server(folder("namesrv")) as name_server:
+        first = broker(master, folder("master"), name_server, {"brokerRole": role})
+        second = broker(
+            slave, folder("slave"), name_server, {"brokerRole": "SLAVE", "brokerId": "1"}
+        )
+        with first:
+            first.create_topic(TOPIC, 4)
+            with second:
+                yield Pair(name_server, first, second)
+
+
+def send(master: Broker, count: int) -> set[int]:
+    """So many messages of a kilobyte; the codes of all answers."""
+    codes: set[int] = set()
+    with connect(master.address) as connection:
+        for sent in range(count + WINDOW):
+            if sent < count:
+                fields = zip("abcdefghij", _header(sent), strict=True)
+                connection.send(Request(310, dict(fields), body=b"%08d" % sent * 128))
+            if sent >= WINDOW:
+                codes.add(connection.receive().code)
+    return codes
+
+
+def _header(number: int) -> tuple[str, ...]:
+    properties = f"KEYS\1key-{number}\2TAGS\1even\2"
+    queue = str(number % 4)
+    return ("producers", TOPIC, "TBW102", "4", queue, "0", "1700000000000", "0", properties, "0")
+
+
+def end_of_log(of: Broker) -> int:
+    answer = of.ask(Request(28))
+    table = parse_fastjson(answer.body)
+    assert isinstance(table, dict)
+    values = table["table"]
+    assert isinstance(values, dict)
+    return int(values["commitLogMaxOffset"])
+
+
+def wait_for_slave(both: Pair) -> None:
+    wait_until(
+        lambda: end_of_log(both.slave) == end_of_log(both.master),
+        "the slave has all of its master's log",
+        CATCH_UP_SECONDS,
+    )
+
+
+def log_of(of: Broker, start: int, end: int) -> bytes:
+    """What its files have from one position to another."""
+    data = b""
+    folder = of.folder / "store" / "commitlog"
+    for file in sorted(folder.iterdir()):
+        first = int(file.name)
+        if first + FILE_BYTES > start and first < end:
+            data += file.read_bytes()[max(0, start - first) : end - first]
+    return data
+
+
+def assert_equal(both: Pair) -> None:
+    """Their logs, as far as the slave's goes back."""
+    wait_for_slave(both)
+    end = end_of_log(both.master)
+    files = sorted((both.slave.folder / "store" / "commitlog").iterdir())
+    start = int(files[0].name)
+    assert end > start
+    theirs, copied = log_of(both.master, start, end), log_of(both.slave, start, end)
+    assert len(theirs) == end - start
+    assert copied == theirs
+
+
+@pytest.fixture(params=[("gantry", "java"), ("java", "gantry"), ("gantry", "gantry")])
+def both(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[Pair]:
+    with pair(folder, *request.param) as started:
+        yield started
+
+
+def test_logs_are_the_same_whoever_is_restarted(both: Pair) -> None:
+    assert send(both.master, MESSAGES) == {SEND_OK}
+    assert_equal(both)
+    for restarted in (both.slave, both.master):
+        restarted.kill()
+        if restarted is both.slave:
+            assert send(both.master, MESSAGES // 5) == {SEND_OK}
+        restarted.start()
+        assert send(both.master, MESSAGES // 5) == {SEND_OK}
+        assert_equal(both)
+
+
+@pytest.mark.parametrize("slave", ["java", "gantry"])
+def test_a_waiting_master_answers_what_its_slave_has(
+    folder: Callable[[str], Path], slave: str
+) -> None:
+    with pair(folder, "gantry", slave, "SYNC_MASTER") as both:
+        wait_for_slave(both)
+        assert send(both.master, 500) == {SEND_OK}
+        assert_equal(both)
+        both.slave.kill()
+        wait_until(
+            lambda: send(both.master, 1) == {SLAVE_NOT_AVAILABLE}, "the slave is missed", 30.0
+        )
+        both.slave.start()
+        wait_for_slave(both)
+        assert send(both.master, 100) == {SEND_OK}
