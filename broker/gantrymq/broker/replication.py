@@ -31,24 +31,28 @@ class BrokerReplication:
         turn_soon: Callable[[], None],
         fail: Callable[[Exception], None],
     ) -> None:
-        chosen, log = ha_settings(settings), Log("replication")
-        self._settings = settings
-        self._followers: Followers | None = None
+        self.address: tuple[str, int] | None = None
+        """Where slaves are listened for; None: nowhere."""
+        self._chosen = ha_settings(settings)
         self._dialer: ReplicationDialer | None = None
         self._listener: ReplicationListener | None = None
+        self._log = Log("replication")
+        self._monotonic = clock.monotonic
+        self._settings = settings
+        self._store = store
+        self._turn_soon = turn_soon
         if settings.broker_role is BrokerRole.SLAVE:
-            self._dialer = ReplicationDialer(store, chosen, clock, turn_soon, fail, log)
-        else:
-            self._followers = Followers(store, chosen)
-            self._listener = ReplicationListener(self._followers, clock.monotonic, turn_soon, log)
+            self._dialer = ReplicationDialer(store, self._chosen, clock, turn_soon, fail, self._log)
 
-    async def start(self) -> tuple[str, int] | None:
-        """Where slaves are listened for; None: nowhere."""
-        if self._listener is None:
-            return None
-        return await self._listener.start(
-            self._settings.bind_address, self._settings.ha_listen_port
-        )
+    async def start(self) -> None:
+        """Listen for slaves; the store is open, and has taken nothing yet."""
+        if self._dialer is not None:
+            return
+        followers = Followers(self._store, self._chosen)
+        listener = ReplicationListener(followers, self._monotonic, self._turn_soon, self._log)
+        settings = self._settings
+        self.address = await listener.start(settings.bind_address, settings.ha_listen_port)
+        self._listener = listener
 
     async def stop(self) -> None:
         """No slave, no master any more."""
@@ -64,7 +68,7 @@ class BrokerReplication:
     # ------------------------------------------------------------------ what the core sees
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
-        return () if self._followers is None else self._followers.statuses(now)
+        return () if self._listener is None else self._listener.followers.statuses(now)
 
     def following(self) -> FollowingStatus | None:
         return None if self._dialer is None else self._dialer.status()

@@ -68,6 +68,8 @@ GRACE_SECONDS: Final = 3.0
 # Java's: a client that does not answer a question of the broker's in time is not asked again.
 QUESTIONS_MAX: Final = 4096
 
+_ASYNC_MASTER: Final = BrokerRole.ASYNC_MASTER
+
 LINES_MAX: Final = 300
 LINES_SECONDS: Final = 10.0
 
@@ -80,7 +82,7 @@ class BrokerHost:
     def __init__(
         self, setup: Setup, clock: Clock = SYSTEM_CLOCK, *, is_alone: bool = False
     ) -> None:
-        """One that is alone listens for no slaves."""
+        """One that is alone listens for no slaves, unless it has to wait for them."""
         self._is_alone = is_alone
         self._setup = setup
         self._more_metrics: list[Source] = []
@@ -90,8 +92,6 @@ class BrokerHost:
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
         self._is_serving = False
-        self.ha_address: tuple[str, int] | None = None
-        """Where slaves are listened for, once started."""
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -105,29 +105,13 @@ class BrokerHost:
         self.state = _state_of(setup, self._store, clock)
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
-        self._errands = Errands(
-            self.core,
-            clock,
-            self._log,
-            self._turn_soon,
-            self._registrar,
-            Spreader(self.state, self._dialer, self._log),
-            Peers(self._dialer),
-            partial(_path, setup),
-        )
-        outbox = Outbox()
-        self._replication = BrokerReplication(
+        self._errands = self._make_errands()
+        self.state.replication = self._replication = BrokerReplication(
             self._store, setup.settings, clock, self._turn_soon, self._fail
         )
-        self.state.replication = self._replication
-        self._rounds = Rounds(
-            self.core,
-            clock,
-            outbox,
-            self._errands.carry_out,
-            self._fail,
-            self._replication.turn,
-        )
+        outbox, carry_out = Outbox(), self._errands.carry_out
+        after_turn = self._replication.turn
+        self._rounds = Rounds(self.core, clock, outbox, carry_out, self._fail, after_turn)
         self._server = Server(
             self,
             limits=_connection_limits(setup),
@@ -138,6 +122,18 @@ class BrokerHost:
         )
         for warning in setup.warnings:
             self._log.warning(warning)
+
+    def _make_errands(self) -> Errands:
+        return Errands(
+            self.core,
+            self._clock,
+            self._log,
+            self._turn_soon,
+            self._registrar,
+            Spreader(self.state, self._dialer, self._log),
+            Peers(self._dialer),
+            partial(_path, self._setup),
+        )
 
     # ------------------------------------------------------------------ life
 
@@ -158,9 +154,9 @@ class BrokerHost:
             self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
             gc.freeze()  # tables live long: the collector need not look at them again
             asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
+            if not self._is_alone or self._setup.settings.broker_role is not _ASYNC_MASTER:
+                await self._replication.start()
             await self._server.start(listeners(self._setup))
-            if not self._is_alone:
-                self.ha_address = await self._replication.start()
         except BaseException:
             await self._acl_file.stop()
             if self._health is not None:
@@ -168,7 +164,7 @@ class BrokerHost:
             asyncio.get_running_loop().remove_reader(self._background.fileno())
             self._background.close()
             self._disk.close()
-            await self._server.stop(0)
+            await self._replication.stop()
             raise
         self._lag.start()
         self._rounds.turn()
@@ -203,6 +199,11 @@ class BrokerHost:
     def addresses(self) -> dict[str, tuple[str, int]]:
         """Where each listener really listens."""
         return self._server.addresses
+
+    @property
+    def ha_address(self) -> tuple[str, int] | None:
+        """Where it really listens for slaves."""
+        return self._replication.address
 
     @property
     def channels(self) -> Sequence[Channel]:

@@ -6,9 +6,9 @@
                goes beyond a file's end
     acknowledged   the highest report
 
-Whether the slave follows our log or another one cannot be told by these bytes. What can be told is
-refused: a report of what we did not send, or of what there is not, ends the connection and
-acknowledges nothing.
+Whether the slave has our log or another one cannot be told by these bytes. What can be told is
+refused: who says that it has what was never handed out to anybody ends the connection, and
+acknowledges nothing by it.
 
 Bounds. Output is made only for who takes it, and `OUTPUT_BYTES_MAX` at a time; one stretch of the
 log that is no longer in memory is read ahead. A slave that does not read costs that much, one that
@@ -41,6 +41,7 @@ class Follower:
 
     __slots__ = (
         "_chunk",
+        "_handed_out",
         "_heard_at",
         "_log",
         "_output",
@@ -60,9 +61,17 @@ class Follower:
     )
 
     def __init__(
-        self, number: int, address: str, log: CommitLog, settings: HaSettings, now: float
+        self,
+        number: int,
+        address: str,
+        log: CommitLog,
+        settings: HaSettings,
+        now: float,
+        *,
+        handed_out: int,
     ) -> None:
-        """`number` tells it from all others, of before too."""
+        """`number` tells it from all others, of before too. Up to `handed_out` a slave may have
+        our log."""
         self.number = number
         self.address = address
         self.acknowledged = 0
@@ -75,6 +84,7 @@ class Follower:
         self.is_reading = False
         """Whether the disk is reading what it is sent next."""
         self._chunk = b""
+        self._handed_out = handed_out
         self._heard_at = now
         self._log = log
         self._output: list[bytes] = []
@@ -203,11 +213,12 @@ class Follower:
         log = self._log
         if position < 0:
             return self._end(Ending.GARBAGE, f"it is no slave: its first bytes say {position}")
-        if position > log.end:
+        if position > self._handed_out:
             return self._end(
                 Ending.AHEAD,
-                f"its log ends at {position}, ours at {log.end}: it has followed another master, "
-                "or we have lost what it has; empty its store once its messages are not needed",
+                f"its log ends at {position}, but ours ends at {log.end} and was handed out up to "
+                f"{self._handed_out} only: it has followed another master, or we have lost what "
+                "it has; empty its store once its messages are not needed",
             )
         if 0 < position < log.start:
             return self._too_far_behind(position)

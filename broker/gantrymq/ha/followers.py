@@ -7,6 +7,9 @@ Each turn sends what is new in the log to all whom the network lets: what is in 
 rest when the disk has read it. What any one of them acknowledges answers the puts that wait for it.
 Where nobody can be waited for the store is told why, so that producers need not wait to hear it.
 
+A slave can have what this process found in the log when it started, and what it sent since: who
+says that it has more does not follow this log, or not any more.
+
 Bounds: `FOLLOWERS_MAX` connections; follower.py has those of each.
 """
 
@@ -35,12 +38,13 @@ ALONE: Final = (
 
 @final
 class Followers:
-    """Of one store."""
+    """Of one store, which is open."""
 
-    __slots__ = ("_followers", "_last_number", "_settings", "_store")
+    __slots__ = ("_followers", "_handed_out", "_last_number", "_settings", "_store")
 
     def __init__(self, store: Store, settings: HaSettings) -> None:
         self._followers: dict[int, Follower] = {}
+        self._handed_out = store.log.end
         self._last_number = 0
         self._settings = settings
         self._store = store
@@ -52,7 +56,14 @@ class Followers:
         if len(self._followers) >= FOLLOWERS_MAX:
             return None
         self._last_number += 1
-        follower = Follower(self._last_number, address, self._store.log, self._settings, now)
+        follower = Follower(
+            self._last_number,
+            address,
+            self._store.log,
+            self._settings,
+            now,
+            handed_out=max([self._handed_out, *(each.sent for each in self._followers.values())]),
+        )
         self._followers[follower.number] = follower
         return follower
 
@@ -68,6 +79,7 @@ class Followers:
         follower.closed(ending, now)
         self._store.log_readings.cancel(follower.number)
         self._followers.pop(follower.number, None)
+        self._handed_out = max(self._handed_out, follower.sent)
         self._judge()
 
     def turn(self, now: float) -> Sequence[tuple[Follower, Ended]]:

@@ -90,7 +90,8 @@ NOTHING: Final = Turn((), (), ())
 
 @final
 class Store:
-    """Made cold; nothing is touched before `open`."""
+    """Made cold; nothing is touched before `open`. Whoever serves those that follow the log turns
+    `log_readings`, and takes what ended of them."""
 
     __slots__ = (
         "_answered",
@@ -138,15 +139,14 @@ class Store:
         """`new_index_name` answers the time as yyyyMMddHHmmssSSS and `local_hour` the hour of
         a wall-clock time in ms, both where this broker stands. So many bytes of the log's end
         are kept in memory. A copy takes what its master has, and no messages."""
-        levels = DelayLevels(settings.message_delay_level)
+        self._levels = levels = DelayLevels(settings.message_delay_level)
         sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
-        file_bytes = settings.mapped_file_size_commit_log
         self._background = background
         self._local_hour = local_hour
-        self._levels = levels
         self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        self._reader = EntryReader(file_bytes, levels, verify_body=False)
+        self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
+        self._reader = EntryReader(self.log.segments.file_bytes, levels, verify_body=False)
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
         self._answered: list[PutAnswer] = []
@@ -156,19 +156,16 @@ class Store:
         self._log_refused: Refused | None = None
         self.disk = disk
         self.settings = settings
-        self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
-        self.readings = Readings(background)
-        self.log_readings = Readings(background)
-        """For those who follow the log; they take what ended, and turn them, by themselves."""
+        self.readings, self.log_readings = Readings(background), Readings(background)
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
         self._dispatcher = Dispatcher(self.queues, index)
         self._deletions = Deletions(disk, self.log, self.queues, self._dispatcher)
         self.ages = TopicAges(self, background)
-        sound = EntryReader(file_bytes, levels)
+        sound = EntryReader(self.log.segments.file_bytes, levels)
         self._copies = Copies(self.log, self._dispatcher, sound, self._dispatch)
         self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
         self._persistence: Persistence | None = None

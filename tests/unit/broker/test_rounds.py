@@ -72,11 +72,23 @@ class Loop:
         self.sweep = Sweep(tuple, self.monotonic)
         self.effects: list[Effect] = []
         self.failures: list[Exception] = []
+        self.has_more = False
+        self.turns = 0
         self.rounds = Rounds(
-            self.opened_broker.broker, self.clock, self.outbox, self.carry_out, self.fail
+            self.opened_broker.broker,
+            self.clock,
+            self.outbox,
+            self.carry_out,
+            self.fail,
+            self.after_turn,
         )
         self.feed: ChannelFeed = self.rounds.feed
         self.breaks_effects = False
+
+    def after_turn(self, now: float) -> bool:
+        self.turns += 1
+        has_more, self.has_more = self.has_more, False
+        return has_more
 
     def carry_out(self, effect: Effect, now: float) -> None:
         assert not self.breaks_effects, "an effect that is broken"
@@ -138,6 +150,18 @@ async def test_with_sync_flush_nothing_leaves_before_the_disk_has_it() -> None:
     loop.opened_broker.opened.background.complete_all()
     loop.rounds.turn()
     assert answered(transport) == [1]
+
+
+async def test_what_follows_a_turn_may_want_another_one() -> None:
+    loop = Loop()
+    loop.rounds.turn()
+    loop.turns, loop.has_more = 0, True
+    loop.rounds.turn()
+    assert loop.turns == 1
+    await asyncio.sleep(0)
+    assert loop.turns == 2
+    await asyncio.sleep(0)
+    assert loop.turns == 2
 
 
 async def test_a_core_that_cannot_go_on_answers_nobody_any_more() -> None:

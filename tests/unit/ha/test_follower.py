@@ -10,6 +10,7 @@ from gantrymq.fakes.replicated import Master
 from gantrymq.fakes.store import SETTINGS, message
 from gantrymq.ha.events import Ended, Ending
 from gantrymq.ha.follower import OUTPUT_BYTES_MAX
+from gantrymq.ha.followers import Followers
 from gantrymq.ha.frames import FrameReader
 from gantrymq.ha.settings import HaSettings
 from gantrymq.store.settings import StoreSettings
@@ -22,6 +23,7 @@ def filled(count: int = 60, ha: HaSettings = HaSettings()) -> Master:  # noqa: B
     for number in range(count):
         master.put(number)
         master.turn()
+    master.followers = Followers(master.store, ha)
     return master
 
 
@@ -137,11 +139,20 @@ def test_the_log_of_before_our_first_file_cannot_be_followed() -> None:
     assert "empty its store" in ended.text
 
 
-def test_a_slave_that_has_more_than_its_master_is_refused() -> None:
+def test_a_slave_that_has_what_was_never_handed_out_is_refused() -> None:
     master = filled()
-    follower = master.connect()
-    (ended,) = master.hear(follower, master.store.log.end + 1)
+    found = master.store.log.end
+    (ended,) = master.hear(master.connect(), found + 1)
     assert ended.ending is Ending.AHEAD
+    master.put(61)
+    master.turn()
+    (ended,) = master.hear(master.connect(), found + 1)
+    assert ended.ending is Ending.AHEAD, "it may be another log that is as long"
+    follower = master.connect(found)
+    master.send(follower)
+    assert not master.hear(master.connect(), found + 1)
+    master.followers.closed(follower, Ending.CLOSED, master.now)
+    assert not master.hear(master.connect(), master.store.log.end)
 
 
 @given(st.binary(min_size=8, max_size=64))
@@ -175,6 +186,7 @@ def test_a_slave_that_does_not_read_costs_no_more_memory() -> None:
         record.body = bytes(60_000)
         master.store.put(record)
         master.turn()
+    master.followers = Followers(master.store, HaSettings())
     follower = master.connect(1)
     for _ in range(50):
         master.turn()

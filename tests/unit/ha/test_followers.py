@@ -43,7 +43,7 @@ def test_without_a_slave_producers_hear_so_at_once() -> None:
     assert answer.status is PutStatus.SLAVE_NOT_AVAILABLE
     assert "none is connected" in answer.remark
     assert answer.positions == [0]
-    master.hear(follower, master.store.log.end)
+    master.hear(follower, 0)
     master.put(2)
     assert not master.turn().answers
     master.followers.closed(follower, Ending.CLOSED, master.now)
