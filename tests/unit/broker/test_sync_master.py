@@ -1,0 +1,188 @@
+"""What a master that waits for a slave answers: to each kind of message, in time and too late."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from gantrymq.broker.core.messages import Replies, Request
+from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.sends import UNIQUE, add_topic, message
+from gantrymq.fakes.transactions import COMMIT, Transactions
+from gantrymq.ha.followers import Followers
+from gantrymq.ha.settings import HaSettings
+from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.wire import frames
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import FrameReader
+from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest, SendMessageV2Request
+from gantrymq.wire.message import batch
+from gantrymq.wire.message.batch import BatchPart
+
+SEND, BATCH = RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE
+PLAIN = {"UNIQ_KEY": UNIQUE}
+HALF_MESSAGE = {**PLAIN, "TRAN_MSG": "true", "PGROUP": "P"}
+NO_WAIT = {**PLAIN, "WAIT": "false"}
+
+
+class SyncMaster:
+    """A SYNC_MASTER, and the slave that a test plays."""
+
+    def __init__(self, store_settings: StoreSettings = STORE_SETTINGS) -> None:
+        settings = BrokerSettings(broker_role=BrokerRole.SYNC_MASTER)
+        self.broker = OpenedBroker(settings, store_settings)
+        self.followers = Followers(self.broker.state.store, HaSettings(waits=True))
+        add_topic(self.broker)
+
+    def connect(self) -> None:
+        slave = self.followers.opened("10.0.0.9:5", self.broker.now)
+        assert slave is not None
+        self.slave = slave
+        self._report(self.broker.state.store.log.end)
+
+    def copied(self) -> None:
+        """The slave has the whole log."""
+        assert not self.followers.turn(self.broker.now)
+        self.slave.take_output()
+        self._report(self.slave.sent)
+
+    def _report(self, position: int) -> None:
+        self.followers.heard(self.slave, struct.pack(">q", position), self.broker.now)
+        self.broker.settle()
+
+    def send(self, properties: dict[str, str] | None = None) -> Request:
+        return self.broker.send(SEND, message(properties=properties), b"body")
+
+    def answer(self, request: Request) -> Command:
+        answer = self.broker.answer(request)
+        assert answer is not None
+        return answer
+
+
+def kinds() -> list[tuple[RequestCode, SendMessageV2Request, bytes]]:
+    parts = [BatchPart(b"a", properties=b""), BatchPart(b"b", properties=b"")]
+    return [
+        (SEND, message(), b"body"),
+        (BATCH, message(batch=True), batch.encode(parts)),
+        (SEND, message(properties=HALF_MESSAGE, sys_flag=4), b"half"),
+        (SEND, message(properties={**PLAIN, "DELAY": "3"}), b"delayed"),
+    ]
+
+
+KINDS = pytest.mark.parametrize(("code", "header", "body"), kinds())
+
+
+@KINDS
+def test_no_slave_is_told_at_once(
+    code: RequestCode, header: SendMessageV2Request, body: bytes
+) -> None:
+    answer = SyncMaster().broker.ask(code, header, body)
+    assert answer.code == ResponseCode.SLAVE_NOT_AVAILABLE
+    assert "none is connected" in (answer.remark or "")
+    assert answer.ext is not None
+    assert answer.ext["msgId"]
+
+
+@KINDS
+def test_an_answer_comes_when_the_slave_has_the_message(
+    code: RequestCode, header: SendMessageV2Request, body: bytes
+) -> None:
+    master = SyncMaster()
+    master.connect()
+    request = master.broker.send(code, header, body)
+    assert master.broker.is_held(request)
+    master.copied()
+    assert master.answer(request).code == ResponseCode.SUCCESS
+
+
+@KINDS
+def test_a_slave_that_takes_too_long_is_told(
+    code: RequestCode, header: SendMessageV2Request, body: bytes
+) -> None:
+    master = SyncMaster()
+    master.connect()
+    request = master.broker.send(code, header, body)
+    master.broker.pass_time(2.9)
+    assert master.broker.is_held(request)
+    master.broker.pass_time(0.2)
+    answer = master.answer(request)
+    assert answer.code == ResponseCode.FLUSH_SLAVE_TIMEOUT
+    assert "slaveTimeout=3000 ms" in (answer.remark or "")
+    assert answer.ext is not None
+    assert answer.ext["msgId"]
+
+
+def test_who_does_not_want_to_wait_does_not() -> None:
+    master = SyncMaster()
+    assert master.answer(master.send(NO_WAIT)).code == ResponseCode.SUCCESS
+    master.connect()
+    assert master.answer(master.send(NO_WAIT)).code == ResponseCode.SUCCESS
+
+
+def test_sends_of_the_kernel_wait_as_others_do() -> None:
+    master = SyncMaster()
+    broker = master.broker
+    broker.ask(SEND, message(), b"first")
+    master.connect()
+    frame = frames.encode(Command(SEND, ext=message().encode(), body=b"quick", opaque=7))
+    _, count = broker.broker.feed(broker.channel, frame, 0, broker.now, broker.wall_ms)
+    broker.settle()
+    assert (count, broker.replies) == (1, [])
+    broker.pass_time(3.1)
+    (replies,) = broker.replies
+    assert isinstance(replies, Replies)
+    (reply,) = FrameReader().feed(replies.frames)
+    assert reply.code == ResponseCode.FLUSH_SLAVE_TIMEOUT
+    assert "slaveTimeout=3000 ms" in (reply.remark or "")
+
+
+def test_of_two_failures_the_slaves_is_told() -> None:
+    master = SyncMaster(
+        StoreSettings(
+            mapped_file_size_commit_log=1 << 20,
+            flush_disk_type=FlushDiskType.SYNC_FLUSH,
+            sync_flush_timeout=1_000,
+        )
+    )
+    master.connect()
+    master.broker.disk_is_stuck = True
+    request = master.send()
+    master.broker.pass_time(3.5)
+    assert master.answer(request).code == ResponseCode.FLUSH_SLAVE_TIMEOUT
+
+
+def test_a_slow_slave_makes_nobody_busy() -> None:
+    """What waits for it is not slow here: producers would flee a master that is well."""
+    master = SyncMaster()
+    master.connect()
+    requests = []
+    for _ in range(10):
+        requests += [master.send(), master.send()]
+        master.broker.pass_time(0.5)
+        master.copied()
+        requests.append(master.send())
+    codes = {master.answer(each).code for each in requests[:-1]}
+    assert codes == {ResponseCode.SUCCESS}
+
+
+def test_what_consumers_send_back_does_not_wait() -> None:
+    master = SyncMaster()
+    master.connect()
+    position = master.broker.state.store.log.end
+    master.send(NO_WAIT)
+    header = ConsumerSendMsgBackRequest(offset=position, group="G", delay_level=0)
+    answer = master.broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+    assert answer.code == ResponseCode.SUCCESS
+
+
+def test_a_decision_about_a_transaction_counts_without_a_slave() -> None:
+    master = SyncMaster()
+    transactions = Transactions(master.broker)
+    waiters = master.broker.state.store.waiters
+    waiters.for_members = False  # as long as the half message takes
+    half = transactions.prepare(b"pay")
+    waiters.for_members = True
+    assert transactions.code(half, COMMIT) == ResponseCode.SUCCESS
