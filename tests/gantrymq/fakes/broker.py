@@ -82,7 +82,11 @@ class OpenedBroker:
         files: Mapping[File, bytes] | None = None,
         identity: Identity = IDENTITY,
     ) -> None:
-        self.opened = OpenedStore(disk or MemoryDisk(total_bytes=DISK_BYTES), store_settings)
+        self.opened = OpenedStore(
+            disk or MemoryDisk(total_bytes=DISK_BYTES),
+            store_settings,
+            is_copy=not identity.is_master,
+        )
         self.state = State(
             settings or BrokerSettings(),
             identity,

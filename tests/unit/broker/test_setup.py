@@ -10,7 +10,6 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import BrokerRole
 
-
 EXAMPLES = Path(__file__).parents[3] / "examples" / "conf"
 
 

@@ -65,7 +65,7 @@ def test_nothing_of_its_own_is_stored() -> None:
     assert slave.state.store.log.end == 0
     for answer in answers:
         assert isinstance(answer, PutAnswer)
-        assert "slave mode" in answer.remark
+        assert "slave" in answer.remark
         assert not answer.status.is_stored
 
 

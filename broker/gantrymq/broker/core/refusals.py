@@ -1,7 +1,8 @@
 """Says in the log when the store begins to refuse messages, and when it takes them again.
 
 Each producer is told why in its answer; whoever looks after the broker gets a line for all of them.
-A disk around a limit is told of once: it has to be well for CALM_SECONDS before that is over.
+A disk around a limit is told of once: it has to be well for CALM_SECONDS before that is over. Only
+a master says so: a slave refuses all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Refusals:
 
     def expire(self, now: float) -> None:
         self._next_look = now + LOOK_SECONDS
-        refused = self._state.store.refusal()
+        state = self._state
+        refused = state.store.refusal() if state.identity.is_master else None
         if refused is not None:
             self._refused(now, refused.text)
         elif self._began_at is not None:

@@ -2,10 +2,9 @@
 
     changes of tables     the next copy of the master's would undo them
     pops                  each one is a change that the log has to know
-    whatever is stored    the log is the master's, byte by byte
 
 Sends, decisions about transactions and what is sent back have refusals of their own, in Java's
-words, where they are judged.
+words, where they are judged. Whatever is put after all its store refuses.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
-from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused
+from gantrymq.store.put import UNAVAILABLE
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
@@ -40,12 +39,6 @@ _POPS: Final = frozenset(
     }
 )
 
-_NO_PUT: Final = Refused(
-    PutStatus.SERVICE_NOT_AVAILABLE,
-    f"{UNAVAILABLE}The message store is in slave mode, so putMessage is forbidden; its master"
-    " takes messages.",
-)
-
 
 def refuse(state: State, request: Request) -> Reply | None:
     """Why this broker, which is a slave, does not do what is asked; None where it may."""
@@ -65,11 +58,6 @@ def refuse(state: State, request: Request) -> Reply | None:
             f" {state.identity.address} is a slave. {_where(state)}",
         )
     return None
-
-
-def refuse_put(state: State) -> Refused | None:
-    """Why nothing of this broker's own may be stored."""
-    return None if state.identity.is_master else _NO_PUT
 
 
 def _where(state: State) -> str:

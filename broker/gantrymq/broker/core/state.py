@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.broker.core import slaves
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
 from gantrymq.broker.core.client_watch import ClientWatch
@@ -144,7 +143,7 @@ class State:
         """What takes sends straight from receive buffers, while that is allowed."""
         self.effects = Effects()
         self.files = Files()
-        self.works = Works(store, self.files, self.effects, lambda: slaves.refuse_put(self))
+        self.works = Works(store, self.files, self.effects)
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
         """Topics that messages created and that a crash could still forget."""

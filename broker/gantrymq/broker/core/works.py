@@ -62,18 +62,13 @@ class Works:
         "_last_number",
         "_putting",
         "_reading",
-        "_refusal",
         "_saving",
         "_store",
         "_waiting",
         "has_new_puts",
     )
 
-    def __init__(
-        self, store: Store, files: Files, effects: Effects, refusal: Callable[[], Refused | None]
-    ) -> None:
-        """`refusal` says why nothing may be put now."""
-        self._refusal: Callable[[], Refused | None] = refusal
+    def __init__(self, store: Store, files: Files, effects: Effects) -> None:
         self._store: Store = store
         self._files: Files = files
         self._effects: Effects = effects
@@ -186,9 +181,6 @@ class Works:
         return None
 
     def _put(self, work: _Work, step: Put) -> PutAnswer | None:
-        refused = self._refusal()
-        if refused is not None:
-            return PutAnswer(0, refused.status, remark=refused.text)
         if step.is_batch:
             taken = self._store.put_batch(step.messages, waits=step.waits)
         else:
