@@ -107,7 +107,7 @@ def told(admin: MqAdmin, both: Pair, command: str, *options: str) -> list[str]:
     """Its lines, without places, times and figures."""
     text = admin.run(both.name_server, command, *options)
     text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
-    text = re.sub(r"20\d\d[-\d]+[ ,#:\d]+", "<time>", text)
+    text = re.sub(r"\b(19|20)\d\d-[-\d]+[ ,#:\d]+", "<time>", text)
     text = re.sub(r"\b\d+\.\d+\b|\b\d+\b", "<n>", text)
     return [re.sub(r" +", " ", line).strip() for line in text.splitlines() if line.strip()]
 
