@@ -20,11 +20,12 @@ from typing import Final
 from bench.request import binary_request
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.store.engine import Store, Turn
+from gantrymq.store.engine import Store
 from gantrymq.store.kernel import Kernel
 from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.store.turn import Turn
 from gantrymq.wire.message import batch as batch_codec
 from gantrymq.wire.message.record import Record
 

@@ -18,6 +18,7 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
@@ -66,7 +67,7 @@ class Copies:
         self,
         log: CommitLog,
         dispatcher: Dispatcher,
-        reader: EntryReader,
+        levels: DelayLevels,
         dispatch: Callable[[Sequence[Entry]], None],
     ) -> None:
         self._blank_end: int = 0
@@ -74,7 +75,7 @@ class Copies:
         self._dispatcher: Dispatcher = dispatcher
         self._end: int = 0
         self._log: CommitLog = log
-        self._reader: EntryReader = reader
+        self._reader = EntryReader(log.segments.file_bytes, levels)
         self._start: int = 0
         self._torn: list[bytes] = []
         self._wanted: int = 1

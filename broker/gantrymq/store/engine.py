@@ -16,35 +16,31 @@ this turn and all that follow: nothing is answered any more, and the process mus
 
 from __future__ import annotations
 
-import contextlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
 from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.store.arrivals import Arrivals
 from gantrymq.store.checkpoint import CheckpointFile
+from gantrymq.store.claim import Claim
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.copies import Copies, CopyRefused
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.deletions import Deletions
 from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
-from gantrymq.store.entries import EntryReader
-from gantrymq.store.entry import Entry
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.intake import Intake, Pending
 from gantrymq.store.kernel import Fed, Kernel
-from gantrymq.store.layout import ABORT, COMMIT_LOG, LOCK, StoreRefusedError
-from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import MarksFile
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.persistence import Persistence
 from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queues import Queues
-from gantrymq.store.readings import Finished, Readings
+from gantrymq.store.readings import Readings
 from gantrymq.store.recovery import Parts, Progress, Recovery, Report
 from gantrymq.store.reserve import Reserve
 from gantrymq.store.retention import Retention
@@ -52,6 +48,7 @@ from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
+from gantrymq.store.turn import NOTHING, Turn
 from gantrymq.store.waiters import Waiters
 from gantrymq.wire.message.record import Record
 
@@ -68,27 +65,6 @@ SLAVE: Final = Refused(
 
 
 @final
-class Turn:
-    """What a turn brought about. Hot, hence slotted and not frozen."""
-
-    __slots__ = ("answers", "arrived", "readings")
-
-    def __init__(
-        self,
-        answers: Sequence[PutAnswer],
-        arrived: Sequence[tuple[str, int]],
-        readings: Sequence[Finished],
-    ) -> None:
-        self.answers: Sequence[PutAnswer] = answers
-        self.arrived: Sequence[tuple[str, int]] = arrived
-        """Topic and queue id of queues in which consumers find more than before."""
-        self.readings: Sequence[Finished] = readings
-
-
-NOTHING: Final = Turn((), (), ())
-
-
-@final
 class Store:
     """Made cold; nothing is touched before `open`. Whoever serves those that follow the log turns
     `log_readings`, and takes what ended of them."""
@@ -98,9 +74,9 @@ class Store:
         "_arrivals",
         "_background",
         "_broken",
+        "_claim",
         "_copies",
         "_deletions",
-        "_dispatch_error",
         "_dispatcher",
         "_intake",
         "_is_copy",
@@ -109,7 +85,6 @@ class Store:
         "_local_hour",
         "_log_refused",
         "_persistence",
-        "_reader",
         "_reserve",
         "ages",
         "disk",
@@ -146,15 +121,13 @@ class Store:
         self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
         self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
-        self._reader = EntryReader(self.log.segments.file_bytes, levels, verify_body=False)
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
         self._answered: list[PutAnswer] = []
-        self._arrivals: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self._broken: SyncFailedError | None = None
-        self._dispatch_error: DiskError | None = None
         self._log_refused: Refused | None = None
         self.disk = disk
+        self._claim = Claim(disk)
         self.settings = settings
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
@@ -165,8 +138,10 @@ class Store:
         self._dispatcher = Dispatcher(self.queues, index)
         self._deletions = Deletions(disk, self.log, self.queues, self._dispatcher)
         self.ages = TopicAges(self, background)
-        sound = EntryReader(self.log.segments.file_bytes, levels)
-        self._copies = Copies(self.log, self._dispatcher, sound, self._dispatch)
+        self._arrivals = Arrivals(
+            self.log, self._dispatcher, self._deletions, levels, is_copy=is_copy
+        )
+        self._copies = Copies(self.log, self._dispatcher, levels, self._arrivals.dispatch)
         self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
@@ -176,38 +151,15 @@ class Store:
     def open(self, now: float) -> Iterator[Progress]:
         """To be gone through to its end. StoreRefusedError tells what to do about a directory that
         cannot be used as it is; DiskError of LOCKED that another process uses it."""
-        self._refuse_another_log()
-        self._lock()
-        is_clean = not any(entry.name == ABORT for entry in self.disk.list(""))
-        if is_clean:
-            self.disk.create(ABORT).close()
-            self.disk.sync_folder("")
+        self._claim.take(self.settings)
         try:
-            yield from self._recover(now, is_clean=is_clean)
+            yield from self._recover(now)
         except GantryError:
-            if is_clean and not self.report.is_changed:
-                with contextlib.suppress(DiskError):
-                    self._remove_abort()
+            if not self.report.is_changed:
+                self._claim.forget()
             raise
 
-    def _refuse_another_log(self) -> None:
-        log, root = self.settings.store_path_commit_log, self.settings.store_path_root_dir
-        here = f"{root.rstrip('/')}/{COMMIT_LOG}"
-        if log and log.rstrip("/") != here:
-            raise StoreRefusedError(
-                f"storePathCommitLog={log}: this store looks for its log in {here}; make that a "
-                f"link, ln -s {log} {here}, and leave the key out"
-            )
-
-    def _lock(self) -> None:
-        """Java locks the file's first byte too, and writes this into it."""
-        self.disk.lock(LOCK)
-        file = self.disk.open(LOCK)
-        if not file.size():
-            file.write(0, [LOCK.encode()])
-        file.close()
-
-    def _recover(self, now: float, *, is_clean: bool) -> Iterator[Progress]:
+    def _recover(self, now: float) -> Iterator[Progress]:
         settings = self.settings
         marks = MarksFile(
             self.disk,
@@ -227,11 +179,10 @@ class Store:
             self._deletions,
             self._levels,
         )
-        recovery = Recovery(parts, settings, checkpoint, is_clean=is_clean)
+        recovery = Recovery(parts, settings, checkpoint, is_clean=self._claim.is_clean)
         self.report = recovery.report
         yield from recovery.steps()
-        self._dispatcher.take_arrived()
-        self._dispatcher.stops_at_gaps = self._is_copy
+        self._arrivals.begin()
         checkpoint.settle()
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
@@ -285,6 +236,11 @@ class Store:
         """What the next turn writes to the log."""
         return self._intake.waiting_bytes
 
+    @property
+    def answers_wait(self) -> bool:
+        """Whether a message is answered once more than this process has it: the disk, a slave."""
+        return self._is_sync or self.waiters.for_members
+
     def delete_topic(self, topic: str) -> None:
         """Its queues go with the next turn, behind what this turn's group has for them."""
         self._deletions.ask(topic)
@@ -314,7 +270,7 @@ class Store:
         """Why nothing is written to the log now."""
         if self._persistence is None:
             return NOT_OPEN
-        error = self._dispatch_error or self._deletions.failure
+        error = self._arrivals.failure or self._deletions.failure
         if error is not None or self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
             reason = error or self._persistence.failure or "the disk does not answer"
             return Refused(
@@ -360,7 +316,7 @@ class Store:
         persistence, retention = self._opened()
         self._take_completions(now)
         if self._dispatcher.position < self.log.end:
-            self._catch_up()
+            self._arrivals.catch_up()
         if not self._intake.is_empty:
             self._write_group(persistence, now, wall_ms)
         if now >= self._deletions.deadline():
@@ -447,8 +403,8 @@ class Store:
             for one in pending:
                 self._answer(one, refused.status, refused.text)
             return
-        self._dispatch(group.entries)
-        answers_wait = self._is_sync or self.waiters.for_members
+        self._arrivals.dispatch(group.entries)
+        answers_wait = self.answers_wait
         for one in pending:
             if one.waits and answers_wait:
                 self._wait(one, persistence, group.arena.end, now)
@@ -461,58 +417,9 @@ class Store:
         if self._is_sync:
             persistence.flusher.wait(pending.number, end, now)
 
-    def _dispatch(self, entries: Sequence[Entry]) -> None:
-        """What was written just now; where that fails, `_catch_up` goes on from there."""
-        try:
-            self._dispatcher.dispatch(entries)
-        except DiskError as error:
-            self._refuse_failed_sync(error)
-            self._dispatch_error = error
-        if self._dispatcher.gaps:
-            self._catch_up()
-        else:
-            self._note_arrivals()
-
-    @staticmethod
-    def _refuse_failed_sync(error: DiskError) -> None:
-        """A queue of a topic that is made again removes the old one's folder, for good."""
-        if error.operation in {"sync", "sync_folder"}:
-            raise SyncFailedError(error) from error
-
-    def _catch_up(self) -> None:
-        """Dispatch from the log what could not be dispatched before."""
-        try:
-            while not self._walk_on():
-                # Else this process gave out wrong offsets: nothing may be built on that.
-                assert self._is_copy, f"units are missing: {self._dispatcher.gaps}"
-                self._deletions.begin_anew()
-        except DiskError as error:
-            self._refuse_failed_sync(error)
-            self._dispatch_error = error
-        else:
-            self._dispatch_error = None
-        self._note_arrivals()
-
-    def _walk_on(self) -> bool:
-        """Whether it came to the log's end; else what is next belongs to a topic that a master
-        deleted, and has again."""
-        dispatcher = self._dispatcher
-        if not dispatcher.gaps:
-            walk = LogWalk(self.log.segments, self._reader, dispatcher.mark)
-            for entries in walk.chunks():
-                dispatcher.dispatch(entries)
-                if dispatcher.gaps:
-                    break
-        return not dispatcher.gaps
-
-    def _note_arrivals(self) -> None:
-        arrived = self._dispatcher.take_arrived()
-        if arrived:
-            self._arrivals.append((self._dispatcher.position, arrived))
-
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""
-        for error in (self._dispatch_error, self._deletions.failure, persistence.failure):
+        for error in (self._arrivals.failure, self._deletions.failure, persistence.failure):
             if error is not None and error.failure is DiskFailure.NO_SPACE:
                 self.watch.out_of_space()
                 return
@@ -521,17 +428,10 @@ class Store:
         self._answered.append(pending.answer(status, remark))
 
     def _result(self) -> Turn:
-        if not self._answered and not self._arrivals and not self.readings.is_due:
+        if not self._answered and self._arrivals.is_empty and not self.readings.is_due:
             return NOTHING
         answers, self._answered = self._answered, []
-        return Turn(answers, self._take_arrived(), self.readings.take_finished())
-
-    def _take_arrived(self) -> Sequence[tuple[str, int]]:
-        readable = self.readable
-        arrived: dict[tuple[str, int], None] = {}
-        while self._arrivals and self._arrivals[0][0] <= readable:
-            arrived.update(dict.fromkeys(self._arrivals.popleft()[1]))
-        return tuple(arrived)
+        return Turn(answers, self._arrivals.take(self.readable), self.readings.take_finished())
 
     def _keep_from(self) -> int:
         """No file of the log goes that holds this position, or what is behind."""
@@ -558,7 +458,7 @@ class Store:
         self._persistence = self.retention = None
         if is_clean:
             persistence.save_queues()
-            self._remove_abort()
+            self._claim.leave()
         for part in (persistence, self.log, self.queues, self.index):
             part.close()
         return Turn([*turn.answers, *rest.answers], turn.arrived, turn.readings)
@@ -577,7 +477,3 @@ class Store:
             except DiskError:
                 if not self.watch.out_of_space():
                     return False
-
-    def _remove_abort(self) -> None:
-        self.disk.remove(ABORT)
-        self.disk.sync_folder("")

@@ -26,11 +26,12 @@ from gantrymq.crash.sendings import first_put, messages_of, waits
 from gantrymq.crash.stock import Stock
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
-from gantrymq.store.engine import Store, Turn
+from gantrymq.store.engine import Store
 from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.store.turn import Turn
 
 CLOCK_SPEED: Final = 40.0
 LIFE_SECONDS_MAX: Final = 60  # of a writer that everybody forgot

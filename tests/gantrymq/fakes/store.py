@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from gantrymq.store.engine import Store, Turn
+from gantrymq.store.engine import Store
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.store.turn import Turn
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

@@ -29,12 +29,13 @@ from gantrymq.sim.store_script import (
     Step,
     Wait,
 )
-from gantrymq.store.engine import Store, Turn
+from gantrymq.store.engine import Store
 from gantrymq.store.layout import ABORT
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.settings import FlushDiskType
+from gantrymq.store.turn import Turn
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 

@@ -38,7 +38,8 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
-from gantrymq.store.engine import Store, Turn
+from gantrymq.store.engine import Store
+from gantrymq.store.turn import Turn
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -306,7 +307,7 @@ class Broker:
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
-        admission, waits = state.admission, state.answers_wait
+        admission, waits = state.admission, state.store.answers_wait
         admission.end(sends.fed_at, now, state.settings, synced=waits, count=sends.count)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
@@ -33,7 +33,7 @@ from gantrymq.broker.core.refusals import Refusals
 from gantrymq.broker.core.request_modes import RequestModes
 from gantrymq.broker.core.resets import Resets
 from gantrymq.broker.core.routes import Routes
-from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
 from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
@@ -42,13 +42,8 @@ from gantrymq.broker.core.works import Works
 from gantrymq.ha.status import NOBODY, Replication
 from gantrymq.store.engine import Store
 from gantrymq.store.kernel import Kernel
-from gantrymq.store.settings import FlushDiskType
 from gantrymq.wire import hosts
 from gantrymq.wire.message.unique_id import UniqueIdMaker
-
-# As whole names: to look up members of an enum takes longer than the rest.
-_SYNC_FLUSH: Final = FlushDiskType.SYNC_FLUSH
-_SYNC_MASTER: Final = BrokerRole.SYNC_MASTER
 
 
 @final
@@ -180,12 +175,6 @@ class State:
         self.timers = TimerService(self)
         self.following = Following(self)
         self.copying = Copying(self)
-
-    @property
-    def answers_wait(self) -> bool:
-        """Whether a message is answered once more than this process has it: the disk, a slave."""
-        is_sync_flush = self.store.settings.flush_disk_type is _SYNC_FLUSH
-        return is_sync_flush or self.settings.broker_role is _SYNC_MASTER
 
     @property
     def machines(self) -> Sequence[Machine]:

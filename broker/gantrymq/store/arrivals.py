@@ -1,0 +1,125 @@
+"""What the log got, on its way to queues and index, and to those who wait for it.
+
+Records are dispatched when they are written. What could not be, because the disk refused, is read
+from the log again and dispatched later, before anything that comes behind it.
+
+Invariant. An arrival is told once, and not before its queue has the unit and the log is readable
+up to there. A number that does not continue its queue is a fault of ours, unless the log is a
+copy: then a master deleted the topic, and has it again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import final
+
+from mypy_extensions import i64
+
+from gantrymq.base.disk import DiskError
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.deletions import Deletions
+from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.entry import Entry
+from gantrymq.store.log_walk import LogWalk
+from gantrymq.store.segments import SyncFailedError
+
+
+@final
+class Arrivals:
+    """Of one store."""
+
+    __slots__ = (
+        "_deletions",
+        "_dispatcher",
+        "_is_copy",
+        "_log",
+        "_reader",
+        "_untold",
+        "failure",
+    )
+
+    def __init__(
+        self,
+        log: CommitLog,
+        dispatcher: Dispatcher,
+        deletions: Deletions,
+        levels: DelayLevels,
+        *,
+        is_copy: bool,
+    ) -> None:
+        self._deletions: Deletions = deletions
+        self._dispatcher: Dispatcher = dispatcher
+        self._is_copy: bool = is_copy
+        self._log: CommitLog = log
+        self._reader = EntryReader(log.segments.file_bytes, levels, verify_body=False)
+        self._untold: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
+        self.failure: DiskError | None = None
+        """Why queues and index are behind the log."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._untold
+
+    def begin(self) -> None:
+        """What recovery dispatched is news to nobody."""
+        self._dispatcher.take_arrived()
+        self._dispatcher.stops_at_gaps = self._is_copy
+
+    def dispatch(self, entries: Sequence[Entry]) -> None:
+        """What was written just now; where that fails, `catch_up` goes on from there."""
+        try:
+            self._dispatcher.dispatch(entries)
+        except DiskError as error:
+            _refuse_failed_sync(error)
+            self.failure = error
+        if self._dispatcher.gaps:
+            self.catch_up()
+        else:
+            self._note()
+
+    def catch_up(self) -> None:
+        """Dispatch from the log what could not be dispatched before."""
+        try:
+            while not self._walk_on():
+                # Else this process gave out wrong offsets: nothing may be built on that.
+                assert self._is_copy, f"units are missing: {self._dispatcher.gaps}"
+                self._deletions.begin_anew()
+        except DiskError as error:
+            _refuse_failed_sync(error)
+            self.failure = error
+        else:
+            self.failure = None
+        self._note()
+
+    def _walk_on(self) -> bool:
+        """Whether it came to the log's end; else what is next belongs to a topic that a master
+        deleted, and has again."""
+        dispatcher = self._dispatcher
+        if not dispatcher.gaps:
+            walk = LogWalk(self._log.segments, self._reader, dispatcher.mark)
+            for entries in walk.chunks():
+                dispatcher.dispatch(entries)
+                if dispatcher.gaps:
+                    break
+        return not dispatcher.gaps
+
+    def _note(self) -> None:
+        arrived = self._dispatcher.take_arrived()
+        if arrived:
+            self._untold.append((self._dispatcher.position, arrived))
+
+    def take(self, readable: i64) -> Sequence[tuple[str, int]]:
+        """Queues with something new below this place of the log, each once."""
+        arrived: dict[tuple[str, int], None] = {}
+        while self._untold and self._untold[0][0] <= readable:
+            arrived.update(dict.fromkeys(self._untold.popleft()[1]))
+        return tuple(arrived)
+
+
+def _refuse_failed_sync(error: DiskError) -> None:
+    """A queue of a topic that is made again removes the old one's folder, for good."""
+    if error.operation in {"sync", "sync_folder"}:
+        raise SyncFailedError(error) from error
