@@ -29,6 +29,7 @@ TOPIC = "copied"
 FILE_BYTES = 1 << 20
 CATCH_UP_SECONDS = 90.0
 SEND_OK, SLAVE_NOT_AVAILABLE = 0, 11
+GANTRY, JAVA_4, JAVA_5 = "gantry", "4.9.7", "5.3.3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Pair:
 
 def broker(kind: str, folder: Path, name_server: NameServer, settings: dict[str, str]) -> Broker:
     own = {"brokerName": "pair", "mappedFileSizeCommitLog": str(FILE_BYTES), **settings}
-    if kind == "gantry":
+    if kind == GANTRY:
         return gantry_broker(folder, [name_server], own)
-    return JavaBroker("5.3.3", folder, [name_server], own)
+    return JavaBroker(kind, folder, [name_server], own)
 
 
 @contextmanager
@@ -121,7 +122,15 @@ def assert_equal(both: Pair) -> None:
     assert copied == theirs
 
 
-@pytest.fixture(params=[("gantry", "java"), ("java", "gantry"), ("gantry", "gantry")])
+@pytest.fixture(
+    params=[
+        (GANTRY, JAVA_5),
+        (JAVA_5, GANTRY),
+        (GANTRY, GANTRY),
+        (GANTRY, JAVA_4),
+        (JAVA_4, GANTRY),
+    ]
+)
 def both(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[Pair]:
     with pair(folder, *request.param) as started:
         yield started
@@ -139,11 +148,11 @@ def test_logs_are_the_same_whoever_is_restarted(both: Pair) -> None:
         assert_equal(both)
 
 
-@pytest.mark.parametrize("slave", ["java", "gantry"])
+@pytest.mark.parametrize("slave", [JAVA_5, JAVA_4, GANTRY])
 def test_a_waiting_master_answers_what_its_slave_has(
     folder: Callable[[str], Path], slave: str
 ) -> None:
-    with pair(folder, "gantry", slave, "SYNC_MASTER") as both:
+    with pair(folder, GANTRY, slave, "SYNC_MASTER") as both:
         wait_for_slave(both)
         assert send(both.master, 500) == {SEND_OK}
         assert_equal(both)

@@ -1,0 +1,93 @@
+"""kill -9 of our master under a real Java producer and push consumers: its slave, ours or Java's,
+serves them until it is back, and nothing that the producer was told is lost.
+
+A SYNC_MASTER tells the producer of what a slave has. Deliveries may repeat, as with Java's.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from gantrymq.interop.child import wait_until
+from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.servers import (
+    Broker,
+    JavaBroker,
+    NameServer,
+    gantry_broker,
+    gantry_name_server,
+)
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+VERSION = "5.3.3"
+GANTRY = "gantry"
+# What was sent before: its consumer comes when the master is dead.
+EARLIER_MESSAGES = 1000
+LIVE_MESSAGES, A_SECOND, KILL_AT = 14_000, 400, 2100
+SLAVE_SECONDS = 60.0
+ARRIVE_SECONDS = 60.0
+
+
+def slave_of(kind: str, folder: Path, names: NameServer) -> Broker:
+    settings = {"brokerName": "lost", "brokerRole": "SLAVE", "brokerId": "1"}
+    if kind == GANTRY:
+        return gantry_broker(folder, [names], settings)
+    return JavaBroker(kind, folder, [names], settings)
+
+
+def wait_for_slave(producer: JavaClient, names: NameServer) -> None:
+    """Until a send is answered as the slave's master wants it to be."""
+
+    def is_told() -> bool:
+        producer.start_producing("Probe", [names], 1)
+        return not producer.failed_sends(1)
+
+    wait_until(is_told, "the master has a slave", SLAVE_SECONDS)
+
+
+@pytest.mark.parametrize("slave", [GANTRY, "5.3.3"])
+def test_clients_of_a_killed_master_go_on_at_its_slave_and_come_back(
+    folder: Callable[[str], Path],
+    clients: Callable[[str], JavaClient],
+    record_property: Callable[[str, object], None],
+    slave: str,
+) -> None:
+    producer = clients(VERSION)
+    settings = {"brokerName": "lost", "brokerRole": "SYNC_MASTER"}
+    with (
+        gantry_name_server(folder("names")) as names,
+        gantry_broker(folder("master"), [names], settings) as master,
+        slave_of(slave, folder("slave"), names),
+        JavaClient(VERSION, folder("consumers")) as consumers,
+    ):
+        for topic in ("Probe", "Earlier", "Live"):
+            master.create_topic(topic)
+        wait_for_slave(producer, names)
+        producer.produce("Earlier", [names], EARLIER_MESSAGES)
+        consumers.subscribe("Live", [names])
+        producer.start_producing("Live", [names], LIVE_MESSAGES, per_second=A_SECOND)
+        producer.wait_for_sent(KILL_AT)
+
+        master.kill()
+        consumers.subscribe("Earlier", [names])
+        earlier = consumers.received("Earlier", EARLIER_MESSAGES)
+        assert earlier.numbers == set(range(EARLIER_MESSAGES)), "the slave did not serve them"
+
+        master.start()
+        failed = producer.failed_sends(LIVE_MESSAGES)
+        told = set(range(LIVE_MESSAGES)) - failed.keys()
+        with suppress(TimeoutError):  # what is missing then is told below
+            wait_until(
+                lambda: told <= consumers.received("Live", 0).numbers, "all came", ARRIVE_SECONDS
+            )
+        live = consumers.received("Live", 0)
+        earlier = consumers.received("Earlier", 0)
+    assert told <= live.numbers, f"lost: {sorted(told - live.numbers)[:10]}"
+    assert live.damaged == earlier.damaged == ()
+    assert max(told) == LIVE_MESSAGES - 1, "the producer did not find the master again"
+    record_property("sends failed", len(failed))
+    record_property("live deliveries again", live.deliveries - len(live.numbers))
+    record_property("earlier deliveries again", earlier.deliveries - len(earlier.numbers))
