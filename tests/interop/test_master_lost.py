@@ -5,7 +5,7 @@ A SYNC_MASTER tells the producer of what a slave has. Deliveries may repeat, as 
 """
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -60,11 +60,12 @@ def test_clients_of_a_killed_master_go_on_at_its_slave_and_come_back(
     with (
         gantry_name_server(folder("names")) as names,
         gantry_broker(folder("master"), [names], settings) as master,
-        slave_of(slave, folder("slave"), names),
         JavaClient(VERSION, folder("consumers")) as consumers,
+        ExitStack() as later,
     ):
         for topic in ("Probe", "Earlier", "Live"):
             master.create_topic(topic)
+        later.enter_context(slave_of(slave, folder("slave"), names))  # copies what there is
         wait_for_slave(producer, names)
         producer.produce("Earlier", [names], EARLIER_MESSAGES)
         consumers.subscribe("Live", [names])

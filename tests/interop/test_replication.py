@@ -82,8 +82,11 @@ def _header(number: int) -> tuple[str, ...]:
     return ("producers", TOPIC, "TBW102", "4", queue, "0", "1700000000000", "0", properties, "0")
 
 
-def end_of_log(of: Broker) -> int:
+def end_of_log(of: Broker) -> int | None:
+    """None when 4.9 does not tell, in its first second."""
     answer = of.ask(Request(28))
+    if answer.code != 0:
+        return None
     table = parse_fastjson(answer.body)
     assert isinstance(table, dict)
     values = table["table"]
@@ -92,11 +95,11 @@ def end_of_log(of: Broker) -> int:
 
 
 def wait_for_slave(both: Pair) -> None:
-    wait_until(
-        lambda: end_of_log(both.slave) == end_of_log(both.master),
-        "the slave has all of its master's log",
-        CATCH_UP_SECONDS,
-    )
+    def has_all() -> bool:
+        end = end_of_log(both.slave)
+        return end is not None and end == end_of_log(both.master)
+
+    wait_until(has_all, "the slave has all of its master's log", CATCH_UP_SECONDS)
 
 
 def log_of(of: Broker, start: int, end: int) -> bytes:
@@ -114,6 +117,7 @@ def assert_equal(both: Pair) -> None:
     """Their logs, as far as the slave's goes back."""
     wait_for_slave(both)
     end = end_of_log(both.master)
+    assert end is not None
     files = sorted((both.slave.folder / "store" / "commitlog").iterdir())
     start = int(files[0].name)
     assert end > start
@@ -153,7 +157,7 @@ def test_a_waiting_master_answers_what_its_slave_has(
     folder: Callable[[str], Path], slave: str
 ) -> None:
     with pair(folder, GANTRY, slave, "SYNC_MASTER") as both:
-        wait_for_slave(both)
+        wait_until(lambda: send(both.master, 1) == {SEND_OK}, "a slave is there", CATCH_UP_SECONDS)
         assert send(both.master, 500) == {SEND_OK}
         assert_equal(both)
         both.slave.kill()
