@@ -13,7 +13,13 @@ import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import LocalError
-from gantrymq.runtime.disk import ALLOCATE_STEP_BYTES, REMOVE_STEP_BYTES, FolderDisk, disk_error
+from gantrymq.runtime.disk import (
+    ALLOCATE_STEP_BYTES,
+    REMOVE_STEP_BYTES,
+    SCRATCH_BYTES,
+    FolderDisk,
+    disk_error,
+)
 
 # What Java's FileChannel.lock(0, 1, false) comes to.
 CLASSIC_LOCK = """
@@ -293,6 +299,18 @@ def test_cold_bytes_are_not_waited_for(disk: FolderDisk) -> None:
     assert file.read_cached(1 << 19, 1000) is None
     assert len(file.read(1 << 19, 1000)) == 1000
     assert (file.read_cached(1 << 19, 1000) is not None) == disk.supports_nowait("")
+    file.close()
+
+
+def test_cached_bytes_stay_what_they_were_when_others_are_read(disk: FolderDisk) -> None:
+    if not disk.supports_nowait(""):
+        pytest.skip("this file system cannot tell what is cached")
+    content = os.urandom(2 * SCRATCH_BYTES)
+    file = disk.create("a")
+    file.write(0, [content])
+    places = [(0, 1000), (500, 70), (3, SCRATCH_BYTES), (7, SCRATCH_BYTES + 1), (9, 1 << 20)]
+    read = [file.read_cached(position, size) for position, size in places]
+    assert read == [content[position : position + size] for position, size in places]
     file.close()
 
 
