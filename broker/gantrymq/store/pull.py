@@ -48,8 +48,9 @@ from gantrymq.wire.message.record import Record, decode
 UNITS_MAX: Final = 800
 
 # Records of other queues between two of ours: read along, rather than read twice. What is in memory
-# is taken piece by piece.
+# costs another look only, which takes as long as to copy so many bytes.
 GAP_BYTES: Final = 16384
+RECENT_GAP_BYTES: Final = 8192
 
 _UNIT_BYTES: Final = 20
 _RECORD_BYTES_MIN: Final = 91
@@ -260,7 +261,10 @@ class _Batch:
                 return
             if not units:
                 self._stop_at(before, "the queue's file ends before it")
-            yield from self._read(self._choose(units))
+            chosen = self._choose(units)
+            read = self._read_now(chosen, 0)
+            if read < len(chosen):
+                yield from self._read_rest(chosen, read)
             if self._next == before:
                 return
             is_long = query.matches is not None or self._next - before == UNITS_MAX
@@ -326,18 +330,31 @@ class _Batch:
         self._next = number
         return chosen
 
-    def _read(self, chosen: list[_Place]) -> Reading[None]:
-        """Read the records, neighbours at once, and add those that pass."""
-        at: i64 = 0
+    def _read_now(self, chosen: list[_Place], first: i64) -> i64:
+        """Read the records from `first` on, neighbours at once, and add those that pass; the first
+        one that is not in memory, or that the answer ends before."""
+        at = first
         while at < len(chosen) and chosen[at].number < self._next:
             stop = self._neighbours(chosen, at)
             start = chosen[at].position
             size: i64 = chosen[stop - 1].end - start
             data = log_bytes_now(self._log, start, size)
             if data is None:
-                data = yield from log_bytes(self._log, start, size)
+                break
             self._add(chosen, at, stop, data)
             at = stop
+        return at
+
+    def _read_rest(self, chosen: list[_Place], first: i64) -> Reading[None]:
+        """The same, of all of them, by asking for what is not in memory."""
+        at = first
+        while at < len(chosen) and chosen[at].number < self._next:
+            stop = self._neighbours(chosen, at)
+            start = chosen[at].position
+            size: i64 = chosen[stop - 1].end - start
+            data = yield from log_bytes(self._log, start, size)
+            self._add(chosen, at, stop, data)
+            at = self._read_now(chosen, stop)
 
     def _neighbours(self, chosen: list[_Place], first: i64) -> i64:
         """Up to which of them, from `first` on, to read at once."""
@@ -345,7 +362,7 @@ class _Batch:
         place = chosen[first]
         end = place.end
         file_end: i64 = place.position - place.position % file_bytes + file_bytes
-        gap: i64 = 0 if place.position >= self._log.recent else GAP_BYTES
+        gap: i64 = RECENT_GAP_BYTES if place.position >= self._log.recent else GAP_BYTES
         number = first + 1
         while number < len(chosen):
             place = chosen[number]

@@ -15,7 +15,15 @@ from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.marks import LogMark
-from gantrymq.store.pull import GAP_BYTES, UNITS_MAX, Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.pull import (
+    GAP_BYTES,
+    RECENT_GAP_BYTES,
+    UNITS_MAX,
+    Pulled,
+    PullQuery,
+    PullStatus,
+    pull,
+)
 from gantrymq.store.queues import Queues
 from gantrymq.store.readings import Reading, Readings
 from gantrymq.store.settings import StoreSettings
@@ -194,6 +202,19 @@ def test_messages_between_other_queues_are_as_good() -> None:
     assert [record.body for record in decode_all(b"".join(pulled.chunks))] == [
         b"%d of 1" % number for number in range(30)
     ]
+
+
+@pytest.mark.parametrize("between", [RECENT_GAP_BYTES - 100, RECENT_GAP_BYTES])
+def test_recent_messages_are_found_whether_they_are_read_at_once_or_not(between: int) -> None:
+    store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20))
+    for number in range(30):
+        store.put(0, b"ours %d" % number)
+        store.put(1, bytes(between))
+    pulled = at_once(pull(store, PullQuery("T", 0, 3, 20), MEMORY_BYTES))
+    assert [record.body for record in decode_all(b"".join(pulled.chunks))] == [
+        b"ours %d" % number for number in range(3, 23)
+    ]
+    assert pulled.size == sum(map(len, pulled.chunks))
 
 
 def test_what_lies_far_apart_is_not_read_in_between() -> None:
