@@ -8,7 +8,6 @@ pull's; it is compiled from the subscription itself, so no answer is FILTER_DATA
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
@@ -45,12 +44,19 @@ NAMED_MAX: Final = 5
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """What a consumer wants of a topic; None: all."""
+    """What a consumer wants of a topic; None: all. Hot, hence slotted and not frozen; treat it as a
+    value."""
 
-    tags: Callable[[int], bool] | None = None
-    matches: Callable[[Record], bool] | None = None
+    __slots__ = ("matches", "tags")
+
+    def __init__(
+        self,
+        tags: Callable[[int], bool] | None = None,
+        matches: Callable[[Record], bool] | None = None,
+    ) -> None:
+        self.tags: Callable[[int], bool] | None = tags
+        self.matches: Callable[[Record], bool] | None = matches
 
 
 ALL: Final = Choice()
