@@ -36,6 +36,9 @@ OWN_WARM_UP_SECONDS: Final = 0.5  # no compiler works while it runs
 
 AWAITED: Final = f"{THREADS} await each send"
 GATHERED: Final = f"send_soon and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
+LISTS: Final = (
+    f"send_soon_many of {JAVA_BATCH} and flush, beside batches of {JAVA_BATCH} by {THREADS} threads"
+)
 EACH_AWAITED: Final = (
     f"send_soon, each awaited, beside batches of {JAVA_BATCH} by {THREADS} threads"
 )
@@ -114,7 +117,11 @@ class _Turns:
         def flush(seconds: float) -> tuple[object, ...]:
             return ("flush", seconds, size)
 
+        def lists(seconds: float) -> tuple[object, ...]:
+            return ("lists", seconds, size, JAVA_BATCH)
+
         self._send(f"{AWAITED}, {words}", tasks, threads)
+        self._send(f"{LISTS}, {words}", lists, batches)
         self._send(f"{GATHERED}, {words}", flush, batches)
         self._send(f"{EACH_AWAITED}, {words}", soon, batches)
         self._send(f"{AUTO_BATCH}, {words}", soon, callbacks)

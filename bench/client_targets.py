@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.broker_sends import CPU_SUFFIX
-from bench.client import AWAITED, EACH_AWAITED, GATHERED, POLLS, PUSH
+from bench.client import AWAITED, EACH_AWAITED, GATHERED, LISTS, POLLS, PUSH
 from bench.message_requests import PULL
 from bench.report import Row, Target
 from bench.servers import GANTRY, JAVA
@@ -18,7 +18,7 @@ from bench.servers import GANTRY, JAVA
 RATIO_MIN: Final = 1.5
 GATHERED_PER_SECOND: Final = 200_000
 AWAITED_PER_SECOND: Final = 15_000
-COMPARED: Final = (GATHERED, EACH_AWAITED, PUSH.format(PULL), PUSH.format(1), POLLS)
+COMPARED: Final = (LISTS, GATHERED, EACH_AWAITED, PUSH.format(PULL), PUSH.format(1), POLLS)
 
 
 def judge(rows: Sequence[Row]) -> list[Target]:
@@ -31,7 +31,7 @@ def judge(rows: Sequence[Row]) -> list[Target]:
             continue
         if row.what.startswith(COMPARED):
             targets.append(_cheaper(row, cpu))
-        if row.what.startswith(f"{GATHERED}, 128"):
+        if row.what.startswith((f"{LISTS}, 128", f"{GATHERED}, 128")):
             targets.append(_as_many(row, cpu, GATHERED_PER_SECOND))
         if row.what.startswith(f"{AWAITED}, 128"):
             targets.append(_as_many(row, cpu, AWAITED_PER_SECOND))

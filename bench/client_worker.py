@@ -4,6 +4,7 @@ await TASKS SECONDS BYTES   tasks that await each send
 soon SECONDS BYTES          sends that gather, each of them awaited
 flush SECONDS BYTES         sends that gather, flushed in the end: the broker is asked what it has
                             -> messages, failed ones, seconds, and three zeros for latencies
+lists SECONDS BYTES LIST    the same, so many at once in ready lists of bodies
 push GROUP COUNT SIZE       a new group reads so many messages, so many for each call
 pull GROUP COUNT            the same by polls of all queues
                             -> messages, seconds from the first message to the last
@@ -103,6 +104,8 @@ class Load:
                 return await self._soon(float(words[0]), bytes(int(words[1])))
             case "flush":
                 return await self._flushed(float(words[0]), bytes(int(words[1])))
+            case "lists":
+                return await self._listed(float(words[0]), bytes(int(words[1])), int(words[2]))
             case "push":
                 return await self._pushed(words[0], int(words[1]), int(words[2]))
             case "pull":
@@ -150,6 +153,7 @@ class Load:
         while time.monotonic() < began + seconds:
             await self._give(body, lambda sending: None)
             taken.count += GIVEN_AT_ONCE
+            await asyncio.sleep(0)  # as whoever waits for what to send: else nothing leaves
         await self._producer.flush()
         return taken.answer(began)
 
@@ -163,6 +167,23 @@ class Load:
                 await self._producer.room()
                 sending = send_soon(message)
             keep(sending)
+
+    async def _listed(self, seconds: float, body: bytes, size: int) -> str:
+        began = time.monotonic()
+        taken = Taken()
+        bodies = [body] * size
+        topic, send_soon_many = self._topic, self._producer.send_soon_many
+        while time.monotonic() < began + seconds:
+            for _ in range(GIVEN_AT_ONCE // size):
+                try:
+                    send_soon_many(topic, bodies, tag="TagA")
+                except WaitingFullError:
+                    await self._producer.room()
+                    send_soon_many(topic, bodies, tag="TagA")
+                taken.count += size
+            await asyncio.sleep(0)
+        await self._producer.flush()
+        return taken.answer(began)
 
     # ------------------------------------------------------------------ reads
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gantrymq.client.aio.pull_consumer import PullConsumer
     from gantrymq.client.aio.push_consumer import PushConsumer
     from gantrymq.client.aio.sending_soon import Sending
+    from gantrymq.client.aio.sendings import Sendings
     from gantrymq.client.aio.transaction_producer import TransactionProducer
     from gantrymq.client.core.allocation import (
         Configured,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.results import SendResult, SendStatus
     from gantrymq.client.core.selecting import by_key, random_queue
     from gantrymq.client.core.sending import SendMode
+    from gantrymq.client.core.shares import SendResults, SomeUnsentError
     from gantrymq.client.core.start_offset import ConsumeFrom
     from gantrymq.client.core.subscriptions import Sql, SubscriptionError
     from gantrymq.client.core.transactions import TransactionResult, TransactionState
@@ -96,8 +98,11 @@ __all__ = [
     "SendError",
     "SendMode",
     "SendResult",
+    "SendResults",
     "SendStatus",
     "Sending",
+    "Sendings",
+    "SomeUnsentError",
     "Sql",
     "StateError",
     "SubscriptionError",
@@ -122,6 +127,7 @@ _HOMES: Final = {
     "gantrymq.client.aio.pull_consumer": ("PullConsumer",),
     "gantrymq.client.aio.push_consumer": ("PushConsumer",),
     "gantrymq.client.aio.sending_soon": ("Sending",),
+    "gantrymq.client.aio.sendings": ("Sendings",),
     "gantrymq.client.aio.transaction_producer": ("TransactionProducer",),
     "gantrymq.client.core.allocation": (
         "Configured",
@@ -159,6 +165,7 @@ _HOMES: Final = {
     "gantrymq.client.core.results": ("SendResult", "SendStatus"),
     "gantrymq.client.core.selecting": ("by_key", "random_queue"),
     "gantrymq.client.core.sending": ("SendMode",),
+    "gantrymq.client.core.shares": ("SendResults", "SomeUnsentError"),
     "gantrymq.client.core.start_offset": ("ConsumeFrom",),
     "gantrymq.client.core.subscriptions": ("Sql", "SubscriptionError"),
     "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),

@@ -112,7 +112,11 @@ class VirtualDriver:
         """Of the flow that runs now: the client whose flow it is, where there are several."""
         chance = random.Random(self.seed).randrange
         ids = (f"{n:032X}" for n in itertools.count())
-        self.ports = Ports(self.clock, self.start, chance, ids.__next__, self._log)
+
+        def new_ids(wanted: int) -> list[str]:
+            return list(itertools.islice(ids, wanted))
+
+        self.ports = Ports(self.clock, self.start, chance, ids.__next__, new_ids, self._log)
 
     def _log(self, line: str, error: Exception | None = None) -> None:
         del error

@@ -44,6 +44,24 @@ async def send_soon(stage: OwnStage) -> None:
         assert numbers == sorted(numbers)
 
 
+@ROWS.add("`send_soon_many`: a list gathered with others, each message where its result says")
+async def send_soon_many(stage: OwnStage) -> None:
+    topic, admin = await stage.topic(), await stage.admin()
+    producer = await stage.producer()
+    sent = [str(n).encode() for n in range(1500)] + [b"long" * 2_000]
+    others = [producer.send_soon(Message(topic, f"other {n}")) for n in range(10)]
+    results = await producer.send_soon_many(topic, sent, tag="t", properties={"region": "eu"})
+    for other in others:
+        await other
+    records = await stored(admin, topic, len(sent) + len(others))
+    found = {(each.queue.queue_id, each.offset): each for each in records}
+    for body, result in zip(sent, results, strict=True):
+        each = found.pop((result.queue.queue_id, result.queue_offset))
+        assert (each.body, each.tag, each.id) == (body, "t", result.message_id)
+        assert each.properties["region"] == "eu"
+    assert len(found) == len(others)
+
+
 @ROWS.add("a callback when it is stored; asynchronous sends side by side")
 async def callbacks(stage: OwnStage) -> None:
     topic, admin = await stage.topic(), await stage.admin()

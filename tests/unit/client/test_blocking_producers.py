@@ -11,7 +11,7 @@ import pytest
 
 from gantrymq.client.blocking.consumers import PullConsumer
 from gantrymq.client.blocking.producers import Producer, TransactionProducer
-from gantrymq.client.core.errors import StateError
+from gantrymq.client.core.errors import MessageError, StateError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.results import SendStatus
 from gantrymq.client.core.start_offset import ConsumeFrom
@@ -48,6 +48,18 @@ def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> Non
     with producer:
         future = producer.send_soon(Message("T", b"x" * (5 << 20)))
         assert future.exception(10.0) is not None
+
+
+def test_lists_are_sent_soon(running: Servers) -> None:
+    with Producer("P", name_servers=running.name_server) as producer:
+        future = producer.send_soon_many("T", (b"%d" % n for n in range(3)), tag="A")
+        one = producer.send_soon(Message("T", b"3"))
+        results = future.result(10.0)
+        assert [result.status for result in results] == [SendStatus.SEND_OK] * 3
+        assert one.result(10.0).status is SendStatus.SEND_OK
+        refused = producer.send_soon_many("T", [b"a", b""])
+        assert isinstance(refused.exception(10.0), MessageError)
+    assert stored(running, "T", 4) == [b"0", b"1", b"2", b"3"]
 
 
 def test_local_transactions_run_in_threads(running: Servers) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from gantrymq.client.core.errors import MessageError, SendError
@@ -23,6 +26,19 @@ def lingering(cluster: Cluster, **settings: object) -> Lingering:
 
 def sent(cluster: Cluster) -> int:
     return len(cluster.asked_of(RequestCode.SEND_BATCH_MESSAGE))
+
+
+def late_by(cluster: Cluster, seconds: Iterator[float]) -> Callable[[str, Command], Late]:
+    """For `faults`: each request is served at once, and answered after so many seconds."""
+
+    def answer(address: str, command: Command) -> Late:
+        del cluster.faults[address]
+        answered = cluster.served(address, command)
+        cluster.faults[address] = answer
+        assert isinstance(answered, Command)
+        return Late(answered, next(seconds))
+
+    return answer
 
 
 def test_messages_of_a_moment_leave_together() -> None:
@@ -103,6 +119,18 @@ def test_no_more_than_is_allowed_waits() -> None:
     cluster.run(waiting.room())
     assert waiting.waiting_bytes == 0
     assert len(cluster.brokers["a"].bodies("T")) == taken
+
+
+def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    cluster.run(cluster.instance.route("T"))
+    cluster.faults[cluster.address("a")] = late_by(cluster, itertools.count(1.0, 0.01))
+    waiting = lingering(cluster, waiting_bytes_max=20_000, batch_messages_max=1)
+    while waiting.waiting_bytes < 20_000:
+        waiting.add(Message("T", b"x" * 100))
+    cluster.run(waiting.room())
+    assert 18_000 < waiting.waiting_bytes <= 18_750
+    cluster.run(waiting.flush())
 
 
 def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:

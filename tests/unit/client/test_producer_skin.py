@@ -14,7 +14,9 @@ from gantrymq.client import (
     Producer,
     ReceivedMessage,
     Sending,
+    Sendings,
     SendStatus,
+    SomeUnsentError,
     StateError,
     TransactionProducer,
     TransactionState,
@@ -100,6 +102,48 @@ async def test_a_failure_reaches_who_awaits(tmp_path: Path) -> None:
             sending.result()
         with pytest.raises(SendError, match="connect to name servers failed"):
             await sending
+
+
+async def test_lists_arrive_whole_and_in_order_of_their_results() -> None:
+    world = EmbeddedBroker()
+    seen: list[Sendings] = []
+    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_soon_many("T", [b"a", "\u00fc", *[b"x"] * 1_500], tag="A")
+        sendings.add_done_callback(seen.append)
+        assert not sendings.done()
+        with pytest.raises(asyncio.InvalidStateError):
+            sendings.result()
+        waiter = asyncio.ensure_future(sendings)
+        await producer.flush()
+        results = await waiter
+        assert list(await sendings) == list(results)
+        assert seen == [sendings]
+        assert len(sendings) == len({result.message_id for result in results}) == 1_502
+        with pytest.raises(TypeError):
+            producer.send_soon_many("T", [b"a", 5])  # type: ignore[list-item]
+    found = world.messages("T")
+    assert len(found) == 1_502
+    assert {message.tag for message in found} == {"A"}
+
+
+async def test_who_no_longer_waits_for_a_list_takes_nothing_back() -> None:
+    world = EmbeddedBroker()
+    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_soon_many("T", [b"a", b"b"])
+        waiter = asyncio.ensure_future(sendings)
+        await asyncio.sleep(0)
+        waiter.cancel()
+        await producer.flush()
+        assert waiter.cancelled()
+        assert len(await sendings) == 2
+
+
+async def test_which_of_a_list_failed_reaches_who_awaits_it() -> None:
+    async with Producer("G", name_servers="127.0.0.1:1", linger_s=0.0) as producer:
+        sendings = producer.send_soon_many("T", [b"a", b"b"])
+        with pytest.raises(SomeUnsentError, match="2 of 2 messages") as caught:
+            await sendings
+        assert caught.value.failed == (0, 1)
 
 
 async def test_transactions_end(tmp_path: Path) -> None:

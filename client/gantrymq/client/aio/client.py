@@ -64,7 +64,8 @@ class Client:
         """Runs a flow of the core: what it returns, or raises."""
         self.must_be_on_its_loop = self._driver.must_be_here
         chance = world.chance
-        ports = Ports(clock, self._driver.start, chance, UniqueIds(clock).make, _say)
+        ids = UniqueIds(clock)
+        ports = Ports(clock, self._driver.start, chance, ids.make, ids.make_many, _say)
         timeout_s = settings.api_timeout_s
         url = settings.name_server_url
         names = NameServers(settings.name_servers, chance(1 << 16), timeout_s, url)

@@ -19,25 +19,53 @@ _DAY_MS: Final = 86_400_000
 
 
 @final
+class _Forks:
+    """Between this process and the one that imported the module. Asking for the own pid each time
+    is a system call, which takes longer than making an id."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count: int = 0
+
+    def one_more(self) -> None:
+        self.count += 1
+
+
+_forks: Final = _Forks()
+os.register_at_fork(after_in_child=_forks.one_more)
+
+
+@final
 class UniqueIds:
     """Makes UNIQ_KEYs by one clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._pid = 0
+        self._forks = -1
         self._maker: UniqueIdMaker
         self._month_start_ms = self._month_end_ms = 0
 
     def make(self) -> str:
         now_ms = self._clock.wall_ms()
-        if self._pid != os.getpid():
-            self._pid = os.getpid()
+        self._be_of(now_ms)
+        return self._maker.make(now_ms, self._month_start_ms)
+
+    def make_many(self, count: int) -> list[str]:
+        """At one look at the clock, hence 65536 at the most."""
+        now_ms = self._clock.wall_ms()
+        self._be_of(now_ms)
+        return self._maker.make_many(count, now_ms, self._month_start_ms)
+
+    def _be_of(self, now_ms: int) -> None:
+        """Of this process and this month."""
+        if self._forks != _forks.count:
+            self._forks = _forks.count
             address = hosts.parse_address(own_address())
-            self._maker = UniqueIdMaker(address, self._pid, random.getrandbits(32))
+            self._maker = UniqueIdMaker(address, os.getpid(), random.getrandbits(32))
         if not self._month_start_ms <= now_ms < self._month_end_ms:
             self._month_start_ms = _month_start_ms(now_ms)
             self._month_end_ms = _month_start_ms(self._month_start_ms + 32 * _DAY_MS)
-        return self._maker.make(now_ms, self._month_start_ms)
 
 
 def _month_start_ms(now_ms: int) -> int:

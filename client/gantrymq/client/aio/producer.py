@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, final
 
 from gantrymq.client.aio.membership import Startable
 from gantrymq.client.aio.producer_host import ProducerHost
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.sending_soon import Sending
+from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import requests
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message import Message, as_bytes
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
@@ -120,13 +121,43 @@ class Producer(Startable):
         """
         return Sending(self._host.core_here.send_soon(message, queue, select, key))
 
+    def send_soon_many(
+        self,
+        topic: str,
+        bodies: Iterable[bytes | str],
+        *,
+        tag: str = "",
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        wait_until_stored: bool = True,
+        queue: MessageQueue | None = None,
+    ) -> Sendings:
+        """A message of each body, as `send_soon` takes one: the cheapest way for lists. All of them
+        are taken, or none: raises MessageError, WaitingFullError. Awaited, it has their
+        SendResults in their order, or raises SomeUnsentError, which knows which ones failed.
+
+        sendings = producer.send_soon_many("orders", bodies, tag="paid")
+        results = await sendings
+        """
+        pattern = Message(
+            topic,
+            b"",
+            tag=tag,
+            properties=properties,
+            flag=flag,
+            wait_until_stored=wait_until_stored,
+        )
+        taken = list(map(as_bytes, bodies))
+        return Sendings(self._host.core_here.send_soon_many(pattern, taken, queue))
+
     @property
     def waiting_bytes(self) -> int:
         """Of messages that `send_soon` took, and no broker has acknowledged."""
         return self._host.core.lingering.waiting_bytes
 
     async def room(self) -> None:
-        """Until `send_soon` may be given more, should too much wait for its acknowledgement."""
+        """Until `send_soon` may be given more, should too much wait for its acknowledgement: until
+        a sixteenth of `waiting_bytes_max` is free."""
         await self._host.run(self._host.core.lingering.room())
 
     async def flush(self) -> None:

@@ -12,20 +12,23 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple, Unpack, final
+from typing import Final, NamedTuple, Protocol, TypeVar, Unpack, final
 
 from gantrymq.client.aio import producer, transaction_producer
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
 from gantrymq.client.aio.sending_soon import Sending
+from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
 from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selecting import Selector
+from gantrymq.client.core.shares import SendResults
 from gantrymq.client.core.transactions import Checker, Local, TransactionResult
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -34,6 +37,9 @@ THREADS: Final = 4
 
 # How long a program's end waits for messages that nobody waited for.
 EXIT_S: Final = 5.0
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 log: Final = logging.getLogger("gantrymq.client")
 
@@ -48,13 +54,20 @@ class _Soon(NamedTuple):
     future: Future[SendResult]
 
 
+class _Many(NamedTuple):
+    """What a thread gave to `send_soon_many`."""
+
+    give: Callable[[], Sendings]
+    future: Future[SendResults]
+
+
 @final
 class Producer(Facade[producer.Producer]):
     """Sends messages. See `aio.producer`."""
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         super().__init__(producer.Producer(group, **keywords))
-        self._handover: Final = Handover(self._send_soon)
+        self._handover: Final = Handover(self._take)
         self._together: list[tuple[Future[SendResult], Sending]] = []
 
     def start(self) -> None:
@@ -112,6 +125,45 @@ class Producer(Facade[producer.Producer]):
         self._handover.add(self.thread, _Soon(message, queue, select, key, future))
         return future
 
+    def send_soon_many(
+        self,
+        topic: str,
+        bodies: Iterable[bytes | str],
+        *,
+        tag: str = "",
+        properties: Mapping[str, str] | None = None,
+        flag: int = 0,
+        wait_until_stored: bool = True,
+        queue: MessageQueue | None = None,
+    ) -> Future[SendResults]:
+        """As at the asyncio producer. The future has the results, or what kept some of them from
+        being sent: SomeUnsentError; MessageError and WaitingFullError when none was taken."""
+        future: Future[SendResults] = Future()
+        future.set_running_or_notify_cancel()
+        give = partial(
+            self._member.send_soon_many,
+            topic,
+            list(bodies),
+            tag=tag,
+            properties=properties,
+            flag=flag,
+            wait_until_stored=wait_until_stored,
+            queue=queue,
+        )
+        self._handover.add(self.thread, _Many(give, future))
+        return future
+
+    def _take(self, soon: _Soon | _Many) -> None:
+        if isinstance(soon, _Soon):
+            self._send_soon(soon)
+            return
+        try:
+            sendings = soon.give()
+        except Exception as error:  # as below
+            soon.future.set_exception(error)
+            return
+        sendings.add_done_callback(partial(_settle, soon.future))
+
     def _send_soon(self, soon: _Soon) -> None:
         try:
             sending = self._member.send_soon(
@@ -144,7 +196,13 @@ def _settle_all(together: list[tuple[Future[SendResult], Sending]], last: Sendin
         _settle(future, sending)
 
 
-def _settle(future: Future[SendResult], sending: Sending) -> None:
+class _Settled(Protocol[R_co]):
+    """What knows how it ended."""
+
+    def result(self) -> R_co: ...
+
+
+def _settle(future: Future[R], sending: _Settled[R]) -> None:
     try:
         result = sending.result()
     except Exception as error:  # as above

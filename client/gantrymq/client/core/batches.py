@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be
-from mypy_extensions import i32
+from mypy_extensions import i16, i32, i64
 
 from gantrymq.client.core import namespace
 from gantrymq.client.core.errors import MessageError
@@ -31,6 +31,8 @@ from gantrymq.wire.message.batch import FIXED_BYTES
 
 # What a message costs besides topic, body and properties, as RocketMQ's users reckon.
 MESSAGE_BYTES: Final = 20
+
+_VALUE_END: Final = 2
 
 _WAITS_NOT: Final = f"{property_names.WAIT}\x01false\x02"
 
@@ -117,6 +119,49 @@ def add_part(
     write_i16_be(parts, length)
     parts.write(encoded)
     return message_id
+
+
+def pattern_start(pattern: Message, wrapped_in: str, some_id: str) -> bytes:
+    """The properties of every message like this one, up to its id; raises MessageError."""
+    properties = pattern.properties
+    if wrapped_in:
+        properties = {**properties, property_names.INSTANCE_ID: wrapped_in}
+    encoded = property_text(properties, some_id).encode("utf-8", "replace")
+    return encoded[: -1 - len(some_id)]
+
+
+def add_parts(
+    parts: BytesWriter,
+    flag: int,
+    start: bytes,
+    bodies: list[bytes],
+    first: int,
+    ids: list[str],
+    bytes_max: int,
+) -> int:
+    """As many more messages as there are ids, or as fit, but one at least; how many. Hot."""
+    taken: i64 = 0
+    limit: i64 = bytes_max
+    flag_bits: i32 = flag
+    start_bytes: i64 = len(start) + 1
+    for message_id in ids:
+        body = bodies[first + taken]
+        size: i64 = len(body)
+        if taken and len(parts) + size > limit:
+            break
+        length: i64 = start_bytes + len(message_id)
+        write_i32_be(parts, i32(FIXED_BYTES + size + length))
+        write_i32_be(parts, 0)
+        write_i32_be(parts, 0)
+        write_i32_be(parts, flag_bits)
+        write_i32_be(parts, i32(size))
+        parts.write(body)
+        write_i16_be(parts, i16(length))
+        parts.write(start)
+        parts.write(message_id.encode())
+        parts.append(_VALUE_END)
+        taken += 1
+    return taken
 
 
 def unbatchable(message: Message) -> str | None:

@@ -4,7 +4,8 @@
     alone, at once    what no batch takes: delayed, retried, large enough to be compressed
 
 Invariant: what `add` took is acknowledged, or its batch has an error, or it still counts as
-waiting; the bytes that wait never exceed waiting_bytes_max by more than one message. Batches to a
+waiting; the bytes that wait never exceed waiting_bytes_max by more than what was added last: one
+message, or a list that by itself is no larger than that. Batches to a
 queue that was asked for leave one after another, so that their order holds.
 """
 
@@ -15,12 +16,24 @@ from typing import Final, TypeAlias, final
 from librt.strings import BytesWriter
 
 from gantrymq.base.errors import GantryError
-from gantrymq.client.core.batches import add_part, joined, unbatchable, waits
-from gantrymq.client.core.errors import ClientError, SendError, StateError
+from gantrymq.client.core.batches import (
+    add_part,
+    add_parts,
+    joined,
+    pattern_start,
+    unbatchable,
+    waits,
+)
+from gantrymq.client.core.errors import ClientError, MessageError, SendError, StateError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.results import SendResult
-from gantrymq.client.core.send_request import SendRequest, must_be_sendable, of_message
+from gantrymq.client.core.send_request import (
+    SendRequest,
+    must_be_sendable,
+    must_fit,
+    of_message,
+)
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -28,8 +41,14 @@ from gantrymq.wire.bodies.shared import MessageQueue
 # What a message takes in memory besides its part of the batch: its id, and its Sending.
 _KEPT_BYTES: Final = 176
 
+# Ids of one look at the clock: far fewer than it tells apart in a millisecond.
+_IDS_AT_ONCE: Final = 1024
+
 # Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
 SENDS_MAX: Final = 16
+
+# Who waited for room fills this part of it while nothing leaves and nothing is answered.
+_ROOM_PARTS: Final = 16
 
 _Key: TypeAlias = tuple[str, MessageQueue | None, bool]
 """Topic, the queue that was asked for, whether it waits until it is stored."""
@@ -105,6 +124,18 @@ class Batch:
 
 
 @final
+class Share:
+    """Messages that follow each other in one batch."""
+
+    __slots__ = ("batch", "count", "first")
+
+    def __init__(self, batch: Batch, first: int, count: int) -> None:
+        self.batch = batch
+        self.first = first
+        self.count = count
+
+
+@final
 class Lingering:
     """Of one producer."""
 
@@ -113,6 +144,7 @@ class Lingering:
         self._wrapped_in = wrapped_in
         self._ports = sender.instance.ports
         self._new_id = self._ports.new_id
+        self._new_ids = self._ports.new_ids
         self._has_hooks = bool(sender.hooks)
         self._settings = sender.settings
         self._open: dict[_Key, Batch] = {}
@@ -130,29 +162,85 @@ class Lingering:
         """The batch that the message is the last one of; raises MessageError, WaitingFullError."""
         settings = self._settings
         must_be_sendable(message, settings)
-        size = len(message.body)
         if self.waiting_bytes >= settings.waiting_bytes_max:
             raise self._full()
+        return self._take(message, queue)
+
+    def add_many(
+        self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
+    ) -> list[Share]:
+        """Messages like the pattern, but for their bodies: all of them, or none and an error.
+        Raises MessageError, WaitingFullError."""
+        longest = self._must_be_sendable(pattern, bodies)
+        if self.waiting_bytes >= self._settings.waiting_bytes_max:
+            raise self._full()
+        start = pattern_start(pattern, self._wrapped_in, self._new_id())
+        shares: list[Share] = []
+        if longest >= self._alone_bytes or self._has_hooks or unbatchable(pattern) is not None:
+            for body in bodies:
+                batch = self._take(pattern.with_body(body), queue)
+                if shares and shares[-1].batch is batch:
+                    shares[-1].count += 1
+                else:
+                    shares.append(Share(batch, batch.count - 1, 1))
+            return shares
+        key = (pattern.topic, queue, waits(pattern))
+        first = 0
+        while first < len(bodies):
+            batch = self._with_room(key, len(bodies[first]))
+            count = self._fill(batch, pattern.flag, start, bodies, first)
+            shares.append(Share(batch, batch.count - count, count))
+            first += count
+        return shares
+
+    def _must_be_sendable(self, pattern: Message, bodies: list[bytes]) -> int:
+        """The size of the longest one; raises MessageError."""
+        settings = self._settings
+        must_fit(pattern.topic, 1, settings)
+        longest = total = 0
+        for index, body in enumerate(bodies):
+            size = len(body)
+            if size == 0 or size > settings.message_bytes_max:
+                try:
+                    must_fit(pattern.topic, size, settings)
+                except MessageError as error:
+                    raise MessageError(
+                        f"none was taken, because of body {index}: {error}"
+                    ) from None
+            longest = max(longest, size)
+            total += size + _KEPT_BYTES
+        if total > settings.waiting_bytes_max:
+            raise MessageError(
+                f"{len(bodies)} messages need {total} bytes, more than the"
+                f" {settings.waiting_bytes_max} that may wait (waiting_bytes_max); none was taken:"
+                " give shorter lists"
+            )
+        return longest
+
+    def _fill(self, batch: Batch, flag: int, start: bytes, bodies: list[bytes], first: int) -> int:
+        """What it takes of the bodies from this one on: how many."""
+        settings, parts = self._settings, batch.parts
+        before = len(parts)
+        fit = 1 + (self._batch_bytes_max - before) // (len(start) + len(bodies[first]))
+        wanted = min(len(bodies) - first, settings.batch_messages_max - batch.count, _IDS_AT_ONCE)
+        ids = self._new_ids(min(wanted, fit))
+        count = add_parts(parts, flag, start, bodies, first, ids, self._batch_bytes_max)
+        batch.ids += ids if count == len(ids) else ids[:count]
+        self._grown(batch, count, len(parts) - before)
+        return count
+
+    def _take(self, message: Message, queue: MessageQueue | None) -> Batch:
+        size = len(message.body)
         if size >= self._alone_bytes or unbatchable(message) is not None:
             return self._alone(message, queue)
         key = (message.topic, queue, waits(message))
-        batch = self._open.get(key)
-        if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
-            self._leave(batch)
-            batch = None
-        if batch is None:
-            batch = self._begin(key)
+        batch = self._with_room(key, size)
         parts = batch.parts
         before = len(parts)
         batch.ids.append(add_part(parts, message, self._wrapped_in, self._new_id))
         if self._has_hooks:
             batch.messages.append(message)
-        batch.count += 1
-        size = len(parts) - before + _KEPT_BYTES
-        batch.bytes += size
-        self.waiting_bytes += size
-        if len(parts) >= self._batch_bytes_max or batch.count >= settings.batch_messages_max:
-            self._leave(batch)
+        self._grown(batch, 1, len(parts) - before)
         return batch
 
     def reserve(self, message: Message) -> Batch:
@@ -181,8 +269,10 @@ class Lingering:
         )
 
     async def room(self) -> None:
-        """Until half of what may wait is free."""
-        limit = self._settings.waiting_bytes_max // 2
+        """Until a part of what may wait is free: a small one, so that what is added then takes less
+        time than brokers have work for."""
+        limit = self._settings.waiting_bytes_max
+        limit -= limit // _ROOM_PARTS
         while self.waiting_bytes > limit:
             await Wait(FOREVER, self._room)
 
@@ -205,6 +295,25 @@ class Lingering:
                 sailing.cancel()
 
     # ------------------------------------------------------------------ inside
+
+    def _with_room(self, key: _Key, size: int) -> Batch:
+        """For a body of that size."""
+        batch = self._open.get(key)
+        if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
+            self._leave(batch)
+            batch = None
+        return self._begin(key) if batch is None else batch
+
+    def _grown(self, batch: Batch, count: int, written: int) -> None:
+        batch.count += count
+        size = written + count * _KEPT_BYTES
+        batch.bytes += size
+        self.waiting_bytes += size
+        if (
+            len(batch.parts) >= self._batch_bytes_max
+            or batch.count >= self._settings.batch_messages_max
+        ):
+            self._leave(batch)
 
     def _begin(self, key: _Key) -> Batch:
         batch = self._open[key] = Batch(key)

@@ -49,15 +49,13 @@ class Message:
         wait_until_stored: bool = True,
     ) -> None:
         """Raises MessageError. `wait_until_stored=False` is acknowledged before it is safe."""
-        if type(body) is not bytes and not isinstance(body, str):
-            raise TypeError(f"a body is bytes or str, not {type(body).__name__}: give bytes(body)")
         fault = _topic_fault(topic)
         if fault is not None:
             raise MessageError(fault)
         if flag and not -(1 << 31) <= flag < 1 << 31:
             raise MessageError(f"the flag {flag} does not fit into the 32 bits that it has")
         self.topic = topic
-        self.body: bytes = body.encode() if isinstance(body, str) else body
+        self.body: bytes = as_bytes(body)
         self.flag = flag
         self.properties: dict[str, str] = {}
         if properties:
@@ -117,8 +115,23 @@ class Message:
         """For copy and pickle, which know nothing of compiled classes."""
         return _remade, (self.topic, self.body, self.flag, self.properties)
 
+    def with_body(self, body: bytes) -> Message:
+        """The same with another body, sharing the properties."""
+        other = Message(self.topic, body, flag=self.flag)
+        other.properties = self.properties
+        return other
+
     def __repr__(self) -> str:
         return f"Message({self.topic!r}, <{len(self.body)} bytes>, properties={self.properties})"
+
+
+def as_bytes(body: bytes | str) -> bytes:
+    """A body as it is sent."""
+    if type(body) is bytes:
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    raise TypeError(f"a body is bytes or str, not {type(body).__name__}: give bytes(body)")
 
 
 def _remade(topic: str, body: bytes, flag: int, properties: dict[str, str]) -> Message:

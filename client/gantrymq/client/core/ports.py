@@ -47,4 +47,6 @@ class Ports:
     """A number from 0 to below this one."""
     new_id: Callable[[], str]
     """An id for a message, as no other has it: UNIQ_KEY."""
+    new_ids: Callable[[int], list[str]]
+    """So many of them, 65536 at the most."""
     log: Log

@@ -14,7 +14,7 @@ from gantrymq.client.core.errors import ClientError, MessageError, StateError
 from gantrymq.client.core.hooks import MessageKind, SendHook
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life
-from gantrymq.client.core.lingering import Batch, Lingering
+from gantrymq.client.core.lingering import Batch, Lingering, Share
 from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, Message, name_fault
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
@@ -179,6 +179,15 @@ class ProducerCore:
         if queue is not None:
             queue = self.wrapped(must_be_of(message, queue))
         return self.lingering.add(message, queue)
+
+    def send_soon_many(
+        self, pattern: Message, bodies: list[bytes], queue: MessageQueue | None = None
+    ) -> list[Share]:
+        """Where they are, in their order; see `lingering`."""
+        self.life.must_run()
+        if queue is not None:
+            queue = self.wrapped(must_be_of(pattern, queue))
+        return self.lingering.add_many(pattern, bodies, queue)
 
     def request_of(
         self,

@@ -178,7 +178,11 @@ def property_text(properties: dict[str, str], message_id: str) -> str:
 
 def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
     """Raises MessageError."""
-    size = len(message.body)
+    must_fit(message.topic, len(message.body), settings)
+
+
+def must_fit(topic: str, size: int, settings: ProducerSettings) -> None:
+    """A body of that size into a message of the topic; raises MessageError."""
     if size == 0:
         raise MessageError("the message body length is zero: brokers take none without a body")
     if size > settings.message_bytes_max:
@@ -186,12 +190,16 @@ def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
             f"the message body size over max value, MAX: {settings.message_bytes_max}: it has"
             f" {size} bytes; raise message_bytes_max, and maxMessageSize of the brokers"
         )
-    if message.topic in namespace.NOT_FOR_CLIENTS:
-        raise MessageError(f"Sending message to topic[{message.topic}] is forbidden.")
+    if topic in namespace.NOT_FOR_CLIENTS:
+        raise MessageError(f"Sending message to topic[{topic}] is forbidden.")
 
 
 def is_delayed(message: Message) -> bool:
-    return any(name in message.properties for name in _DELAYS)
+    properties = message.properties
+    for name in _DELAYS:  # noqa: SIM110 - hot, and compiled loops beat generators
+        if name in properties:
+            return True
+    return False
 
 
 def prepared(message: Message, new_id: str) -> Message:

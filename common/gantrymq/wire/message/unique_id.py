@@ -20,6 +20,7 @@ from gantrymq.wire.message import offset_id
 # After the address: pid, salt, elapsed, counter.
 TAIL_BYTES: Final = 12
 
+_COUNTERS: Final = 1 << 16
 _BYTES: Final = tuple(f"{number:02X}" for number in range(256))
 
 
@@ -47,6 +48,21 @@ class UniqueIdMaker:
         counter = self._counter
         self._counter = (counter + 1) & 0xFFFF
         return self._start + _BYTES[counter >> 8] + _BYTES[counter & 0xFF]
+
+    def make_many(self, count: int, now_ms: int, month_start_ms: int) -> list[str]:
+        """The next ids, 65536 at the most: one more would be as the first."""
+        assert count <= _COUNTERS, "ids of one moment"
+        made: list[str] = []
+        if count <= 0:
+            return made
+        made.append(self.make(now_ms, month_start_ms))
+        start = self._start
+        counter = self._counter
+        for _ in range(count - 1):
+            made.append(start + _BYTES[counter >> 8] + _BYTES[counter & 0xFF])
+            counter = (counter + 1) & 0xFFFF
+        self._counter = counter
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,16 @@ def test_the_counter_wraps_without_a_repeat_before() -> None:
     assert maker.make(7, 0) == made[0]
 
 
+def test_many_are_those_that_would_have_come_one_by_one() -> None:
+    one_by_one, at_once = (UniqueIdMaker(bytes(4), 1, 1) for _ in range(2))
+    made = [one_by_one.make(7, 0) for _ in range(66_000)]
+    assert at_once.make_many(0, 7, 0) == []
+    found = [at_once.make(7, 0), *at_once.make_many(65_536, 7, 0), *at_once.make_many(463, 7, 0)]
+    assert found == made
+    with pytest.raises(AssertionError):
+        at_once.make_many(65_537, 8, 0)
+
+
 def test_a_clock_behind_the_month_counts_as_its_start() -> None:
     assert unique_id.decode(UniqueIdMaker(bytes(4), 1, 1).make(5, 9)).elapsed_ms == 0
 

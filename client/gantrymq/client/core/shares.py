@@ -1,0 +1,78 @@
+"""What became of messages that were given together, and share their batches with others.
+
+Invariant: each position is that of the message in the list that was given; a result is made when it
+is looked at, so that who wants none pays for none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import final, overload
+
+from gantrymq.client.core.errors import SendError
+from gantrymq.client.core.lingering import Share
+from gantrymq.client.core.results import SendResult
+
+
+class SomeUnsentError(SendError):
+    """Some of the messages that were given together were not acknowledged. `failed` has their
+    positions; the others are stored. `causes` has one error for each request that failed."""
+
+    def __init__(self, text: str, causes: Sequence[Exception], failed: Sequence[int]) -> None:
+        self.failed = tuple(failed)
+        super().__init__(text, causes)
+
+
+@final
+class SendResults(Sequence[SendResult]):
+    """Of each message, in the order in which they were given."""
+
+    def __init__(self, shares: Sequence[Share]) -> None:
+        """Once all of them are stored."""
+        self._shares = shares
+        self._ends = list(accumulate(share.count for share in shares))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> SendResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[SendResult]: ...
+    def __getitem__(self, index: int | slice) -> SendResult | list[SendResult]:
+        positions = range(len(self))[index]
+        if isinstance(positions, range):
+            return [self._at(position) for position in positions]
+        return self._at(positions)
+
+    def __iter__(self) -> Iterator[SendResult]:
+        for share in self._shares:
+            for index in range(share.first, share.first + share.count):
+                yield share.batch.result_of(index)
+
+    def __repr__(self) -> str:
+        return f"SendResults(<{len(self)} messages in {len(self._shares)} batches>)"
+
+    def _at(self, position: int) -> SendResult:
+        number = bisect_right(self._ends, position)
+        share = self._shares[number]
+        return share.batch.result_of(share.first + position - self._ends[number] + share.count)
+
+
+def results_of(shares: Sequence[Share]) -> SendResults:
+    """Once all of them are over; raises SomeUnsentError."""
+    failed: list[int] = []
+    causes: list[Exception] = []
+    position = 0
+    for share in shares:
+        error = share.batch.error
+        if error is not None:
+            failed += range(position, position + share.count)
+            causes.append(error)
+        position += share.count
+    if failed:
+        text = f"{len(failed)} of {position} messages were not sent: {causes[0]}"
+        raise SomeUnsentError(text, causes, failed) from causes[0]
+    return SendResults(shares)
