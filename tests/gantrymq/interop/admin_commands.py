@@ -143,6 +143,8 @@ GANTRY_ONLY_SETTINGS: Final = {
     "aclFile": "where the accounts of 4.9 are",
     "aclCredentialsFile": "whose account the broker uses itself",
     "filterServerNums": "Java has dropped it, and its own exportConfigs reads it",
+    "haMasterAddress": "Java shows it once it is set",
+    "haSlaveFallbehindMax": "4.9's: whom SYNC_MASTER does not wait for",
 }
 GANTRY_ONLY_FIGURES: Final = {
     "getTransferedTps": "how 4.9's clusterList spells it, which falls over Java's broker",
