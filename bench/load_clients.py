@@ -100,5 +100,8 @@ class LoadClients:
         with process:
             try:
                 yield LoadClient(process)
+            except RuntimeError as error:
+                error.add_note(f"{broker.name}'s client: {(home / 'out.log').read_text()[-2000:]}")
+                raise
             finally:
                 process.kill()

@@ -18,7 +18,6 @@ import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
-import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * RocketMQ's own client under load: {@code LoadClient NAMESRV TOPIC}, then orders on standard input.
@@ -286,12 +285,11 @@ public class LoadClient {
         DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
         consumer.setNamesrvAddr(nameServers);
         consumer.setPullBatchSize(PULL);
+        // Not by seeks: each interrupts pulls under way, which closes the connection of all.
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.start();
         try {
             consumer.assign(consumer.fetchMessageQueues(topic));
-            for (MessageQueue queue : consumer.fetchMessageQueues(topic)) {
-                consumer.seekToBegin(queue);
-            }
             long last = System.nanoTime() + TimeUnit.SECONDS.toNanos(CONSUME_SECONDS_MAX);
             while (tally.done.getCount() > 0 && System.nanoTime() < last) {
                 tally.add(consumer.poll().size());
