@@ -100,3 +100,14 @@ def bytes_of_log(opened: OpenedStore, start: int, end: int | None) -> bytes:
         data += log.segments.read(start, (log.end if end is None else end) - start)
         start = max(log.segments.start_of(start) + log.segments.file_bytes, start)
     return data
+
+
+def cold(disk: FaultyDisk) -> Master:
+    """A master that has one message, and nothing of it in memory."""
+    master = Master(disk)
+    master.put(1)
+    master.turn()
+    master.close()
+    again = Master(disk)
+    disk.memory.cool()
+    return again

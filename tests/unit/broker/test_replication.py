@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.configuration import Setup
 from gantrymq.broker.server import BrokerHost
+from gantrymq.fakes import hosts
+from gantrymq.fakes.hosts import running
 from gantrymq.ha.followers import FOLLOWERS_MAX
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -22,27 +23,7 @@ FILE_BYTES = 1 << 20
 
 
 def setup(folder: Path, **flags: str) -> Setup:
-    keys = {
-        "listenPort": "0",
-        "metricsPort": "0",
-        "bindAddress": "127.0.0.1",
-        "brokerIP1": "127.0.0.1",
-        "brokerName": "pair",
-        "autoCreateTopicEnable": "true",
-        "mappedFileSizeCommitLog": str(FILE_BYTES),
-        **flags,
-    }
-    return load(None, {}, keys, folder)
-
-
-@asynccontextmanager
-async def running(chosen: Setup) -> AsyncIterator[BrokerHost]:
-    host = BrokerHost(chosen)
-    await host.start()
-    try:
-        yield host
-    finally:
-        await host.stop()
+    return hosts.setup(folder, **{"brokerName": "pair", "autoCreateTopicEnable": "true", **flags})
 
 
 def slave_setup(folder: Path, master: BrokerHost) -> Setup:

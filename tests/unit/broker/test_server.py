@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
+from gantrymq.fakes.hosts import running, setup
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
 from gantrymq.runtime.dialer import Dialer
@@ -22,29 +21,6 @@ from gantrymq.wire.headers.offset import GetMaxOffsetRequest
 from gantrymq.wire.headers.pull import PullMessageRequest
 from gantrymq.wire.headers.route import GetRouteInfoRequest
 from gantrymq.wire.headers.topic import CreateTopicRequest
-
-
-def setup(folder: Path, **flags: str) -> Setup:
-    keys = {
-        "listenPort": "0",
-        "metricsPort": "0",
-        "bindAddress": "127.0.0.1",
-        "brokerIP1": "127.0.0.1",
-        "brokerName": "broker-a",
-        "mappedFileSizeCommitLog": str(1 << 20),
-        **flags,
-    }
-    return load(None, {}, keys, folder)
-
-
-@asynccontextmanager
-async def running(chosen: Setup) -> AsyncIterator[BrokerHost]:
-    host = BrokerHost(chosen)
-    await host.start()
-    try:
-        yield host
-    finally:
-        await host.stop()
 
 
 def port_of(host: BrokerHost, listener: str = "internal") -> str:

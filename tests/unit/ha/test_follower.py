@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.replicated import Master
+from gantrymq.fakes.replicated import Master, cold
 from gantrymq.fakes.store import SETTINGS, message
 from gantrymq.ha.events import Ended, Ending
 from gantrymq.ha.follower import OUTPUT_BYTES_MAX
@@ -92,12 +92,7 @@ def test_what_is_not_in_memory_is_read_by_the_disk() -> None:
 
 def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
     disk = FaultyDisk()
-    master = Master(disk)
-    master.put(1)
-    master.turn()
-    master.close()
-    again = Master(disk)
-    disk.memory.cool()
+    again = cold(disk)
     follower = again.connect(0)
     again.followers.turn(again.now)
     disk.fail("read", DiskFailure.BROKEN)

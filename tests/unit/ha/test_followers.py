@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.fakes.replicated import SYNC_MASTER, Master, Slave
+from gantrymq.fakes.replicated import SYNC_MASTER, Master, Slave, cold
 from gantrymq.fakes.store import SETTINGS, SYNC
 from gantrymq.ha.events import Ending
 from gantrymq.ha.followers import FOLLOWERS_MAX
@@ -135,12 +135,7 @@ def test_there_are_only_so_many_followers() -> None:
 
 def test_a_follower_that_is_gone_has_nothing_read() -> None:
     disk = FaultyDisk()
-    master = Master(disk)
-    master.put(1)
-    master.turn()
-    master.close()
-    again = Master(disk)
-    disk.memory.cool()
+    again = cold(disk)
     follower = again.connect(0)
     again.followers.turn(again.now)
     again.followers.closed(follower, Ending.CLOSED, again.now)
