@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
 from mypy_extensions import i64
 
@@ -26,6 +26,9 @@ from gantrymq.store.entry import Entry
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.segments import SyncFailedError
 
+# A group each. What cannot be read for long, as nobody else has it yet, is told at once then.
+UNTOLD_MAX: Final = 1024
+
 
 @final
 class Arrivals:
@@ -37,6 +40,7 @@ class Arrivals:
         "_is_copy",
         "_log",
         "_reader",
+        "_takes_over",
         "_untold",
         "failure",
     )
@@ -55,6 +59,7 @@ class Arrivals:
         self._is_copy: bool = is_copy
         self._log: CommitLog = log
         self._reader = EntryReader(log.segments.file_bytes, levels, verify_body=False)
+        self._takes_over: bool = False
         self._untold: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self.failure: DiskError | None = None
         """Why queues and index are behind the log."""
@@ -63,10 +68,28 @@ class Arrivals:
     def is_empty(self) -> bool:
         return not self._untold
 
+    @property
+    def told_at(self) -> i64:
+        """How far the log has to be readable for the first that is not told; there is one."""
+        return self._untold[0][0]
+
     def begin(self) -> None:
         """What recovery dispatched is news to nobody."""
         self._dispatcher.take_arrived()
         self._dispatcher.stops_at_gaps = self._is_copy
+
+    def lead(self) -> None:
+        """The log is no copy any more, from where what was copied is dispatched."""
+        if self._dispatcher.position < self._log.end:
+            self.catch_up()
+        self._takes_over = self.failure is not None
+        if not self._takes_over:
+            self._is_copy = self._dispatcher.stops_at_gaps = False
+
+    def follow(self) -> None:
+        """The log is a copy from now on."""
+        self._takes_over = False
+        self._is_copy = self._dispatcher.stops_at_gaps = True
 
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """What was written just now; where that fails, `catch_up` goes on from there."""
@@ -92,6 +115,8 @@ class Arrivals:
             self.failure = error
         else:
             self.failure = None
+            if self._takes_over:
+                self.lead()
         self._note()
 
     def _walk_on(self) -> bool:
@@ -108,8 +133,12 @@ class Arrivals:
 
     def _note(self) -> None:
         arrived = self._dispatcher.take_arrived()
-        if arrived:
-            self._untold.append((self._dispatcher.position, arrived))
+        if not arrived:
+            return
+        if len(self._untold) >= UNTOLD_MAX:  # the last ones are told together
+            told = dict.fromkeys((*self._untold.pop()[1], *arrived))
+            arrived = tuple(told)
+        self._untold.append((self._dispatcher.position, arrived))
 
     def take(self, readable: i64) -> Sequence[tuple[str, int]]:
         """Queues with something new below this place of the log, each once."""

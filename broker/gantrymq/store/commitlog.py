@@ -19,6 +19,7 @@ from gantrymq.base.disk import Background, Completion, Disk, DiskError
 from gantrymq.base.errors import LocalError
 from gantrymq.store.arena import Arena
 from gantrymq.store.layout import COMMIT_LOG
+from gantrymq.store.log_blocks import BLOCK_BYTES, LogBlocks
 from gantrymq.store.marks import LogMark
 from gantrymq.store.put import Refused, disk_refused
 from gantrymq.store.segments import WINDOW_BYTES, Segments
@@ -35,6 +36,7 @@ class CommitLog:
 
     __slots__ = (
         "_blank",
+        "_blocks",
         "_disk",
         "_root",
         "_tail",
@@ -53,9 +55,11 @@ class CommitLog:
         *,
         folder: str = COMMIT_LOG,
         tail_bytes: int = TAIL_BYTES,
+        block_bytes: int = BLOCK_BYTES,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
         self._blank = b""
+        self._blocks = LogBlocks(block_bytes)
         self._disk = disk
         self._root = settings.store_path_root_dir
         self._tail = Tail(tail_bytes)
@@ -178,6 +182,7 @@ class CommitLog:
         self.segments.begin(position, now)
         self._untidy_end = 0
         self._tail.clear()
+        self._blocks.clear()
         self._end_at(LogMark(position))
 
     def prepare(self, now: float) -> None:
@@ -206,6 +211,7 @@ class CommitLog:
             )
         self.segments.truncate(end)
         self._tail.clear()
+        self._blocks.clear()
         self._untidy_end = 0
         self._end_at(mark)
 
@@ -227,6 +233,33 @@ class CommitLog:
         data = self._tail.read(position, size)
         if data is None:
             data = self.segments.read_cached(position, size)
+        return data
+
+    def block(self, position: int) -> bytes | None:
+        """The whole block that this byte lies in, from `block_start` on, when many look at it and
+        it is in memory."""
+        if not self.holds(position):
+            return None
+        start = self.block_start(position)
+        found = self._blocks.find(start)
+        return self._new_block(start) if found is None else found
+
+    def block_start(self, position: int) -> int:
+        """Where the block begins that this byte lies in."""
+        return position - position % self.segments.file_bytes % self._blocks.block_bytes
+
+    def _new_block(self, start: int) -> bytes | None:
+        blocks = self._blocks
+        size = blocks.block_bytes
+        if self._clip(start, size) < size or not blocks.is_wanted(start):
+            return None
+        try:
+            data = self.read(start, size)
+        except DiskError:
+            return None  # part of it nobody may have asked for; who did will hear of it
+        if data is None or len(data) < size:
+            return None
+        blocks.keep(start, data)
         return data
 
     @property

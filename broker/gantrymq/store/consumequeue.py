@@ -29,7 +29,7 @@ from mypy_extensions import i32, i64
 
 from gantrymq.base.disk import Background
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.store.queue_folder import AfterCrash, QueueFolders, survey
+from gantrymq.store.queue_folder import PAGE_UNITS, AfterCrash, QueueFolders, survey
 from gantrymq.store.queue_snapshot import QueueState
 from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, below_count, is_blank, physical_end
 
@@ -55,6 +55,7 @@ class ConsumeQueue:
 
     __slots__ = (
         "_minimum",
+        "_number",
         "cuts",
         "end",
         "files_end",
@@ -78,6 +79,7 @@ class ConsumeQueue:
         self.folders: QueueFolders = folders
         self.topic: str = topic
         self.queue_id: int = queue_id
+        self._number: int = folders.pages.join()
         self.is_open: bool = False
         """Not so before it was opened, and after its topic was deleted: whoever keeps a queue
         looks here, and asks the table again."""
@@ -181,8 +183,9 @@ class ConsumeQueue:
         in_file = self._in_file(offset, wanted)
         if in_file == 0:
             return self._from_tail(offset, wanted)
-        file = self.folders.files.get(self._path(offset))
-        data = file.read_cached(self._position(offset), in_file * UNIT_BYTES)
+        data = self.folders.pages.find(self._number, offset, in_file)
+        if data is None:
+            data = self._from_file(offset, in_file)
         if data is not None and wanted > in_file and offset + in_file == self.written:
             data += self._from_tail(self.written, wanted - in_file)
         return data
@@ -340,6 +343,7 @@ class ConsumeQueue:
 
     def _wipe(self, end: int) -> None:
         """Zeros behind `end`, and no file that starts there or later."""
+        self.folders.pages.drop(self._number)
         files = self.folders.files
         step = self.folders.file_units
         first_removed = -(-end // step) * step  # the first file that starts at `end` or later
@@ -359,6 +363,22 @@ class ConsumeQueue:
         """How many of the wanted units are in the file that has the first of them."""
         step = self.folders.file_units
         return max(0, min(wanted, self.written - offset, step - offset % step))
+
+    def _from_file(self, offset: int, count: int) -> bytes | None:
+        """These units; and a page of those that follow, when somebody goes through the queue."""
+        pages = self.folders.pages
+        size = count * UNIT_BYTES
+        file = self.folders.files.get(self._path(offset))
+        if pages.ends_at(self._number, offset):
+            ahead = self._in_file(offset, PAGE_UNITS) * UNIT_BYTES
+            page = file.read_cached(self._position(offset), ahead) if ahead > size else None
+            if page is not None and len(page) == ahead:
+                pages.keep(self._number, offset, page)
+                return page[:size]
+        data = file.read_cached(self._position(offset), size)
+        if data is not None and len(data) == size:
+            pages.keep(self._number, offset, data)
+        return data
 
     def _from_tail(self, offset: int, count: int) -> bytes:
         if self.tail is None:

@@ -8,10 +8,14 @@ A turn takes what the disk has finished, writes the messages put since the last 
 dispatches them, moves the flushes on, and says who gets an answer, which queues have something new
 for consumers, and which readings have ended.
 
+A store takes messages, or is a copy of one that does; it goes from one to the other while it is
+open (`lead`, `follow`).
+
 Invariants. A put is answered once, and not before what flushDiskType promises is true. Consumers
-see only what is below `readable`. While units cannot be stored no message is taken, so that the
-queues never fall behind the log by more than one group. A failed sync raises SyncFailedError, from
-this turn and all that follow: nothing is answered any more, and the process must end.
+see only what is below `readable`. Nothing that was put is written once the store is a copy. While
+units cannot be stored no message is taken, so that the queues never fall behind the log by more
+than one group. A failed sync raises SyncFailedError, from this turn and all that follow: nothing is
+answered any more, and the process must end.
 """
 
 from __future__ import annotations
@@ -49,8 +53,11 @@ from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
 from gantrymq.store.turn import NOTHING, Turn
-from gantrymq.store.waiters import Waiters
+from gantrymq.store.waiters import DISMISSED, Waiters
 from gantrymq.wire.message.record import Record
+
+# A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
+STUCK_SECONDS: Final = 2.0
 
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
 DRAIN_SECONDS: Final = 1.0
@@ -61,6 +68,9 @@ NOT_OPEN: Final = Refused(
 SLAVE: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE,
     UNAVAILABLE + "Messages are put to the slave, which copies what its master has; send to that.",
+)
+FENCED: Final = (
+    f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the one that is."
 )
 
 
@@ -95,6 +105,7 @@ class Store:
         "readings",
         "report",
         "retention",
+        "safe",
         "settings",
         "waiters",
         "watch",
@@ -120,12 +131,14 @@ class Store:
         self._local_hour = local_hour
         self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
+        self.log = log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
         self._answered: list[PutAnswer] = []
         self._broken: SyncFailedError | None = None
         self._log_refused: Refused | None = None
+        self.safe: int | None = None
+        """From here on in the log consumers see nothing: it may be taken back; None: all."""
         self.disk = disk
         self._claim = Claim(disk)
         self.settings = settings
@@ -135,14 +148,12 @@ class Store:
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
-        self._dispatcher = Dispatcher(self.queues, index)
-        self._deletions = Deletions(disk, self.log, self.queues, self._dispatcher)
+        self._dispatcher = dispatcher = Dispatcher(self.queues, index)
+        self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
-        self._arrivals = Arrivals(
-            self.log, self._dispatcher, self._deletions, levels, is_copy=is_copy
-        )
-        self._copies = Copies(self.log, self._dispatcher, levels, self._arrivals.dispatch)
-        self._intake = Intake(self.log, self.queues, self._dispatcher, levels)
+        self._arrivals = Arrivals(log, dispatcher, self._deletions, levels, is_copy=is_copy)
+        self._copies = Copies(log, dispatcher, levels, self._arrivals.dispatch)
+        self._intake = Intake(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
 
@@ -280,6 +291,57 @@ class Store:
             )
         return self.watch.refusal()
 
+    # ------------------------------------------------------------------ roles
+
+    def lead(self, now: float) -> None:
+        """A copy takes messages from now on, behind what it has. What its master had begun to send
+        is forgotten."""
+        self._opened()
+        assert self._is_copy, "it takes messages already"
+        self._is_copy = False
+        self._log_refused = None
+        self._arrivals.lead()
+        self.log.prepare(now)
+
+    def follow(self, wall_ms: int) -> None:
+        """It takes messages no more, and is a copy. What was put and not written never will be;
+        whoever waits for disk or members is not told that all is well."""
+        self._opened()
+        assert not self._is_copy, "it is a copy already"
+        self._is_copy = True
+        self._log_refused = None
+        for one in self._intake.drop(wall_ms):
+            self._answer(one, PutStatus.SERVICE_NOT_AVAILABLE, FENCED)
+        self.waiters.dismiss()
+        self._answered += self.waiters.take_answers()
+        for told in self._answered:
+            if told.status is PutStatus.PUT_OK:  # true, but it is not ours to say any more
+                told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
+        self._arrivals.follow()
+        self._copies.begin()
+
+    def flush_soon(self, now: float) -> None:
+        """Have the log on disk as it is now, if not by the flush that is under way."""
+        persistence, _ = self._opened()
+        try:
+            persistence.flusher.start(now)
+        except SyncFailedError as error:
+            self._broken = error
+            raise
+
+    def write_trouble(self, now: float) -> str | None:
+        """Why this store cannot be relied upon to write; None where it can."""
+        persistence = self._persistence
+        if persistence is None:
+            return "the store is not open"
+        began = persistence.flusher.syncing_since
+        if began is not None and now >= began + STUCK_SECONDS:
+            return f"a sync of the log has been under way for {now - began:.1f} s"
+        if self._log_refused is not None:
+            return self._log_refused.text
+        error = self._arrivals.failure or persistence.failure
+        return None if error is None else f"queues cannot be written: {error}"
+
     # ------------------------------------------------------------------ copies
 
     def begin_copy(self) -> int | None:
@@ -297,10 +359,14 @@ class Store:
         if obstacle is not None:
             return CopyRefused(obstacle.text, is_diverged=False)
         try:
-            return self._copies.take(position, data, persistence, now)
+            refused = self._copies.take(position, data, persistence, now)
         except SyncFailedError as error:
             self._broken = error
             raise
+        self._log_refused = None
+        if refused is not None and not refused.is_diverged:
+            self._log_refused = Refused(PutStatus.SERVICE_NOT_AVAILABLE, refused.text)
+        return refused
 
     # ------------------------------------------------------------------ the turn
 
@@ -360,14 +426,25 @@ class Store:
 
     @property
     def _is_due(self) -> bool:
-        return not self._intake.is_empty or self.readings.is_due
+        return (
+            not self._intake.is_empty
+            or self.readings.is_due
+            or bool(self._answered)
+            or (not self._arrivals.is_empty and self._arrivals.told_at <= self.readable)
+        )
 
     @property
     def readable(self) -> int:
         """The place of the log below which messages are there for consumers."""
+        readable: int = self._dispatcher.position
         if self._is_sync and self._persistence is not None:
-            return min(self._persistence.flusher.flushed.position, self._dispatcher.position)
-        return self._dispatcher.position
+            readable = min(self._persistence.flusher.flushed.position, readable)
+        return readable if self.safe is None else min(self.safe, readable)
+
+    @property
+    def flushed(self) -> int:
+        """Up to here the log is on the disk, for good."""
+        return 0 if self._persistence is None else self._persistence.flusher.flushed.position
 
     @property
     def dispatch_behind(self) -> int:

@@ -69,6 +69,7 @@ class Flusher:
         "_timeout",
         "_waiting",
         "flushed",
+        "syncing_since",
     )
 
     def __init__(self, log: CommitLog, settings: StoreSettings, now: float) -> None:
@@ -89,6 +90,8 @@ class Flusher:
         self._tickets: set[int] = set()
         self._waiting: deque[_Waiter] = deque()
         self.flushed = log.mark
+        self.syncing_since: float | None = None
+        """When the round that is under way began."""
         self._target = self.flushed
 
     @property
@@ -120,6 +123,7 @@ class Flusher:
         if self._tickets or position >= log.end:
             return
         self._target = log.mark
+        self.syncing_since = now
         self._due = now + self._interval
         self._thorough_due = now + self._thorough
         try:
@@ -139,6 +143,7 @@ class Flusher:
         self._refuse_broken()
         if not self._tickets:
             self.flushed = self._target
+            self.syncing_since = None
             while self._waiting and self._waiting[0].end <= self.flushed.position:
                 self._released.append(Released(self._waiting.popleft().number, in_time=True))
         return True

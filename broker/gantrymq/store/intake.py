@@ -105,6 +105,12 @@ class Intake:
         self._lay_out(puts, group)
         return group, [*sends, *puts]
 
+    def drop(self, wall_ms: int) -> Sequence[Pending]:
+        """Forget everything: who waits for it."""
+        group, pending = self.take(wall_ms)
+        group.end()
+        return pending
+
     def _lay_out(self, puts: Sequence[Put], group: Group) -> None:
         """Give each message that was put its place in its queue and in the log."""
         new_ends: dict[tuple[bytes, int], int] = {}

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final, NoReturn, final
+from typing import Final, final
 
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
@@ -51,6 +51,9 @@ UNITS_MAX: Final = 800
 # costs another look only, which takes as long as to copy so many bytes.
 GAP_BYTES: Final = 16384
 RECENT_GAP_BYTES: Final = 8192
+
+# Larger ones are copied as quickly as they lie.
+BLOCK_RECORD_BYTES_MAX: Final = 8192
 
 _UNIT_BYTES: Final = 20
 _RECORD_BYTES_MIN: Final = 91
@@ -177,18 +180,6 @@ def _corrected(
 
 
 @final
-class _Place:
-    """A record that fits into the answer: its queue offset, and where the log has it."""
-
-    __slots__ = ("end", "number", "position")
-
-    def __init__(self, number: i64, position: i64, size: i64) -> None:
-        self.number: i64 = number
-        self.position: i64 = position
-        self.end: i64 = position + size
-
-
-@final
 class _Batch:
     """The messages of one answer, as they are gathered."""
 
@@ -198,17 +189,20 @@ class _Batch:
         "_cold_count",
         "_count",
         "_end",
+        "_first",
         "_hot_bytes",
         "_hot_count",
         "_last_position",
         "_log",
         "_memory_bytes",
+        "_missed_block",
         "_next",
         "_query",
         "_queue",
         "_size",
         "_status",
         "_stop",
+        "_units",
     )
 
     def __init__(
@@ -236,6 +230,11 @@ class _Batch:
         self._next: i64 = query.offset
         self._stop: i64 = min(end, query.offset + max(UNITS_MAX, count_max))
         self._last_position: i64 = 0
+        self._missed_block: i64 = -1
+        """It has been looked at: a pull counts as one look."""
+        self._units: bytes = b""
+        """Those that are being looked at, of which the first has the number `_first`."""
+        self._first: i64 = 0
         self._status: PullStatus = NO_MATCHED_MESSAGE
         self._chunks: list[bytes] = []
         self._count: i64 = 0
@@ -293,14 +292,17 @@ class _Batch:
             return min(max(1, query.count_max), UNITS_MAX)
         return UNITS_MAX
 
-    def _choose(self, units: bytes) -> list[_Place]:
-        """What fits if all of it passes; `next` moves behind the last unit looked at."""
+    def _choose(self, units: bytes) -> list[int]:
+        """The places among the units of what fits if all of it passes; `next` moves behind the
+        last unit looked at."""
         log_start: i64 = self._log.start
         log_end: i64 = self._log.end
         hot_start: i64 = log_end - self._memory_bytes
         tags = self._query.tags
-        count, total, number = self._count, self._size, self._next
-        chosen: list[_Place] = []
+        count, total = self._count, self._size
+        self._units = units
+        self._first = number = self._next
+        chosen: list[int] = []
         at: i64 = 0
         while at < len(units):
             position = read_i64_be(units, at)
@@ -321,7 +323,7 @@ class _Batch:
                 self._stop_at(number, f"its unit says {size} bytes at {position} of the log")
                 break
             else:
-                chosen.append(_Place(number, position, size))
+                chosen.append(number - self._first)
                 count += 1
                 total += size
             self._last_position = position
@@ -330,65 +332,101 @@ class _Batch:
         self._next = number
         return chosen
 
-    def _read_now(self, chosen: list[_Place], first: i64) -> i64:
+    def _position(self, place: i64) -> i64:
+        """Where the log has the record of this unit."""
+        return read_i64_be(self._units, place * _UNIT_BYTES)
+
+    def _past(self, place: i64) -> i64:
+        """Where the record of this unit ends."""
+        at = place * _UNIT_BYTES
+        return read_i64_be(self._units, at) + i64(read_i32_be(self._units, at + 8))
+
+    def _is_left(self, chosen: list[int], at: i64) -> bool:
+        """Whether there is such a one, before the answer's end."""
+        return at < len(chosen) and self._first + chosen[at] < self._next
+
+    def _read_now(self, chosen: list[int], first: i64) -> i64:
         """Read the records from `first` on, neighbours at once, and add those that pass; the first
         one that is not in memory, or that the answer ends before."""
         at = first
-        while at < len(chosen) and chosen[at].number < self._next:
-            stop = self._neighbours(chosen, at)
-            start = chosen[at].position
-            size: i64 = chosen[stop - 1].end - start
-            data = log_bytes_now(self._log, start, size)
-            if data is None:
-                break
-            self._add(chosen, at, stop, data)
+        while self._is_left(chosen, at):
+            stop = self._add_from_block(chosen, at)
+            if stop == at:
+                stop = self._neighbours(chosen, at)
+                start = self._position(chosen[at])
+                data = log_bytes_now(self._log, start, self._past(chosen[stop - 1]) - start)
+                if data is None:
+                    break
+                self._add(chosen, at, stop, data, start)
             at = stop
         return at
 
-    def _read_rest(self, chosen: list[_Place], first: i64) -> Reading[None]:
+    def _read_rest(self, chosen: list[int], first: i64) -> Reading[None]:
         """The same, of all of them, by asking for what is not in memory."""
         at = first
-        while at < len(chosen) and chosen[at].number < self._next:
+        while self._is_left(chosen, at):
             stop = self._neighbours(chosen, at)
-            start = chosen[at].position
-            size: i64 = chosen[stop - 1].end - start
+            start = self._position(chosen[at])
+            size = self._past(chosen[stop - 1]) - start
             data = yield from log_bytes(self._log, start, size)
-            self._add(chosen, at, stop, data)
+            self._add(chosen, at, stop, data, start)
             at = self._read_now(chosen, stop)
 
-    def _neighbours(self, chosen: list[_Place], first: i64) -> i64:
+    def _add_from_block(self, chosen: list[int], first: i64) -> i64:
+        """Add the records from `first` on that lie in one block which is in memory; the first that
+        does not."""
+        position, end = self._position(chosen[first]), self._past(chosen[first])
+        if end - position > BLOCK_RECORD_BYTES_MAX:
+            return first
+        start: i64 = self._log.block_start(position)
+        if start == self._missed_block:
+            return first
+        block = self._log.block(position)
+        if block is None:
+            self._missed_block = start
+            return first
+        block_end: i64 = start + len(block)
+        stop = first
+        while start <= position and end <= block_end:
+            stop += 1
+            if stop == len(chosen):
+                break
+            position, end = self._position(chosen[stop]), self._past(chosen[stop])
+        if stop > first:
+            self._add(chosen, first, stop, block, start)
+        return stop
+
+    def _neighbours(self, chosen: list[int], first: i64) -> i64:
         """Up to which of them, from `first` on, to read at once."""
         file_bytes: i64 = self._log.segments.file_bytes
-        place = chosen[first]
-        end = place.end
-        file_end: i64 = place.position - place.position % file_bytes + file_bytes
-        gap: i64 = RECENT_GAP_BYTES if place.position >= self._log.recent else GAP_BYTES
+        position, end = self._position(chosen[first]), self._past(chosen[first])
+        file_end: i64 = position - position % file_bytes + file_bytes
+        gap: i64 = RECENT_GAP_BYTES if position >= self._log.recent else GAP_BYTES
         number = first + 1
         while number < len(chosen):
-            place = chosen[number]
-            if not end <= place.position <= end + gap or place.end > file_end:
+            position, past = self._position(chosen[number]), self._past(chosen[number])
+            if not end <= position <= end + gap or past > file_end:
                 break
-            end = place.end
+            end = past
             number += 1
         return number
 
-    def _add(self, chosen: list[_Place], first: i64, stop: i64, data: bytes) -> None:
-        """Add records of what was read from the first one on, in as few pieces as they lie in."""
+    def _add(self, chosen: list[int], first: i64, stop: i64, data: bytes, start: i64) -> None:
+        """Add records of what was read from `start` on, in as few pieces as they lie in."""
         matches = self._query.matches
-        start = chosen[first].position
         piece: i64 = 0
         piece_end: i64 = 0
         number = first
         try:
             while number < stop:
-                place = chosen[number]
+                place: i64 = chosen[number]
                 number += 1
-                at: i64 = place.position - start
-                end: i64 = place.end - start
+                at = self._position(place) - start
+                end = self._past(place) - start
                 if end > len(data):
-                    self._miss(place.position)
+                    self._miss(start + at)
                     continue
-                _check_head(data, at, place)
+                _check_head(data, at, end - at, start + at)
                 if matches is not None and not matches(decode(data, int(at), verify_body=False)):
                     self._status = NO_MATCHED_MESSAGE
                     continue
@@ -399,7 +437,7 @@ class _Batch:
                 self._count += 1
                 self._size += end - at
         except CorruptionError as error:
-            self._stop_at(chosen[number - 1].number, str(error))
+            self._stop_at(self._first + chosen[number - 1], str(error))
         self._put(data[piece:piece_end])
 
     def _miss(self, position: i64) -> None:
@@ -431,17 +469,12 @@ class _Batch:
         self._next = self._stop = offset
 
 
-def _check_head(data: bytes, at: i64, place: _Place) -> None:
+def _check_head(data: bytes, at: i64, size: i64, position: i64) -> None:
     """CorruptionError when what lies there is not the record that the unit says."""
-    size = place.end - place.position
     magic = i64(read_i32_be(data, at + 4))
     if (
         i64(read_i32_be(data, at)) != size
-        or read_i64_be(data, at + 28) != place.position
+        or read_i64_be(data, at + 28) != position
         or (magic != _MAGIC_V1 and magic != _MAGIC_V2)  # noqa: PLR1714
     ):
-        _refuse(size, place.position)
-
-
-def _refuse(size: i64, position: i64) -> NoReturn:
-    raise CorruptionError(f"the log has no record of {size} bytes at {position}")
+        raise CorruptionError(f"the log has no record of {size} bytes at {position}")

@@ -40,6 +40,7 @@ from gantrymq.store.queue_unit import (
     ordered_count,
     valid_count,
 )
+from gantrymq.store.unit_pages import UnitPages
 
 FOLDER_NAME_BYTES_MAX: Final = 255  # what file systems allow
 QUEUE_ID_MAX: Final = 0x7FFFFFFF
@@ -71,6 +72,7 @@ class QueueFolders:
         "files",
         "log_flushed",
         "log_minimum",
+        "pages",
         "root",
     )
 
@@ -85,6 +87,7 @@ class QueueFolders:
         """Where the log begins: one number for all queues, however many there are."""
         self.log_flushed: int = POSITION_MAX
         """Units of records at or behind this place of the log are not written yet."""
+        self.pages: UnitPages = UnitPages()
         self.blanks: bytes = BLANK * min(self.file_units, SCAN_BYTES // UNIT_BYTES)
 
     def folder(self, topic: str, queue_id: int) -> str:

@@ -1,5 +1,6 @@
 """Recovery: from what a stop left on the disk to a log, queues and an index that agree.
 
+    0 the wish     log_cut.py: a log that is to be cut is, before all else
     1 the start    recovery_start.py: by our marks, else by Java's rules
     2 the walk     every record from there is checked and dispatched; it ends at the log's end
     3 the cut      what lies behind the end goes, from log, queues and index; what is kept above
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
-from gantrymq.store import queue_snapshot
+from gantrymq.store import log_cut, queue_snapshot
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
@@ -73,6 +74,12 @@ class Report:
     """Our marks held; otherwise Java wrote the directory last."""
     is_changed: bool = False
     """Recovery came to where it changes something."""
+    was_cut: bool = False
+    """The log was cut where its group goes on with another one."""
+    kept_tail: str = ""
+    """The path of what was cut, where there was anything."""
+    removed_tails: list[str] = field(default_factory=list)
+    """Those of former cuts that went for it."""
     walked_bytes: int = 0
     rewritten_bytes: int = 0
     end_reason: str = ""
@@ -137,6 +144,7 @@ class Recovery:
         parts = self._parts
         log = parts.log
         log.load(is_size_known=parts.marks.are_sizes_known)
+        yield from self._cut_as_wished()
         parts.deletions.load(is_clean=self.report.is_clean)
         marks = parts.marks.marks
         if self._is_ours and marks is not None and are_valid(marks, log.segments):
@@ -152,6 +160,22 @@ class Recovery:
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
         self._settle()
+
+    def _cut_as_wished(self) -> Iterator[Progress]:
+        """Where the group goes on with another log."""
+        parts = self._parts
+        wish = log_cut.wished(parts.disk)
+        if wish is None:
+            return
+        self.report.is_clean = False
+        self.report.is_changed = self.report.was_cut = True
+        reader = self._reader(verify_body=False)
+        bytes_max = self._settings.kept_tails_bytes_max
+        cut = log_cut.LogCut(parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max)
+        for done, total in cut.steps():
+            yield Progress("cut", done, total)
+        self.report.kept_tail = cut.kept
+        self.report.removed_tails = [tail.path for tail in cut.gone]
 
     # ------------------------------------------------------------------ 1 the start
 

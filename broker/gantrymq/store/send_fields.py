@@ -21,6 +21,11 @@ SEND_BATCH_MESSAGE: Final = 320
 
 # a to h are required.
 _REQUIRED: Final = 255
+# What a member relayed is born elsewhere, which is the general path's to say.
+BORN_HOST: Final = "gantryBornHost"
+_BORN_HOST: Final = BORN_HOST.encode()
+_RELAYED: Final = 1000
+
 _LONG_NAMES: Final = {
     b"producerGroup": 97,
     b"topic": 98,
@@ -36,6 +41,7 @@ _LONG_NAMES: Final = {
     b"maxReconsumeTimes": 108,
     b"batch": 109,
     b"bname": 110,
+    _BORN_HOST: _RELAYED,
 }
 _ODD: Final = 4611686018427387904  # what `_integer` answers when there is none
 _INT32_MAX: Final = 2147483647
@@ -101,7 +107,9 @@ class SendFields:
         """The letter that a name stands for; 0 for what no send request has."""
         if self.code == SEND_MESSAGE:
             return _LONG_NAMES.get(data[at:end], 0)
-        return i64(data[at]) if end - at == 1 else 0
+        if end - at == 1:
+            return i64(data[at])
+        return _RELAYED if data[at:end] == _BORN_HOST else 0
 
     def take_value(self, letter: i64, data: bytes, at: i64, end: i64) -> bool:
         number: i64 = 0
@@ -122,7 +130,7 @@ class SendFields:
             self._take_int(letter, number)
         if 97 <= letter <= 104:
             self._seen |= i64(1) << (letter - 97)
-        return number != _ODD
+        return number != _ODD and letter != _RELAYED
 
     def _take_int(self, letter: i64, number: i64) -> None:
         if letter == 101:

@@ -1,4 +1,5 @@
-"""The store's settings: Java's keys that have an effect here, with Java's defaults but for one.
+"""The store's settings: Java's keys that have an effect here, with Java's defaults but for one,
+and `keptTailsBytesMax`, which is ours.
 
 Sizes must be what the directory was written with, by Java or by us: `layout.py` refuses others.
 The one difference in defaults: `cleanFileForciblyEnable` is off, for unconsumed messages are not
@@ -92,6 +93,11 @@ class StoreSettings:
     flush_interval_consume_queue: int = setting(
         1000, "time between flushes of the queues", unit="ms", lowest=1
     )
+    # What one master alone had are seconds of messages: a gigabyte is many such.
+    kept_tails_bytes_max: int = setting(
+        1 << 30, "what was cut off the log of a member of groupMembers is kept until there is more"
+        " of it; then the oldest goes", unit="bytes", lowest=0, highest=LONG_MAX,
+    )  # fmt: skip
     mapped_file_size_commit_log: int = setting(
         1 << 30, f"size of a file of the log; {_KEPT}", unit="bytes", lowest=4096
     )

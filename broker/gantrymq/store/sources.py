@@ -103,6 +103,19 @@ def readable_end(queue: ConsumeQueue, readable: int) -> Reading[int]:
     return low
 
 
+def readable_end_now(queue: ConsumeQueue, readable: int) -> int:
+    """The same without waiting: where units are not in memory they count as not there yet, which
+    those that are not readable mostly are."""
+    search = readable_end(queue, readable)
+    try:
+        next(search)
+    except StopIteration as stop:
+        end: int = stop.value
+        return end
+    search.close()
+    return queue.minimum
+
+
 def _log_file(log: CommitLog, position: int) -> File:
     if not log.holds(position):
         raise DiskError(DiskFailure.NOT_FOUND, "read", log.segments.path_of(position))

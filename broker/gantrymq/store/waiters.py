@@ -24,6 +24,11 @@ from gantrymq.store.settings import StoreSettings
 _OK: Final = PutStatus.PUT_OK
 NEVER: Final = float("inf")
 
+DISMISSED: Final = (
+    "The message is in this broker's log, but the broker is not the master any more, and the new "
+    "one need not have it; send it again where it must not be lost."
+)
+
 
 @final
 class _Waiting:
@@ -88,9 +93,16 @@ class Waiters:
         else:
             self._copies.append(_Copy(pending.number, end, now + self._timeout))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody waits."""
+        return not self._waiting
+
     def flushed(self, released: Released) -> None:
         """Its bytes are on disk, or took too long."""
-        waiting = self._waiting[released.waiter]
+        waiting = self._waiting.get(released.waiter)
+        if waiting is None:
+            return  # it was dismissed
         if not released.in_time and waiting.status is _OK:
             waiting.status = PutStatus.FLUSH_DISK_TIMEOUT
         self._one_less(released.waiter, waiting)
@@ -137,6 +149,17 @@ class Waiters:
         for number, waiting in list(self._waiting.items()):
             waiting.left = 1
             self._one_less(number, waiting)
+
+    def dismiss(self) -> None:
+        """This broker is master no more, and another one need not have what waits: nobody is told
+        that all is well. Whom members are waited for is to be said anew."""
+        self._copies.clear()
+        waiting, self._waiting = self._waiting, {}
+        for one in waiting.values():
+            self._answers.append(one.pending.answer(PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED))
+        self._replicated = 0
+        self.for_members = False
+        self.missing = None
 
     def _settle(self, number: int, status: PutStatus, remark: str = "") -> None:
         """What became of the waiting for another member."""

@@ -11,6 +11,7 @@ import pytest
 from gantrymq.base.disk import DiskFailure
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.log_blocks import LOOKS_MIN
 from gantrymq.store.marks import LogMark
 from gantrymq.store.put import PutStatus, Refused
 from gantrymq.store.segments import FULL_RETRY_SECONDS, SyncFailedError
@@ -234,6 +235,60 @@ def test_what_is_recent_is_in_memory_and_nothing_before(tail_bytes: int, recent:
             assert (opened.log.read(position, 9999) is not None) == (position >= recent)
     opened.log.truncate(LogMark(1000, 0, 1))
     assert opened.log.recent == 1000
+
+
+def test_a_block_is_there_when_enough_looked_until_the_log_is_cut() -> None:
+    opened = Opened()
+    opened.log._blocks.block_bytes = 1500
+    opened.append(1000, 1000, 1000)
+    looks = [opened.log.block(1600) for _ in range(LOOKS_MIN)]
+    assert looks == [None] * (LOOKS_MIN - 1) + [opened.log.read(1500, 1500)]
+    opened.disk.memory.reads_cached = False
+    assert opened.log.block(2999) == looks[-1]
+    assert opened.log.block(3000) is None
+    opened.disk.memory.reads_cached = True
+    opened.log.truncate(LogMark(1000, 0, 1))
+    assert opened.log.block(2999) is None
+    opened.append(2500)
+    for _ in range(LOOKS_MIN - 1):
+        assert opened.log.block(2999) is None
+    assert opened.log.block(2999) == opened.log.read(1500, 1500) != looks[-1]
+
+
+@pytest.mark.parametrize("position", [1999, 4000, FILE_BYTES + 900])
+def test_what_is_no_whole_block_of_one_file_below_the_end_is_none(position: int) -> None:
+    opened = Opened()
+    opened.log._blocks.block_bytes = 1000
+    opened.append(1900)
+    if position > 2000:
+        opened.append(2100, 950)
+        assert opened.log.end == FILE_BYTES + 950
+    for _ in range(2 * LOOKS_MIN):
+        assert opened.log.block(position) is None
+
+
+def test_a_block_that_cannot_be_read_now_is_tried_again_after_as_many_looks() -> None:
+    opened = Opened()
+    opened.log._blocks.block_bytes = 1000
+    opened.append(2000)
+    opened.disk.memory.reads_cached = False
+    for _ in range(LOOKS_MIN):
+        assert opened.log.block(0) is None
+    opened.disk.memory.reads_cached = True
+    for _ in range(LOOKS_MIN - 1):
+        assert opened.log.block(0) is None
+    assert opened.log.block(0) == opened.log.read(0, 1000)
+    assert opened.log.remove_first() is False
+
+
+def test_a_block_of_a_file_that_is_gone_is_none() -> None:
+    opened = Opened()
+    opened.log._blocks.block_bytes = 1000
+    opened.append(3000, 3000)
+    looks = [opened.log.block(0) for _ in range(LOOKS_MIN)]
+    assert looks[-1] is not None
+    assert opened.log.remove_first()
+    assert opened.log.block(0) is None
 
 
 def test_a_cut_log_goes_on_from_the_cut() -> None:

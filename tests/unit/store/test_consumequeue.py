@@ -8,7 +8,7 @@ from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue import Appended, ConsumeQueue
 from gantrymq.store.open_files import OpenFiles
-from gantrymq.store.queue_folder import AfterCrash, QueueFolders
+from gantrymq.store.queue_folder import PAGE_UNITS, AfterCrash, QueueFolders
 from gantrymq.store.queue_unit import BLANK, UNIT, UNIT_BYTES
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
@@ -129,6 +129,39 @@ def test_cold_units_come_by_ticket() -> None:
     background.complete(ticket)
     (completion,) = background.take_completions()
     assert completion.data == b"".join(map(unit, range(1, 5)))
+
+
+def test_who_goes_through_a_queue_has_the_next_page_in_memory() -> None:
+    disk = MemoryDisk()
+    folders = QueueFolders(OpenFiles(disk), "consumequeue", 1000 * UNIT_BYTES)
+    queue = ConsumeQueue(folders, "T", 0)
+    queue.open()
+    fill(queue, 500)
+    queue.write()
+    assert queue.read(0, 10) == b"".join(map(unit, range(10)))
+    disk.reads_cached = False
+    assert queue.read(10, 10) is None  # one step may be the only one
+    disk.reads_cached = True
+    assert queue.read(10, 10) == b"".join(map(unit, range(10, 20)))
+    disk.reads_cached = False
+    end = 10 + PAGE_UNITS
+    assert queue.read(20, end - 20) == b"".join(map(unit, range(20, end)))
+    assert queue.read(end - 1, 2) is None
+    assert queue.read(9, 2) is None
+
+
+@pytest.mark.parametrize("end", [3, 4])
+def test_units_that_were_cut_are_not_remembered(end: int) -> None:
+    queue = queue_on(MemoryDisk())
+    fill(queue, 5)
+    queue.write()
+    assert (queue.read(0, 1), queue.read(1, 1)) == (unit(0), unit(1))
+    assert queue.read(2, 3) == b"".join(map(unit, range(2, 5)))
+    queue.cut(end)
+    for offset in range(end, 5):
+        assert queue.append(offset, 1000 + offset, 1, 7) is Appended.ADDED
+    queue.write()
+    assert queue.read(4, 1) == UNIT.pack(1004, 1, 7)
 
 
 @pytest.mark.parametrize("end", [0, 1, 4, 5, 6, 10, 12])

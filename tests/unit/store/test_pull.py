@@ -217,6 +217,52 @@ def test_recent_messages_are_found_whether_they_are_read_at_once_or_not(between:
     assert pulled.size == sum(map(len, pulled.chunks))
 
 
+@pytest.mark.parametrize("block_bytes", [1000, 4096, 10_000])
+def test_queues_that_are_walked_side_by_side_are_read_once(block_bytes: int) -> None:
+    store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20), tail_bytes=0)
+    store.log._blocks.block_bytes = block_bytes
+    for number in range(60):
+        for queue_id in range(8):
+            store.put(queue_id, b"%d of %d" % (number, queue_id) + bytes(queue_id))
+
+    def bodies(queue_id: int) -> list[bytes]:
+        pulled = at_once(pull(store, PullQuery("T", queue_id, 0, 32), MEMORY_BYTES))
+        assert pulled.size == sum(map(len, pulled.chunks))
+        return [record.body for record in decode_all(b"".join(pulled.chunks))]
+
+    for queue_id in range(8):
+        assert bodies(queue_id) == [
+            b"%d of %d" % (number, queue_id) + bytes(queue_id) for number in range(32)
+        ]
+    first_end = place(store, 5) + 100
+    kept = [start for start in store.log._blocks._blocks if start < first_end]
+    assert kept
+
+
+def test_a_pull_alone_has_no_block_read_for_it() -> None:
+    store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20), tail_bytes=0)
+    for _ in range(40):
+        store.put(0, b"ours")
+        store.put(1, bytes(GAP_BYTES))
+    store.log._blocks.block_bytes = 1 << 18
+    assert at_once(pull(store, PullQuery("T", 0, 0, 32), MEMORY_BYTES)).count == 32
+    assert not store.log._blocks._blocks
+
+
+def test_damage_in_a_block_ends_the_answer_before_it() -> None:
+    store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20), tail_bytes=0)
+    store.log._blocks.block_bytes = 1000
+    for number in range(40):
+        store.put(0, b"%d" % number)
+    position = place(store, 9)
+    store.disk.open("commitlog/" + "0" * 20).write(position + 4, [b"bad!"])
+    for _ in range(4):
+        assert numbers(store.pull(0)) == list(range(9))
+    assert store.log._blocks.find(0) is not None
+    with pytest.raises(CorruptionError, match="message 9 of queue 0 of topic T is damaged"):
+        store.pull(9)
+
+
 def test_what_lies_far_apart_is_not_read_in_between() -> None:
     store = Store(replace(SETTINGS, mapped_file_size_commit_log=1 << 20))
     for _ in range(3):

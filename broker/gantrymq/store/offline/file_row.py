@@ -2,7 +2,7 @@
 
 `layout.check_row` refuses a row that is not whole; here its faults become findings, and what is
 left can be read. Invariant: `files` are in order, none begins before the one before ends, each
-begins at a multiple of the length.
+begins at a multiple of the length; but the first of a kept tail (tail_reading.py).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class RowFile:
     start: int
     size: int
     path: str
+    at: int = 0
+    """Where in the file at `path` it begins: other than 0 only in a kept tail."""
 
 
 @final

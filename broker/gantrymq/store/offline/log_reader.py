@@ -126,9 +126,8 @@ class LogReader:
     def record(self, entry: Entry) -> Record:
         """The whole record of an entry that was read."""
         position = int(entry.physical_offset)
-        start = position - position % self._row.file_bytes
-        path = next(file.path for file in self._row.files if file.start == start)
-        return decode(self._files.get(path).read(position - start, int(entry.size)))
+        file = next(file for file in self._row.files if position < file.start + file.size)
+        return decode(self._read(file, position, int(entry.size)))
 
     def _sound(self, file: RowFile, position: int) -> Generator[Entry, None, Step]:
         """The records from here on in this file; returns what ended them."""
@@ -153,7 +152,8 @@ class LogReader:
             size = max(READ_BYTES, stop.size)
 
     def _read(self, file: RowFile, position: int, size: int) -> bytes:
-        return self._files.get(file.path).read(position - file.start, size)
+        size = min(size, file.start + file.size - position)
+        return self._files.get(file.path).read(file.at + position - file.start, size)
 
     # ------------------------------------------------------------------ behind a break
 

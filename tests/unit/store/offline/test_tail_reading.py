@@ -1,0 +1,78 @@
+"""Kept tails, read back."""
+
+from __future__ import annotations
+
+from gantrymq.fakes.store import SYNC, OpenedStore
+from gantrymq.store import log_cut
+from gantrymq.store.kept_tails import KeptTail, kept_tails
+from gantrymq.store.log_cut import Wish
+from gantrymq.store.offline.log_reader import Break, Cause
+from gantrymq.store.offline.record_choice import RecordChoice, chosen
+from gantrymq.store.offline.tail_reading import look_at, row_of
+from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.wire.message.record import Record
+
+FILE_BYTES = SYNC.mapped_file_size_commit_log
+
+
+def with_tail(disk: MemoryDisk) -> KeptTail:
+    """Of seventy messages, which lay in several files of the log."""
+    opened = OpenedStore(disk, SYNC)
+    opened.put(*range(100))
+    opened.settle()
+    place = opened.records("T", 0)[30].physical_offset
+    opened.close()
+    log_cut.wish(disk, Wish(place, epoch=3))
+    OpenedStore(disk, SYNC).close()
+    (tail,) = kept_tails(disk)
+    return tail
+
+
+def read(disk: MemoryDisk, tail: KeptTail, choice: RecordChoice) -> list[Record | Break]:
+    return list(chosen(disk, row_of(tail, FILE_BYTES), choice))
+
+
+def test_its_messages_are_those_that_were_cut() -> None:
+    disk = MemoryDisk()
+    tail = with_tail(disk)
+    assert tail.end - tail.start > 2 * FILE_BYTES
+    *found, end = read(disk, tail, RecordChoice())
+    assert [each.body for each in found if isinstance(each, Record)] == [
+        b"body %d" % number for number in range(30, 100)
+    ]
+    assert isinstance(end, Break)
+    assert (end.cause, end.position) == (Cause.END, tail.end)
+
+
+def test_some_of_them_may_be_chosen() -> None:
+    disk = MemoryDisk()
+    (found,) = read(disk, with_tail(disk), RecordChoice(key=b"k77", limit=1))
+    assert isinstance(found, Record)
+    assert found.body == b"body 77"
+
+
+def test_they_are_counted() -> None:
+    disk = MemoryDisk()
+    seen = look_at(disk, with_tail(disk), FILE_BYTES)
+    assert seen.figures.messages == 70
+    assert seen.is_whole
+
+
+def test_damage_is_seen_and_what_lies_behind_it_is_there() -> None:
+    disk = MemoryDisk()
+    tail = with_tail(disk)
+    disk.open(tail.path).write(tail.size // 70 + 4, [b"\xff\xff"])
+    seen = look_at(disk, tail, FILE_BYTES)
+    assert not seen.is_whole
+    assert seen.figures.messages == 69
+
+
+def test_one_that_lost_its_end_is_read_as_far_as_it_goes() -> None:
+    disk = MemoryDisk()
+    size = with_tail(disk).size // 2
+    (path,) = [each.path for each in kept_tails(disk)]
+    disk.open(path).resize(size)
+    (tail,) = kept_tails(disk)
+    seen = look_at(disk, tail, FILE_BYTES)
+    assert not seen.is_whole
+    assert 30 < seen.figures.messages < 40
