@@ -6,6 +6,9 @@ import logging
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,12 +23,33 @@ from gantrymq.client.log_handler import LogHandler
 from gantrymq.fakes.servers import Servers
 
 
-def stored(running: Servers, topic: str, count: int) -> list[bytes]:
-    found: list[bytes] = []
+@contextmanager
+def reader(running: Servers, topic: str = "T") -> Iterator[PullConsumer]:
     with PullConsumer(
         "G", name_servers=running.name_server, consume_from=ConsumeFrom.FIRST_OFFSET
     ) as consumer:
         consumer.subscribe(topic)
+        yield consumer
+
+
+@contextmanager
+def producer_kept_busy(producer: Producer) -> Iterator[None]:
+    """Its loop looks at nothing meanwhile."""
+    busy, may_go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        busy.set()
+        may_go_on.wait(10.0)
+
+    producer.thread.post(hold)
+    busy.wait(10.0)
+    yield
+    may_go_on.set()
+
+
+def stored(running: Servers, topic: str, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    with reader(running, topic) as consumer:
         while len(found) < count and (some := consumer.poll(5.0)):
             found += [message.body for message in some]
     return sorted(found)
@@ -60,6 +84,37 @@ def test_lists_are_sent_soon(running: Servers) -> None:
         refused = producer.send_soon_many("T", [b"a", b""])
         assert isinstance(refused.exception(10.0), MessageError)
     assert stored(running, "T", 4) == [b"0", b"1", b"2", b"3"]
+
+
+def test_the_arguments_of_a_list_may_be_used_anew(running: Servers) -> None:
+    with Producer("P", name_servers=running.name_server) as producer:
+        bodies, properties = [b"a"], {"number": "1"}
+        with producer_kept_busy(producer):
+            future = producer.send_soon_many("T", bodies, properties=properties)
+            bodies.append(b"b")
+            properties["number"] = "2"
+        assert len(future.result(10.0)) == 1
+        with pytest.raises(TypeError, match="not str"):
+            producer.send_soon_many("T", "hello")
+    with reader(running) as consumer:
+        assert [each.properties["number"] for each in consumer.poll(5.0)] == ["1"]
+
+
+def test_a_send_that_is_refused_keeps_nobody_else_waiting(running: Servers) -> None:
+    """What a future calls is called on the client's own thread."""
+    refused: Future[BaseException | None] = Future()
+
+    def again(first: object) -> None:
+        try:
+            producer.send_soon(Message("T", b"b"))
+        except StateError as error:
+            refused.set_result(error)
+
+    with Producer("P", name_servers=running.name_server) as producer:
+        producer.send_soon(Message("T", b"a")).add_done_callback(again)
+        assert "own event loop" in str(refused.result(10.0))
+        producer.send_soon(Message("T", b"c")).result(10.0)
+    assert stored(running, "T", 3) == [b"a", b"c"]
 
 
 def test_local_transactions_run_in_threads(running: Servers) -> None:

@@ -24,6 +24,8 @@ from gantrymq.wire.codes import RequestCode
 # The offsets' own timeout, then that of the goodbye.
 CONSUMER_S = 5.0 + 3.0
 
+GIVEN_UP = r"closed before|call timeout|still failed|name servers failed"
+
 
 def seconds(cluster: Cluster, flow: Flow[None]) -> float:
     began = cluster.driver.clock.monotonic()
@@ -89,7 +91,7 @@ def test_a_producer_gives_up_what_nobody_acknowledges() -> None:
     batches.append(core.send_soon(Message("U", b"x"), select=by_key, key=1))
     assert seconds(cluster, core.close()) <= 7.0 + 3.0
     for batch in batches:
-        with pytest.raises(SendError, match=r"closed before|call timeout|name servers failed"):
+        with pytest.raises(SendError, match=GIVEN_UP):
             batch.result_of(0)
     assert core.lingering.waiting_bytes == 0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from gantrymq.client.core.errors import MessageError, SendError
+from gantrymq.client.core.hooks import SendContext, SendHook
 from gantrymq.client.core.lingering import SENDS_MAX, Batch, Lingering, WaitingFullError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
@@ -19,9 +20,9 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 
 
-def lingering(cluster: Cluster, **settings: object) -> Lingering:
+def lingering(cluster: Cluster, hooks: Sequence[SendHook] = (), **settings: object) -> Lingering:
     made = ProducerSettings(**{"linger_s": 0.1, **settings})  # type: ignore[arg-type]
-    return Lingering(Sender(cluster.instance, "G", made, ()), "")
+    return Lingering(Sender(cluster.instance, "G", made, hooks), "")
 
 
 def sent(cluster: Cluster) -> int:
@@ -60,7 +61,7 @@ def test_messages_of_a_moment_leave_together() -> None:
 @pytest.mark.parametrize("bound", [{"batch_messages_max": 3}, {"batch_bytes_max": 200}])
 def test_a_full_batch_leaves_at_once(bound: dict[str, int]) -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, **bound)
+    waiting = lingering(cluster, (), **bound)
     for _ in range(7):
         waiting.add(Message("T", b"x" * 20))
     cluster.driver.settle()
@@ -125,12 +126,75 @@ def test_who_waits_for_room_has_it_while_brokers_still_have_work() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.run(cluster.instance.route("T"))
     cluster.faults[cluster.address("a")] = late_by(cluster, itertools.count(1.0, 0.01))
-    waiting = lingering(cluster, waiting_bytes_max=20_000, batch_messages_max=1)
-    while waiting.waiting_bytes < 20_000:
+    waiting = lingering(cluster, waiting_bytes_max=160_000, batch_messages_max=1)
+    while waiting.waiting_bytes < 160_000:
         waiting.add(Message("T", b"x" * 100))
     cluster.run(waiting.room())
-    assert 18_000 < waiting.waiting_bytes <= 18_750
+    assert 146_000 < waiting.waiting_bytes <= 150_000
     cluster.run(waiting.flush())
+
+
+def test_the_smallest_bound_has_room_for_one_message() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    waiting = lingering(cluster, waiting_bytes_max=1)
+    for _ in range(3):
+        waiting.add(Message("T", b"x"))
+        with pytest.raises(WaitingFullError):
+            waiting.add(Message("T", b"x"))
+        cluster.run(waiting.room())
+    assert waiting.waiting_bytes == 0
+
+
+@pytest.mark.parametrize("delay_level", [0, 1])
+def test_what_waits_is_reckoned_with_all_that_comes_with_it(delay_level: int) -> None:
+    """Properties are memory, too, and a batch of one message is mostly the batch."""
+    cluster = Cluster("a")
+    waiting = lingering(cluster)
+    waiting.add(Message("T", b"x", delay_level=delay_level))
+    assert waiting.waiting_bytes > 3_000
+    waiting.add(Message("U", b"x", properties={"k": "v" * 9_000}, delay_level=delay_level))
+    assert waiting.waiting_bytes > 15_000
+    cluster.run(waiting.flush())
+
+
+def test_what_hooks_will_see_waits_as_well() -> None:
+    class Hook(SendHook):
+        def before_send(self, context: SendContext) -> None: ...
+
+        def after_send(self, context: SendContext) -> None: ...
+
+    sizes = []
+    for hooks in ((), (Hook(),)):
+        cluster = Cluster("a")
+        waiting = lingering(cluster, hooks)
+        for _ in range(10):
+            waiting.add(Message("T", b"x" * 1_000))
+        sizes.append(waiting.waiting_bytes)
+        cluster.run(waiting.flush())
+    assert sizes[1] > sizes[0] + 10 * 1_000
+
+
+def test_what_is_given_up_before_it_began_is_over() -> None:
+    cluster = Cluster("a")
+    waiting = lingering(cluster)
+    batches = [waiting.add(Message("T", b"x", delay_level=n)) for n in range(2)]
+    waiting.abandon()
+    cluster.pass_time(1.0)
+    for batch in batches:
+        with pytest.raises(SendError, match="the producer was closed"):
+            batch.result_of(0)
+    assert waiting.waiting_bytes == 0
+    assert not cluster.asked
+
+
+def test_a_message_that_is_refused_is_not_told_as_lost() -> None:
+    cluster = Cluster("a")
+    waiting = lingering(cluster)
+    with pytest.raises(MessageError):
+        waiting.add(Message("T", b"x", properties={"a": "b" * 40_000}))
+    cluster.run(waiting.flush())
+    assert cluster.driver.lines == []
+    assert waiting.waiting_bytes == 0
 
 
 def test_a_failure_is_told_to_each_message_and_logged_when_nobody_looks() -> None:

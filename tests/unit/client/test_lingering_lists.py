@@ -129,13 +129,13 @@ def test_of_a_list_that_is_refused_nothing_is_taken(bodies: list[bytes], why: st
 
 def test_a_list_finds_the_waiting_full_or_is_taken_as_a_whole() -> None:
     cluster = Cluster("a", topics={"T": 1})
-    waiting = lingering(cluster, waiting_bytes_max=3_000)
+    waiting = lingering(cluster, waiting_bytes_max=8_000)
     bodies = [b"x" * 100] * 9
     waiting.add_many(PATTERN, bodies)
-    while waiting.waiting_bytes < 3_000:
+    while waiting.waiting_bytes < 8_000:
         waiting.add_many(PATTERN, bodies)
     held = waiting.waiting_bytes
-    assert held < 6_000 + 9 * 100
+    assert held < 12_000
     with pytest.raises(WaitingFullError):
         waiting.add_many(PATTERN, bodies)
     assert waiting.waiting_bytes == held
@@ -178,3 +178,32 @@ def test_an_error_tells_which_messages_failed() -> None:
         results_of(shares)
     assert caught.value.failed == (3, 4)
     assert len(caught.value.causes) == 1
+
+
+@pytest.mark.parametrize("topic", ["T", "%RETRY%G"])
+@pytest.mark.parametrize("hooks", [(), (Seen(),)])
+def test_a_list_is_refused_for_all_that_it_would_take(
+    topic: str, hooks: Sequence[SendHook]
+) -> None:
+    """Not for its bodies alone: properties are written for each of them."""
+    cluster = Cluster("a", topics={topic: 1})
+    waiting = lingering(cluster, hooks=hooks, waiting_bytes_max=100_000)
+    pattern = Message(topic, b"", properties={"k": "v" * 9_000})
+    with pytest.raises(MessageError, match=r"11 messages need .* none was taken"):
+        waiting.add_many(pattern, [b"x"] * 11)
+    assert waiting.waiting_bytes == 0
+    waiting.add_many(pattern, [b"x"] * 3)
+    assert 27_000 < waiting.waiting_bytes < 60_000
+    cluster.run(waiting.flush())
+
+
+def test_an_error_has_one_cause_for_each_request() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    cluster.faults[cluster.address("a")] = gone
+    waiting = lingering(cluster, retries=0)
+    shares = waiting.add_many(PATTERN, [b"a", b"b" * 5000, b"c"])
+    cluster.run(waiting.flush())
+    with pytest.raises(SomeUnsentError, match="3 of 3") as caught:
+        results_of(shares)
+    assert caught.value.failed == (0, 1, 2)
+    assert len(caught.value.causes) == 2

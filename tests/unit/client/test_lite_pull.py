@@ -138,6 +138,27 @@ def test_only_the_tags_that_are_wanted_come() -> None:
     assert reader.poll_all() == ["wanted", "wanted too"]
 
 
+def test_what_is_sent_after_the_filter_changed_comes() -> None:
+    """A pull of before, which the broker holds, would pass over it."""
+    cluster = Cluster()
+    reader = Reader(cluster)
+    reader.lite.subscribe("T", "x")
+    assert reader.poll() == []
+    reader.lite.subscribe("T", "y")
+    cluster.store("wanted", TAGS="y")
+    assert reader.poll(timeout_s=30.0) == ["wanted"]
+
+
+def test_what_is_sent_after_an_assignment_with_another_filter_comes() -> None:
+    cluster = Cluster()
+    reader = Reader(cluster)
+    for expression in ("x", "y"):
+        reader.client.run(reader.lite.assign(QUEUES, expression))
+        assert reader.poll() == []
+    cluster.store("wanted", TAGS="y")
+    assert reader.poll(timeout_s=30.0) == ["wanted"]
+
+
 def test_what_lies_between_is_progress_as_well() -> None:
     cluster = Cluster()
     reader = Reader(cluster)
@@ -395,6 +416,14 @@ def test_a_strategy_that_fails_once_is_asked_again() -> None:
     assert reader.poll(10.0) == ["a"]
 
 
+def test_what_is_at_hand_is_given_without_waiting() -> None:
+    cluster = Cluster()
+    cluster.store("a", "b", "c")
+    reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
+    cluster.pass_time(0.1)
+    assert [bodies(reader.lite.at_hand(limit)) for limit in (1, 0, 0)] == [["a"], ["b", "c"], []]
+
+
 def test_one_task_polls() -> None:
     """Another one would say that what this one was given is done."""
     cluster = Cluster()
@@ -406,6 +435,8 @@ def test_one_task_polls() -> None:
             await reader.lite.poll(1.0)
         except StateError as error:
             refusals.append(str(error))
+        with pytest.raises(StateError, match="another task waits"):
+            reader.lite.at_hand()
 
     def begin() -> None:
         cluster.driver.start(poll_too(), "other")

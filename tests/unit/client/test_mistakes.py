@@ -285,7 +285,7 @@ async def test_the_local_part_runs_only_when_its_end_can_be_told(
         name_servers=world.name_servers,
     )
     async with producer:
-        instance = producer._host.core.instance
+        instance = producer._host.member.instance
         master = instance.master
         asked: list[str] = []
 

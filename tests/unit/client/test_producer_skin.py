@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,33 @@ async def test_who_no_longer_waits_for_a_list_takes_nothing_back() -> None:
         await producer.flush()
         assert waiter.cancelled()
         assert len(await sendings) == 2
+
+
+async def test_waiting_for_a_list_leaves_nothing_behind_when_it_is_cancelled() -> None:
+    def futures() -> int:
+        gc.collect()
+        return sum(isinstance(each, asyncio.Future) for each in gc.get_objects())
+
+    world = EmbeddedBroker()
+    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
+        sendings = producer.send_soon_many("T", [b"a", b"b"])
+        before = futures()
+        for _ in range(50):
+            waiter = asyncio.ensure_future(sendings)
+            await asyncio.sleep(0)
+            waiter.cancel()
+            await asyncio.wait([waiter])
+        assert futures() < before + 10
+
+
+async def test_a_text_is_no_list_of_bodies() -> None:
+    world = EmbeddedBroker()
+    async with Producer("G", world=world, name_servers=world.name_servers) as producer:
+        with pytest.raises(TypeError, match="not str: send_soon takes one"):
+            producer.send_soon_many("T", "hello")
+        with pytest.raises(TypeError, match="not bytes"):
+            producer.send_soon_many("T", b"hello")  # type: ignore[arg-type]
+    assert world.messages("T") == []
 
 
 async def test_which_of_a_list_failed_reaches_who_awaits_it() -> None:

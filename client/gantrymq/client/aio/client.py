@@ -19,7 +19,6 @@ from gantrymq.client.aio.hooked import HookedLinks
 from gantrymq.client.aio.message_ids import UniqueIds
 from gantrymq.client.aio.process import own_address, process_name
 from gantrymq.client.aio.world import REAL, Identity, Respond, World
-from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.namespace_fields import NamespaceFields
@@ -45,7 +44,6 @@ class Client:
 
     def __init__(self, key: ClientKey, world: World = REAL) -> None:
         self._key = key
-        self._is_of_parent = False
         self._members = 0
         self._is_started = False
         clock = world.clock
@@ -62,7 +60,9 @@ class Client:
         self._driver = Driver(self._links, world, _flow_failed)
         self.run = self._driver.run
         """Runs a flow of the core: what it returns, or raises."""
-        self.must_be_on_its_loop = self._driver.must_be_here
+        self.must_be_here = self._driver.must_be_here
+        self.must_be_of_this_process = self._driver.must_be_of_this_process
+        self.orphan = self._driver.orphan
         chance = world.chance
         ids = UniqueIds(clock)
         ports = Ports(clock, self._driver.start, chance, ids.make, ids.make_many, _say)
@@ -76,8 +76,7 @@ class Client:
 
     def enter(self) -> None:
         """Once per member, on the loop; the first one begins the work."""
-        self.must_be_of_this_process()
-        self.must_be_on_its_loop()
+        self.must_be_here()
         self._members += 1
         if not self._is_started:
             self._is_started = True
@@ -104,21 +103,9 @@ class Client:
         finally:
             await self._links.close()
 
-    def orphan(self) -> None:
-        """In a child of a fork: nothing here works any more, nor touches what the parent has."""
-        self._is_of_parent = True
-
-    def must_be_of_this_process(self) -> None:
-        if self._is_of_parent:
-            raise StateError(
-                "this client was made before the process forked: its connections belong to the"
-                " parent; make a new one in each child (gunicorn: post_fork, celery:"
-                " worker_process_init)"
-            )
-
     def warn_unclosed(self, owner: object, kind: str) -> None:
         """The last one who knew the owner has forgotten it."""
-        if not self._is_of_parent:
+        if not self._driver.is_of_parent:
             text = f"unclosed {kind} of {self.instance.client_id}: use `async with`, or close it"
             warnings.warn(text, ResourceWarning, stacklevel=2, source=owner)
 

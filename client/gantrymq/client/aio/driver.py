@@ -43,9 +43,25 @@ class Driver:
         self._failed = failed
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.is_of_parent = False
+
+    def orphan(self) -> None:
+        """In a child of a fork: nothing here works any more, nor touches what the parent has."""
+        self.is_of_parent = True
+
+    def must_be_of_this_process(self) -> None:
+        """Raises StateError."""
+        if self.is_of_parent:
+            raise StateError(
+                "this client was made before the process forked: its connections belong to the"
+                " parent; make a new one in each child (gunicorn: post_fork, celery:"
+                " worker_process_init)"
+            )
 
     def must_be_here(self) -> None:
-        """Raises StateError on any loop but the first one that it was used on."""
+        """Raises StateError in another process, and on any loop but the first one that it was used
+        on."""
+        self.must_be_of_this_process()
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._loop = loop

@@ -6,9 +6,9 @@ whatever the member's own end raises, its client is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar, final
+from typing import Generic, Protocol, Self, TypeVar
 
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.starting import Starting
@@ -55,9 +55,10 @@ class Startable:
         await self.close()
 
 
-@final
 class Membership(Generic[M]):
-    """`start`, then `run` flows of the `member`, then `close`."""
+    """`enter`, then `run` flows of the `member`, then `close`."""
+
+    _is_open = False
 
     def __init__(
         self, kind: str, settings: ClientSettings, identity: Identity, world: World
@@ -70,10 +71,9 @@ class Membership(Generic[M]):
         self._client: Client | None = None
         self._member: M | None = None
         self._starting = Starting()
-        self._is_open = False
         settings.must_name_servers()
 
-    async def start(self, make: Callable[[Instance], M]) -> None:
+    async def enter(self, make: Callable[[Instance], M]) -> None:
         """`make` what the client gets as a member. Raises StateError when it was started before."""
         if self._client is not None:
             life = Life(self._kind) if self._member is None else self._member.life
@@ -117,15 +117,18 @@ class Membership(Generic[M]):
 
     @property
     def member_here(self) -> M:
-        """For what is no flow and yet works on the loop; raises StateError on another one."""
-        member = self.member
-        assert self._client is not None, "or there would be no member"
-        self._client.must_be_on_its_loop()
+        """For what is no flow and yet works on the loop; raises StateError on another one, too.
+        Hot."""
+        client, member = self._client, self._member
+        if client is None or member is None:
+            raise Life(self._kind).refusal
+        client.must_be_here()
         return member
 
-    async def run(self, flow: Flow[T]) -> T:
+    def run(self, flow: Flow[T]) -> Awaitable[T]:
+        """What the flow returns or raises."""
         assert self._client is not None, "the flow is of its member"
-        return await self._client.run(flow)
+        return self._client.run(flow)
 
     def __del__(self) -> None:
         if self._is_open and self._client is not None:

@@ -151,7 +151,7 @@ class PopConsumer(Startable):
 
     async def start(self) -> None:
         """Raises RouteError when a topic is not there, SubscriptionError, StateError."""
-        await self._membership.start(self._make)
+        await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> PopMember:
         member = PopMember(instance, self._group, self._settings)

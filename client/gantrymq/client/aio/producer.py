@@ -12,7 +12,7 @@ from gantrymq.client.aio.sending_soon import Sending
 from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.aio.world import REAL, World
 from gantrymq.client.core import requests
-from gantrymq.client.core.message import Message, as_bytes
+from gantrymq.client.core.message import Message, as_bodies
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
@@ -71,7 +71,7 @@ class Producer(Startable):
 
         await producer.send(message, select=by_key, key="order 4711")
         """
-        flow = self._host.core.send(
+        flow = self._host.member.send(
             message, queue=queue, select=select, key=key, mode=mode, timeout_s=timeout_s
         )
         return await self._host.run(flow)
@@ -86,7 +86,7 @@ class Producer(Startable):
     ) -> None:
         """Off it goes; nobody knows whether it arrives."""
         await self._host.run(
-            self._host.core.send_oneway(message, queue=queue, select=select, key=key)
+            self._host.member.send_oneway(message, queue=queue, select=select, key=key)
         )
 
     async def send_batch(
@@ -102,7 +102,7 @@ class Producer(Startable):
             await producer.send_batch(part)
         """
         return await self._host.run(
-            self._host.core.send_batch(messages, queue=queue, timeout_s=timeout_s)
+            self._host.member.send_batch(messages, queue=queue, timeout_s=timeout_s)
         )
 
     def send_soon(
@@ -119,7 +119,7 @@ class Producer(Startable):
         sendings = [producer.send_soon(message) for message in messages]
         results = [await sending for sending in sendings]
         """
-        return Sending(self._host.core_here.send_soon(message, queue, select, key))
+        return Sending(self._host.member_here.send_soon(message, queue, select, key))
 
     def send_soon_many(
         self,
@@ -147,22 +147,22 @@ class Producer(Startable):
             flag=flag,
             wait_until_stored=wait_until_stored,
         )
-        taken = list(map(as_bytes, bodies))
-        return Sendings(self._host.core_here.send_soon_many(pattern, taken, queue))
+        taken = as_bodies(bodies)
+        return Sendings(self._host.member_here.send_soon_many(pattern, taken, queue))
 
     @property
     def waiting_bytes(self) -> int:
         """Of messages that `send_soon` took, and no broker has acknowledged."""
-        return self._host.core.lingering.waiting_bytes
+        return self._host.member.lingering.waiting_bytes
 
     async def room(self) -> None:
         """Until `send_soon` may be given more, should too much wait for its acknowledgement: until
         a sixteenth of `waiting_bytes_max` is free."""
-        await self._host.run(self._host.core.lingering.room())
+        await self._host.run(self._host.member.lingering.room())
 
     async def flush(self) -> None:
         """Until everything that `send_soon` took before is acknowledged, or has failed."""
-        await self._host.run(self._host.core.lingering.flush())
+        await self._host.run(self._host.member.lingering.flush())
 
     async def request(
         self,
@@ -175,14 +175,14 @@ class Producer(Startable):
     ) -> ReceivedMessage:
         """The reply of whoever consumes it: see `reply`. Raises NoReplyError."""
         flow = requests.ask(
-            self._host.core, message, timeout_s, queue=queue, select=select, key=key
+            self._host.member, message, timeout_s, queue=queue, select=select, key=key
         )
         return await self._host.run(flow)
 
     async def recall(self, result: SendResult) -> str:
         """Take a delayed message back before it is due (5.x brokers); its id."""
-        return await self._host.run(self._host.core.recall(result))
+        return await self._host.run(self._host.member.recall(result))
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Those that messages of the topic are sent to."""
-        return await self._host.run(self._host.core.queues(topic))
+        return await self._host.run(self._host.member.queues(topic))

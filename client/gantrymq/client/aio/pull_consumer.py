@@ -10,7 +10,7 @@ Every method says what it does in `core.lite_pull`; this module only waits for i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, final
 
@@ -90,7 +90,7 @@ class PullConsumer(Startable):
 
     async def start(self) -> None:
         """Raises StateError when it was started before, or its group is taken in this client."""
-        await self._membership.start(self._make)
+        await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> LitePull:
         folder = offsets_folder() if self._settings.broadcasting else None
@@ -166,7 +166,9 @@ class PullConsumer(Startable):
         Coming back says that the messages of the last call are done: so one task polls, and what
         others work at is committed by `commit` (auto_commit=False). Raises StateError while another
         task polls."""
-        messages = await self._run(self._lite.poll(timeout_s))
+        lite = self._membership.member_here
+        # What is there is handed over without a step of the event loop.
+        messages = lite.at_hand() or await self._run(lite.poll(timeout_s))
         return self._unwrapped(messages) if self._namespace else messages
 
     def __aiter__(self) -> Self:
@@ -174,9 +176,8 @@ class PullConsumer(Startable):
         return self
 
     async def __anext__(self) -> ReceivedMessage:
-        lite = self._lite
-        # What is there is handed over without a step of the event loop.
-        messages = lite.take(1) if lite.life.is_open else []
+        lite = self._membership.member_here
+        messages = lite.at_hand(1) if lite.life.is_open else []
         message = messages[0] if messages else await self._run(lite.next_message())
         if message is None:
             raise StopAsyncIteration
@@ -229,5 +230,5 @@ class PullConsumer(Startable):
     def _lite(self) -> LitePull:
         return self._membership.member
 
-    async def _run(self, flow: Flow[T]) -> T:
-        return await self._membership.run(flow)
+    def _run(self, flow: Flow[T]) -> Awaitable[T]:
+        return self._membership.run(flow)

@@ -103,7 +103,7 @@ class PushConsumer(Startable):
         """Join the group; the queues that are its share are being pulled when this returns. Raises
         SubscriptionError when a broker refuses a filter, StateError when it was started before or
         its group is taken in this client."""
-        await self._membership.start(self._make)
+        await self._membership.enter(self._make)
 
     def _make(self, instance: Instance) -> PushGroupMember:
         member = PushGroupMember(

@@ -71,15 +71,23 @@ class Sending:
         batch = self._batch
         batch.is_watched = True
         if not batch.is_over:
-            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-            def wake() -> None:
-                if not woken.done():
-                    woken.set_result(None)
-
-            batch.ended.listen(wake)
-            try:
-                yield from woken
-            finally:
-                batch.ended.ignore(wake)
+            yield from over(batch)
         return batch.result_of(self._index)
+
+
+# Any: as above.
+def over(batch: Batch) -> Generator[Any, None, None]:
+    """Until it is; who is cancelled meanwhile leaves nothing behind."""
+    if batch.is_over:
+        return
+    woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    batch.ended.listen(wake)
+    try:
+        yield from woken
+    finally:
+        batch.ended.ignore(wake)

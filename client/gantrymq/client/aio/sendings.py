@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, final
 
+from gantrymq.client.aio.sending_soon import over
 from gantrymq.client.core.lingering import Share
 from gantrymq.client.core.shares import SendResults, results_of
 
@@ -46,25 +47,8 @@ class Sendings:
                     {"message": f"{callback} of messages that were sent", "exception": error}
                 )
 
-        self._when_done(call)
-
-    # Any: what a future of asyncio yields is between it and its loop.
-    def __await__(self) -> Generator[Any, None, SendResults]:
-        if not self.done():
-            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-            def wake() -> None:
-                if not woken.done():
-                    woken.set_result(None)
-
-            self._when_done(wake)
-            yield from woken
         self._be_watched()
-        return results_of(self._shares)
-
-    def _when_done(self, call: Callable[[], None]) -> None:
-        self._be_watched()
-        batches = list(dict.fromkeys(share.batch for share in self._shares))
+        batches = [share.batch for share in self._shares]
 
         def look() -> None:
             while batches and batches[-1].is_over:
@@ -75,6 +59,13 @@ class Sendings:
                 call()
 
         look()
+
+    # Any: what a future of asyncio yields is between it and its loop.
+    def __await__(self) -> Generator[Any, None, SendResults]:
+        self._be_watched()
+        for share in reversed(self._shares):
+            yield from over(share.batch)
+        return results_of(self._shares)
 
     def _be_watched(self) -> None:
         """Who waits sees the errors: they need not be logged."""

@@ -67,10 +67,10 @@ class TransactionProducer(Startable):
 
         Raises what a send raises, when there is no such message: `local` did not run then.
         """
-        self._host.core.life.must_run()
+        self._host.member.life.must_run()
         assert self._transactions is not None, "what runs was prepared"
         return await self._host.run(self._transactions.send(message, local, argument))
 
     async def send(self, message: Message) -> SendResult:
         """Without a transaction."""
-        return await self._host.run(self._host.core.send(message))
+        return await self._host.run(self._host.member.send(message))

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.acl.signature import Credentials
 from gantrymq.client.core.hooks import RequestHook
+from gantrymq.remoting.limits import SessionLimits
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -30,6 +31,10 @@ Respond: TypeAlias = Callable[[Command | None], None]
 Serve: TypeAlias = Callable[[str, Command, Respond], None]
 """Takes a request of the server at an address, and soon or later answers it."""
 
+
+# Java's clients close a connection on which a request timed out, but for very short timeouts; this
+# is longer than a server's collector stops it.
+SILENCE_SECONDS: Final = 0.5
 
 # A list of name servers is a line.
 PAGE_BYTES_MAX: Final = 1 << 16
@@ -106,7 +111,9 @@ class RealWorld:
 
     def links(self, identity: Identity, serve: Serve) -> Links:
         return Dialer(
-            settings=DialerSettings(language=LanguageCode.PYTHON),
+            settings=DialerSettings(
+                session=SessionLimits(silence_seconds=SILENCE_SECONDS), language=LanguageCode.PYTHON
+            ),
             tls=identity.tls,
             credentials=identity.credentials,
             handler=_Handler(serve),

@@ -31,7 +31,8 @@ class Handover(Generic[T]):
         self._is_woken = False
 
     def add(self, thread: LoopThread, item: T) -> None:
-        """From any thread but the loop's."""
+        """From any thread but the loop's; raises StateError, and then nothing was added."""
+        thread.must_be_usable()  # each time: who wakes the loop may have done so in our parent
         if len(self._waiting) >= WAITING_MAX:
             thread.call(self._take_all)
         self._waiting.append(item)

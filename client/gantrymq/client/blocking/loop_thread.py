@@ -91,7 +91,7 @@ class LoopThread:
             raise StateError(
                 "the client's thread has ended, and all it had with it; make a new one"
             )
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() == self._thread.ident:
             raise StateError(
                 "a blocking client was called on the client's own event loop, which would wait for"
                 " itself: give a plain function as the listener, or use the asyncio client in it"

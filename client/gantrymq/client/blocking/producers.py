@@ -25,7 +25,7 @@ from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
 from gantrymq.client.core.errors import ClientError
-from gantrymq.client.core.message import Message
+from gantrymq.client.core.message import Message, as_bodies
 from gantrymq.client.core.results import SendResult
 from gantrymq.client.core.selecting import Selector
 from gantrymq.client.core.shares import SendResults
@@ -136,16 +136,17 @@ class Producer(Facade[producer.Producer]):
         wait_until_stored: bool = True,
         queue: MessageQueue | None = None,
     ) -> Future[SendResults]:
-        """As at the asyncio producer. The future has the results, or what kept some of them from
-        being sent: SomeUnsentError; MessageError and WaitingFullError when none was taken."""
+        """As at the asyncio producer, and the arguments are its own from now on. The future has the
+        results, or what kept some of them from being sent: SomeUnsentError; MessageError and
+        WaitingFullError when none was taken."""
         future: Future[SendResults] = Future()
         future.set_running_or_notify_cancel()
         give = partial(
             self._member.send_soon_many,
             topic,
-            list(bodies),
+            as_bodies(bodies),
             tag=tag,
-            properties=properties,
+            properties=properties if properties is None else dict(properties),
             flag=flag,
             wait_until_stored=wait_until_stored,
             queue=queue,

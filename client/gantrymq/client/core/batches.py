@@ -20,6 +20,7 @@ from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.send_request import (
+    DELAYS,
     SendRequest,
     is_delayed,
     must_be_sendable,
@@ -33,6 +34,9 @@ from gantrymq.wire.message.batch import FIXED_BYTES
 MESSAGE_BYTES: Final = 20
 
 _VALUE_END: Final = 2
+
+# Properties, some values of which keep a message from batches.
+_LEAVE_ALONE: Final = DELAYS | {property_names.MSG_TYPE}
 
 _WAITS_NOT: Final = f"{property_names.WAIT}\x01false\x02"
 
@@ -56,7 +60,7 @@ def of_batch(
         if fault is not None:
             raise MessageError(fault)
         must_be_sendable(message, settings)
-        ids.append(add_part(parts, message, wrapped_in, new_id))
+        ids.append(add_part(parts, message, wrapped_in, new_id()))
     request = joined(
         parts,
         first.topic,
@@ -93,18 +97,17 @@ def joined(
     return request
 
 
-def add_part(
-    parts: BytesWriter, message: Message, wrapped_in: str, new_id: Callable[[], str]
-) -> str:
-    """One more message, and its id. Hot. Nothing is written when it raises MessageError."""
+def add_part(parts: BytesWriter, message: Message, wrapped_in: str, new_id: str) -> str:
+    """One more message, and its id: the new one, should it have none. Hot. Nothing is written when
+    it raises MessageError."""
     properties = message.properties
     if properties or wrapped_in:
         if wrapped_in:
             properties = {**properties, property_names.INSTANCE_ID: wrapped_in}
-        message_id = properties.get(property_names.UNIQ_KEY) or new_id()
+        message_id = properties.get(property_names.UNIQ_KEY) or new_id
         encoded = property_text(properties, message_id).encode("utf-8", "replace")
     else:
-        message_id = new_id()
+        message_id = new_id
         encoded = b"UNIQ_KEY\x01%b\x02" % message_id.encode()
     body = message.body
     size = len(body)
@@ -166,7 +169,7 @@ def add_parts(
 
 def unbatchable(message: Message) -> str | None:
     """Why a message is in no batch, None when it may be."""
-    if message.properties:
+    if message.properties and not _LEAVE_ALONE.isdisjoint(message.properties):
         if is_delayed(message):
             return "TimeDelayLevel is not supported for batching: send delayed messages one by one"
         if message.properties.get(property_names.MSG_TYPE) == "reply":

@@ -1,12 +1,13 @@
 """What the producers and consumers of one client id share: routes, heartbeats, periodic work.
 
-    route poll     at the start, then every 30 s: the routes of all topics that members use
+    route poll     at the start, then every 30 s: the routes of all topics that members use; at once
+                   those of which a broker gives no answer
     heartbeat      at the start and when a member comes, then every 30 s: consumers to every
                    broker, producers alone to masters
     offsets        every 5 s, each consumer persists its progress
     name servers   every 2 min, where a page says which there are
     rebalance      when a consumer starts, when a broker says that a group changed, and every 20 s;
-                   1, 2, 4, 8, 16 s after a topic was not there that is consumed
+                   after 1 s, then ever less often, while a topic is not there that is consumed
 
 Invariant: a member that was added is in every heartbeat until it is removed, and each broker that
 was told of it is told that it is gone.
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.client.core.doubts import Doubts
 from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.ports import Ports, Running
@@ -90,6 +92,7 @@ class Instance:
         self.ports = ports
         self.name_servers = name_servers
         self.routes = Routes()
+        self.doubts = Doubts(ports, self.refresh_route)
         self.producers: dict[str, ProducerMember] = {}
         self.consumers: dict[str, ConsumerMember] = {}
         self.replies = Replies(ports.log)
@@ -113,6 +116,7 @@ class Instance:
             start(self._repeat(self._beat, settings.heartbeat_s), "heartbeats"),
             start(self._repeat(self.persist_offsets, settings.persist_offsets_s), "offsets"),
             start(self._keep_balanced(), "rebalance"),
+            start(self.doubts.run(), "routes in doubt"),
         ]
         if self.name_servers.url:
             fetching = self._repeat(self._fetch_name_servers, NAME_SERVERS_S)

@@ -21,6 +21,7 @@ from gantrymq.client.core.batches import (
     add_parts,
     joined,
     pattern_start,
+    reckoned_bytes,
     unbatchable,
     waits,
 )
@@ -36,13 +37,28 @@ from gantrymq.client.core.send_request import (
 )
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
+from gantrymq.client.core.turns import Turns
 from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.message.batch import FIXED_BYTES
 
 # What a message takes in memory besides its part of the batch: its id, and its Sending.
 _KEPT_BYTES: Final = 176
 
+# An id, and the end of it, among the properties of a message.
+_ID_BYTES: Final = 33
+
+# What it takes besides its body and properties where it is kept as it was given.
+_MESSAGE_BYTES: Final = 320
+
+# What a batch takes by itself, with the flow that sends it: much more than a short message.
+_BATCH_BYTES: Final = 3_072
+
 # Ids of one look at the clock: far fewer than it tells apart in a millisecond.
 _IDS_AT_ONCE: Final = 1024
+
+# Ids that are made ahead, each look at the clock as many as all before: one at a time they would
+# take thrice as long.
+_SPARE_IDS_MAX: Final = 64
 
 # Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
 SENDS_MAX: Final = 16
@@ -75,6 +91,7 @@ class Batch:
         "messages",
         "parts",
         "result",
+        "spare_ids",
     )
 
     def __init__(self, key: _Key) -> None:
@@ -84,6 +101,8 @@ class Batch:
         """What hooks see; without hooks only what is sent alone."""
         self.parts = BytesWriter()
         self.ids: list[str] = []
+        self.spare_ids: list[str] = []
+        """Made ahead, the next one last."""
         self.bytes = 0
         """What all of it takes in memory."""
         self.full = Signal()
@@ -155,7 +174,9 @@ class Lingering:
         settings = sender.settings
         self._batch_bytes_max = min(settings.batch_bytes_max, settings.message_bytes_max // 2)
         self._alone_bytes = min(settings.compress_over_bytes, self._batch_bytes_max)
-        self._sends = 0
+        self._room_from = settings.waiting_bytes_max * (_ROOM_PARTS - 1) // _ROOM_PARTS
+        """There is room for more when no more than this waits."""
+        self._turns = Turns(SENDS_MAX)
         self.waiting_bytes = 0
 
     def add(self, message: Message, queue: MessageQueue | None = None) -> Batch:
@@ -171,12 +192,13 @@ class Lingering:
     ) -> list[Share]:
         """Messages like the pattern, but for their bodies: all of them, or none and an error.
         Raises MessageError, WaitingFullError."""
-        longest = self._must_be_sendable(pattern, bodies)
+        start = pattern_start(pattern, self._wrapped_in, self._new_id())
+        leaves_alone = unbatchable(pattern) is not None
+        longest = self._must_be_sendable(pattern, bodies, len(start), leaves_alone=leaves_alone)
         if self.waiting_bytes >= self._settings.waiting_bytes_max:
             raise self._full()
-        start = pattern_start(pattern, self._wrapped_in, self._new_id())
         shares: list[Share] = []
-        if longest >= self._alone_bytes or self._has_hooks or unbatchable(pattern) is not None:
+        if longest >= self._alone_bytes or self._has_hooks or leaves_alone:
             for body in bodies:
                 batch = self._take(pattern.with_body(body), queue)
                 if shares and shares[-1].batch is batch:
@@ -193,10 +215,16 @@ class Lingering:
             first += count
         return shares
 
-    def _must_be_sendable(self, pattern: Message, bodies: list[bytes]) -> int:
+    def _must_be_sendable(
+        self, pattern: Message, bodies: list[bytes], start_bytes: int, *, leaves_alone: bool
+    ) -> int:
         """The size of the longest one; raises MessageError."""
         settings = self._settings
         must_fit(pattern.topic, 1, settings)
+        each, copies = _KEPT_BYTES + FIXED_BYTES + start_bytes + _ID_BYTES, 1
+        if self._has_hooks:
+            each, copies = each + _MESSAGE_BYTES, 2
+        alone_bytes = 0 if leaves_alone else self._alone_bytes
         longest = total = 0
         for index, body in enumerate(bodies):
             size = len(body)
@@ -208,7 +236,9 @@ class Lingering:
                         f"none was taken, because of body {index}: {error}"
                     ) from None
             longest = max(longest, size)
-            total += size + _KEPT_BYTES
+            total += copies * size + each
+            if size >= alone_bytes:
+                total += _BATCH_BYTES
         if total > settings.waiting_bytes_max:
             raise MessageError(
                 f"{len(bodies)} messages need {total} bytes, more than the"
@@ -237,10 +267,15 @@ class Lingering:
         batch = self._with_room(key, size)
         parts = batch.parts
         before = len(parts)
-        batch.ids.append(add_part(parts, message, self._wrapped_in, self._new_id))
+        if not batch.spare_ids:
+            batch.spare_ids = self._new_ids(min(1 + batch.count, _SPARE_IDS_MAX))
+            batch.spare_ids.reverse()
+        batch.ids.append(add_part(parts, message, self._wrapped_in, batch.spare_ids.pop()))
+        written = len(parts) - before
         if self._has_hooks:
             batch.messages.append(message)
-        self._grown(batch, 1, len(parts) - before)
+            written += size + _MESSAGE_BYTES
+        self._grown(batch, 1, written)
         return batch
 
     def reserve(self, message: Message) -> Batch:
@@ -271,9 +306,7 @@ class Lingering:
     async def room(self) -> None:
         """Until a part of what may wait is free: a small one, so that what is added then takes less
         time than brokers have work for."""
-        limit = self._settings.waiting_bytes_max
-        limit -= limit // _ROOM_PARTS
-        while self.waiting_bytes > limit:
+        while self.waiting_bytes > self._room_from:
             await Wait(FOREVER, self._room)
 
     async def flush(self, until: float = FOREVER) -> None:
@@ -289,10 +322,9 @@ class Lingering:
     def abandon(self) -> None:
         """What is not acknowledged has an error now; brokers may have some of it."""
         for batch, sailing in tuple(self._under_way.items()):
-            if sailing is None:
-                self.fail(batch, None)
-            else:
+            if sailing is not None:
                 sailing.cancel()
+            self._end(batch)  # here: what is cancelled before it began ends without a word
 
     # ------------------------------------------------------------------ inside
 
@@ -317,6 +349,8 @@ class Lingering:
 
     def _begin(self, key: _Key) -> Batch:
         batch = self._open[key] = Batch(key)
+        batch.bytes = _BATCH_BYTES
+        self.waiting_bytes += _BATCH_BYTES
         self._start(batch)
         return batch
 
@@ -329,7 +363,7 @@ class Lingering:
         batch = Batch((message.topic, queue, waits(message)))
         batch.messages.append(message)
         batch.count = 1
-        batch.bytes = len(message.body) + _KEPT_BYTES
+        batch.bytes = _BATCH_BYTES + _MESSAGE_BYTES + _KEPT_BYTES + reckoned_bytes(message)
         self.waiting_bytes += batch.bytes
         batch.full.fire()
         self._under_way[batch] = None
@@ -368,31 +402,33 @@ class Lingering:
 
     async def _send(self, batch: Batch) -> SendResult:
         """In its turn: the time for a send is not spent on waiting for others."""
-        while self._sends >= SENDS_MAX:
-            await Wait(FOREVER, self._room)
-        self._sends += 1
+        await self._turns.take()
         try:
             result = await self._sender.send(self._request(batch), queue=batch.key[1])
         finally:
-            self._sends -= 1
+            self._turns.give_back()
         return result.of_topic(batch.key[0])
 
     def _end(self, batch: Batch) -> None:
+        if batch not in self._under_way:
+            return  # it was given up
         if not batch.is_over:
             batch.error = StateError("the producer was closed before a broker acknowledged it")
-        if isinstance(batch.error, GantryError) and not batch.is_watched:
+        if batch.count and isinstance(batch.error, GantryError) and not batch.is_watched:
             self._ports.log(
                 f"{batch.count} messages to {batch.key[0]} were not sent: {batch.error}"
             )
         self._leave(batch)
-        self._under_way.pop(batch, None)
+        del self._under_way[batch]
         queue = batch.key[1]
         if queue is not None and self._last.get(queue) is batch:
             del self._last[queue]
         self.waiting_bytes -= batch.bytes
         batch.parts = BytesWriter()  # who keeps a Sending keeps its batch, not the bytes
+        batch.spare_ids = []
         batch.ended.fire()
-        self._room.fire()
+        if self.waiting_bytes <= self._room_from:
+            self._room.fire()
 
     def _request(self, batch: Batch) -> SendRequest:
         settings, group, wrapped_in = self._settings, self._sender.group, self._wrapped_in

@@ -38,6 +38,7 @@ from gantrymq.client.core.subscriptions import (
     Expression,
     Subscription,
     SubscriptionError,
+    Versions,
     check,
     subscription,
 )
@@ -65,6 +66,7 @@ class LitePull:
         )
         self._pull_settings = replace(LITE_SETTINGS, count=settings.pull_batch)
         self._subscriptions: dict[str, Subscription] = {}
+        self._versions = Versions()
         self._checked: set[Subscription] = set()
         self._is_assigned = False
         self._queues: dict[MessageQueue, LiteQueue] = {}
@@ -251,10 +253,7 @@ class LitePull:
         """Raises SubscriptionError. What only brokers can refuse is raised by `poll`."""
         if self._is_assigned:
             raise _exclusive()
-        known = self._subscriptions.get(topic)
-        now_ms = self._instance.ports.clock.wall_ms()
-        version = now_ms if known is None else known.version_after(now_ms)
-        subscribed = subscription(topic, expression, version)
+        subscribed = subscription(topic, expression, self._next_version())
         self._subscriptions[topic] = subscribed
         for queue in self._queues.values():
             if queue.queue.topic == topic:
@@ -273,7 +272,9 @@ class LitePull:
             raise _exclusive()
         self._is_assigned = True
         wanted = dict.fromkeys(queues)
-        subscribed = {queue.topic: subscription(queue.topic, expression, 0) for queue in wanted}
+        version = self._next_version()
+        topics = {queue.topic for queue in wanted}
+        subscribed = {topic: subscription(topic, expression, version) for topic in topics}
         for each in subscribed.values():
             if self.life.state is State.RUNNING:
                 await check(self._instance, self.group, each)
@@ -299,6 +300,11 @@ class LitePull:
         self._watch.listen(topic, listener)
 
     # ------------------------------------------------------------------ messages
+
+    def at_hand(self, limit: int = 0) -> list[ReceivedMessage]:
+        """What `poll` would give without waiting, or so many of them at most. Hot."""
+        with self._polled:
+            return self.take(limit or self._settings.pull_batch)
 
     async def poll(self, timeout_s: float | None = None) -> list[ReceivedMessage]:
         """What one pull brought, of one queue; nothing when nothing comes in time."""
@@ -441,6 +447,9 @@ class LitePull:
 
     def _now(self) -> float:
         return self._instance.ports.clock.monotonic()
+
+    def _next_version(self) -> int:
+        return self._versions.next(self._instance.ports.clock.wall_ms())
 
     def _log(self, line: str) -> None:
         self._instance.ports.log(f"{self.group}: {line}")

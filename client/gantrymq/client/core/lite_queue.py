@@ -190,6 +190,7 @@ class LiteQueue:
             try:
                 if self._position is None:
                     self._position = self.consumed = await self._starts.of(self.queue)
+                wish = self.pulls.subscription.wish
                 result = await self.pulls.pull(self._position)
             except GantryError as error:
                 ports.log(f"pull of {self.queue} failed, tried again soon: {error}")
@@ -197,7 +198,7 @@ class LiteQueue:
                 continue
             if result.status is PullStatus.FLOW_CONTROL:
                 await Wait(clock.monotonic() + FLOW_CONTROL_PAUSE_S)
-            else:
+            elif self.pulls.subscription.wish == wish:  # else it may lack what is wanted by now
                 self._keep(result, ports)
 
     def _keep(self, result: PullResult, ports: Ports) -> None:

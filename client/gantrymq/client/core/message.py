@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, final
 
@@ -132,6 +132,16 @@ def as_bytes(body: bytes | str) -> bytes:
     if isinstance(body, str):
         return body.encode()
     raise TypeError(f"a body is bytes or str, not {type(body).__name__}: give bytes(body)")
+
+
+def as_bodies(bodies: Iterable[bytes | str] | bytes) -> list[bytes]:
+    """Those of several messages. A text is a sequence of texts to Python, and hardly ever meant."""
+    if isinstance(bodies, (str, bytes)):
+        raise TypeError(
+            f"bodies are a list of bytes or str, not {type(bodies).__name__}: send_soon takes one"
+            " message"
+        )
+    return [as_bytes(body) for body in bodies]
 
 
 def _remade(topic: str, body: bytes, flag: int, properties: dict[str, str]) -> Message:

@@ -2,9 +2,11 @@
 
     full                 wait until there is room, 50 ms at most, then look again
     consumer suspended   look again after a second
+    another filter       wait until brokers were told of it; what is answered until then is void,
+                         and pulled again: it may lack what is wanted by now
     found, nothing new   the next pull at once: the broker holds it until there is news
     broker busy          again after 20 ms
-    an error             again after a second
+    an error             again after a second; a broker that has forgotten us is told meanwhile
     no such offset       the queue is dropped, and taken anew where the broker says
 
 Invariant: what was pulled is handed on in the order of its offsets, and `pass_to` is told only what
@@ -16,16 +18,25 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.pulls import PullResult, PullSettings, PullStatus, QueuePulls
 from gantrymq.client.core.steps import Wait
 from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.remoting.failures import ConnectionLostError, RequestError
+from gantrymq.wire.codes import ResponseCode
 
 FULL_PAUSE_S: Final = 0.05
 BUSY_PAUSE_S: Final = 0.02
 ERROR_PAUSE_S: Final = 1.0
 SUSPENDED_PAUSE_S: Final = 1.0
+UNTOLD_PAUSE_S: Final = 1.0
+
+# What a broker says that missed a heartbeat, or was started since the last one.
+_UNTOLD: Final = frozenset(
+    {ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST}
+)
 
 
 class Puller(Protocol):
@@ -35,7 +46,10 @@ class Puller(Protocol):
     def is_suspended(self) -> bool: ...
 
     def subscription(self, topic: str) -> Subscription | None:
-        """As it is now."""
+        """What is wanted of it now; None while brokers were not told, or when nothing is."""
+
+    def tell_again(self) -> None:
+        """A broker does not know what is wanted."""
 
     def deliver(self, found: Slice) -> None:
         """To be consumed."""
@@ -67,17 +81,16 @@ class PullLoop:
     async def run(self, process_queue: ProcessQueue, offset: int, *, commits: bool) -> None:
         """`commits`: pulls tell the broker how far the group is."""
         queue = process_queue.queue
-        subscription = self._puller.subscription(queue.topic)
-        if subscription is None:
-            return
-        pulls = QueuePulls(self._instance, self._group, queue, subscription, self._settings)
+        pulls: QueuePulls | None = None
         while not process_queue.is_dropped:
-            if not await self._may_pull(process_queue):
+            subscription = self._puller.subscription(queue.topic)
+            if not await self._may_pull(process_queue, subscription):
                 continue
-            current = self._puller.subscription(queue.topic)
-            if current is not subscription and current is not None:
-                subscription = current
-                pulls.subscribe(current)
+            assert subscription is not None, "nothing is pulled that is not wanted"
+            if pulls is None:
+                pulls = QueuePulls(self._instance, self._group, queue, subscription, self._settings)
+            elif pulls.subscription is not subscription:
+                pulls.subscribe(subscription)
             committed = process_queue.commit_offset if commits else None
             try:
                 result = await pulls.pull(offset, commit_offset=committed)
@@ -85,17 +98,25 @@ class PullLoop:
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None
-            current = self._puller.subscription(queue.topic) or subscription
-            if not current.wants_the_same(subscription):
-                continue  # what is wanted by now may have been left out: the same offset again
-            if not process_queue.is_dropped:
+            if self._is_wanted_still(subscription) and not process_queue.is_dropped:
                 offset = result.next_offset
                 await self._take(process_queue, result)
 
-    async def _may_pull(self, process_queue: ProcessQueue) -> bool:
+    def _is_wanted_still(self, subscription: Subscription) -> bool:
+        """Brokers answer by the newest filter they were told of, whichever a pull was made by."""
+        current = self._puller.subscription(subscription.topic)
+        return current is not None and current.wish == subscription.wish
+
+    async def _may_pull(
+        self, process_queue: ProcessQueue, subscription: Subscription | None
+    ) -> bool:
+        """Now; if not, it has been waited until that may have changed."""
         now = process_queue.pulled_at = self._clock.monotonic()
         if self._puller.is_suspended:
             await Wait(now + SUSPENDED_PAUSE_S, process_queue.changed)
+            return False
+        if subscription is None:
+            await Wait(now + UNTOLD_PAUSE_S, process_queue.changed)
             return False
         if process_queue.excess(self._limits) is None:
             return True
@@ -128,4 +149,15 @@ class PullLoop:
         if process_queue.pull_trouble is None:
             self._instance.ports.log(f"{process_queue.queue}: {trouble}")
         process_queue.pull_trouble = trouble
+        if isinstance(error, RequestError):
+            self._instance.doubts.add(process_queue.queue.topic)
+        if _is_forgotten(error):
+            self._puller.tell_again()
         await Wait(self._clock.monotonic() + ERROR_PAUSE_S, process_queue.changed)
+
+
+def _is_forgotten(error: Exception) -> bool:
+    """A broker keeps a member for as long as its connection."""
+    if isinstance(error, BrokerError):
+        return error.code in _UNTOLD
+    return isinstance(error, ConnectionLostError)

@@ -118,12 +118,12 @@ class QueuePulls:
         "_code",
         "_flags",
         "_instance",
-        "_subscription",
         "_template",
         "broker_id",
         "group",
         "queue",
         "settings",
+        "subscription",
     )
 
     def __init__(
@@ -151,7 +151,7 @@ class QueuePulls:
         data, settings, queue = subscription.data, self.settings, self.queue
         is_lite = bool(self._flags & LITE)
         is_by_tags = data.expression_type == EXPRESSION_TAG
-        self._subscription = subscription
+        self.subscription = subscription
         # Made once: a header of its own for each pull would cost as much as ten messages.
         self._template = PullMessageRequest(
             consumer_group=self.group,
@@ -177,10 +177,11 @@ class QueuePulls:
 
         Raises BrokerError, RequestError, RouteError, and CorruptionError for a damaged answer.
         """
-        queue = self.queue
-        address, broker_id = await self._instance.found_member(
-            queue.broker_name, queue.topic, self.broker_id
-        )
+        queue, instance = self.queue, self._instance
+        member = instance.routes.member(queue.broker_name, self.broker_id)
+        if member is None:
+            member = await instance.found_member(queue.broker_name, queue.topic, self.broker_id)
+        address, broker_id = member
         flags = self._flags | (SUSPEND if may_hold else 0)
         if commit_offset is not None and commit_offset > 0 and broker_id == MASTER_ID:
             flags |= COMMIT_OFFSET
@@ -206,7 +207,7 @@ class QueuePulls:
         self.broker_id, next_offset, low, high = _place(answer.ext)
         messages: list[ReceivedMessage] = []
         if status is _FOUND:
-            messages = received(answer.body, self.queue, self._subscription, (low, high))
+            messages = received(answer.body, self.queue, self.subscription, (low, high))
         return PullResult(status, next_offset, low, high, messages, len(answer.body))
 
 

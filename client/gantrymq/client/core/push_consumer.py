@@ -9,7 +9,7 @@ Invariant: progress passes a message only when its listener consumed it, or a br
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
@@ -43,14 +43,17 @@ from gantrymq.client.core.subscriptions import (
     Expression,
     Subscription,
     check,
-    subscription,
 )
 from gantrymq.client.core.tracer import Tracer
+from gantrymq.client.core.wishes import Wishes
 from gantrymq.wire.bodies.heartbeat import BROADCASTING, CLUSTERING, ConsumerData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import JsonObject
 
 DEFAULT_CONSUMER: Final = "DEFAULT_CONSUMER"
+
+# Brokers that have forgotten a member, or what it wants, are told no sooner again.
+TELL_PAUSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,8 @@ class PushGroupMember:
         self._namespace = namespace
         self._tracer = self._new_tracer()
         self._hooks = (*hooks, *filter(None, [self._tracer]))
-        self._subscriptions: dict[str, Subscription] = {}
-        self._told: dict[str, Subscription] = {}
+        self._wishes = Wishes()
+        self._told_at = -TELL_PAUSE_S
         self._listeners = Listeners(self._unwrapped if namespace else None)
         self._offsets = offset_store(
             instance, self.group, offset_folder if settings.broadcasting else None
@@ -110,8 +113,7 @@ class PushGroupMember:
         self._requests = ConsumerRequests(instance, self.group, self, self.consume_directly)
         self._started_ms = 0
         if not settings.broadcasting:
-            topic = retry_topic(self.group)
-            self._subscriptions[topic] = subscription(topic, EVERYTHING, self._now_ms())
+            self._wishes.subscribe(retry_topic(self.group), EVERYTHING, self._now_ms())
 
     # ------------------------------------------------------------------ parts
 
@@ -163,7 +165,7 @@ class PushGroupMember:
         await self._offsets.load()
         for topic in self.topics:
             await self._find(topic)
-        for subscribed in tuple(self._subscriptions.values()):
+        for subscribed in self._wishes.all:
             await check(self._instance, self.group, subscribed)
         self._started_ms = self._now_ms()
         self._instance.add_consumer(self.group, self)
@@ -179,10 +181,11 @@ class PushGroupMember:
         self.life.began()
 
     async def _heartbeat(self) -> None:
-        """Pulls are by what brokers know: one of a newer subscription than that is refused."""
-        told = dict(self._subscriptions)
-        await self._instance.heartbeat()
-        self._told = told
+        """Pulls that wait for brokers to know what is wanted go on then."""
+        self._told_at = self._instance.ports.clock.monotonic()
+        await self._wishes.tell(self._instance.heartbeat())
+        for process_queue in self._rebalance.queues.values():
+            process_queue.changed.fire()
 
     async def _find(self, topic: str) -> None:
         """A topic that is not there yet may come later."""
@@ -230,29 +233,32 @@ class PushGroupMember:
         """Before the start or at any time; a topic that is subscribed already is so anew. Raises
         SubscriptionError when the expression is none."""
         topic = wrap(self._namespace, topic)
-        known = self._subscriptions.get(topic)
-        now_ms = self._now_ms()
-        version = now_ms if known is None else known.version_after(now_ms)
-        self._subscriptions[topic] = subscription(topic, expression, version)
+        self._wishes.subscribe(topic, expression, self._now_ms())
         group = unwrap(self._namespace, self.group)
         self._listeners.add(topic, hooked(listener, group, self._hooks, self._instance.ports))
         self._announce(topic)
 
     def unsubscribe(self, topic: str) -> None:
         topic = wrap(self._namespace, topic)
-        self._subscriptions.pop(topic, None)
+        self._wishes.unsubscribe(topic)
         self._listeners.remove(topic)
         self._announce(topic)
 
     def subscription(self, topic: str) -> Subscription | None:
-        return self._told.get(topic)
+        return self._wishes.find(topic)
+
+    def tell_again(self) -> None:
+        now = self._instance.ports.clock.monotonic()
+        if self.life.state is State.RUNNING and now >= self._told_at + TELL_PAUSE_S:
+            self._told_at = now
+            self._instance.ports.start(self._heartbeat(), "tell brokers again")
 
     def _announce(self, topic: str) -> None:
         if self.life.state is State.RUNNING:
             self._instance.ports.start(self._tell_brokers(topic), f"subscribe {topic}")
 
     async def _tell_brokers(self, topic: str) -> None:
-        if topic in self._subscriptions:
+        if self._instance.routes.find(topic) is None:
             await self._find(topic)
         await self._heartbeat()
         self._instance.rebalance_wanted.fire()
@@ -261,7 +267,7 @@ class PushGroupMember:
 
     @property
     def topics(self) -> Iterable[str]:
-        return tuple(self._subscriptions)
+        return self._wishes.topics
 
     @property
     def data(self) -> ConsumerData:
@@ -269,7 +275,7 @@ class PushGroupMember:
             group_name=self.group,
             message_model=BROADCASTING if self.settings.broadcasting else CLUSTERING,
             consume_from_where=self.settings.consume_from.value,
-            subscriptions=tuple(each.data for each in self._subscriptions.values()),
+            subscriptions=tuple(each.data for each in self._wishes.all),
             unit_mode=self._instance.settings.unit_mode,
         )
 
@@ -279,10 +285,9 @@ class PushGroupMember:
     async def _round(self) -> bool:
         changed: list[str] = []
         # Of a topic that no broker was told of yet, no queue could be pulled.
-        told = [topic for topic in self.topics if topic in self._told]
-        is_balanced = await self._rebalance.round(told, changed.append)
-        for topic in changed:
-            self._renew_subscription(topic)
+        is_balanced = await self._rebalance.round(self._wishes.told, changed.append)
+        for topic in changed:  # brokers take its newest version for what the group wants
+            self._wishes.renew(topic, self._now_ms())
         if changed:
             self._divide_limits()
             await self._heartbeat()
@@ -295,13 +300,6 @@ class PushGroupMember:
             self._limits.count = max(1, settings.topic_pull_threshold // count)
         if settings.topic_pull_threshold_bytes is not None:
             self._limits.bytes = max(1, settings.topic_pull_threshold_bytes // count)
-
-    def _renew_subscription(self, topic: str) -> None:
-        """Brokers take a subscription's newest version for what the group wants."""
-        known = self._subscriptions.get(topic)
-        if known is not None:
-            data = replace(known.data, sub_version=known.version_after(self._now_ms()))
-            self._subscriptions[topic] = replace(known, data=data)
 
     async def persist_offsets(self) -> None:
         await self._offsets.persist(self._rebalance.note_offsets())
@@ -370,7 +368,7 @@ class PushGroupMember:
             queue: running_info.queue_info(each, now, wall_ms)
             for queue, each in self._rebalance.queues.items()
         }
-        subscribed = [each.data for each in self._subscriptions.values()]
+        subscribed = [each.data for each in self._wishes.all]
         return running_info.running_info(queues, properties, subscribed, self.stats.failures)
 
     async def consume_directly(self, message: ReceivedMessage) -> JsonObject:

@@ -20,13 +20,14 @@ from gantrymq.client.core.errors import BrokerError, ClientError, RouteError, Se
 from gantrymq.client.core.faults import Faults
 from gantrymq.client.core.hooks import SendContext, SendHook, call_all
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.patience import Patience
 from gantrymq.client.core.producer_settings import ProducerSettings
 from gantrymq.client.core.queue_choice import QueueChoice
 from gantrymq.client.core.results import SendResult, SendStatus
 from gantrymq.client.core.routes import Route
 from gantrymq.client.core.send_request import SendRequest
-from gantrymq.client.core.steps import Ask, Tell
-from gantrymq.remoting.failures import RequestError
+from gantrymq.client.core.steps import FOREVER, Ask, Tell
+from gantrymq.remoting.failures import RequestError, RequestTimeoutError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
@@ -45,6 +46,9 @@ RETRIED: Final = frozenset(
         ResponseCode.GO_AWAY,
     }
 )
+
+# Refusals of a broker that is not, or not any more, the one to send to.
+_ELSEWHERE: Final = RETRIED - {ResponseCode.SYSTEM_BUSY}
 
 _STATUSES: Final = {int(status): status for status in SendStatus}
 
@@ -87,6 +91,7 @@ class Sender:
         self._clock = instance.ports.clock
         self._is_unit = instance.settings.unit_mode
         self._faults = Faults() if settings.latency_faults else None
+        self._patience = Patience()
         self._choice = QueueChoice(instance.ports.chance, self._faults)
 
     # ------------------------------------------------------------------ where to
@@ -203,9 +208,9 @@ class Sender:
         address = await self.address(queue)
         began_at = self._clock.monotonic()
         timeout_s = max(0.0, attempts.gives_up_at - began_at)
-        limit_s = self.settings.try_timeout_s
-        if limit_s and len(attempts.brokers) < attempts.tries_max:
-            timeout_s = min(timeout_s, limit_s)
+        if len(attempts.brokers) < attempts.tries_max:
+            limit_s = self.settings.try_timeout_s or FOREVER
+            timeout_s = min(timeout_s, limit_s, self._patience.with_broker(queue.broker_name))
         context = self._context(request, queue, address) if self.hooks else None
         command = self._command(request, queue)
         if context is not None:
@@ -214,12 +219,12 @@ class Sender:
             answer = await Ask(address, command, timeout_s)
             result = result_of(answer, request, queue, address)
         except ClientError as error:
-            if self._faults is not None:
-                self._faults.failed(queue.broker_name, self._clock.monotonic())
+            self._has_failed(error, queue)
             if context is not None:
                 context.error = error
                 self._after(context, began_at)
             raise
+        self._patience.was_heard(queue.broker_name)
         if self._faults is not None:
             now = self._clock.monotonic()
             self._faults.took(queue.broker_name, now - began_at, now)
@@ -228,8 +233,21 @@ class Sender:
             self._after(context, began_at)
         return result
 
+    def _has_failed(self, error: ClientError, queue: MessageQueue) -> None:
+        """What may help the next try."""
+        if self._faults is not None:
+            self._faults.failed(queue.broker_name, self._clock.monotonic())
+        if isinstance(error, BrokerError):
+            self._patience.was_heard(queue.broker_name)
+            if error.code not in _ELSEWHERE:
+                return
+        self.instance.doubts.add(queue.topic)
+
     def _failed(self, request: SendRequest, attempts: Attempts) -> NoReturn:
         last = attempts.causes[-1]
+        if isinstance(last, RequestTimeoutError):
+            now = self._clock.monotonic()
+            self._patience.had_no_answer(attempts.brokers[-1], attempts.began_at, now)
         is_last_try = attempts.tries_max == 1 or not _is_retried(last, attempts.mode)
         if is_last_try and not isinstance(last, RequestError):
             raise last

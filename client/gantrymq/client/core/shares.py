@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import final, overload
 
 from gantrymq.client.core.errors import SendError
-from gantrymq.client.core.lingering import Share
+from gantrymq.client.core.lingering import Batch, Share
 from gantrymq.client.core.results import SendResult
 
 
@@ -64,15 +64,16 @@ class SendResults(Sequence[SendResult]):
 def results_of(shares: Sequence[Share]) -> SendResults:
     """Once all of them are over; raises SomeUnsentError."""
     failed: list[int] = []
-    causes: list[Exception] = []
+    unsent: dict[Batch, Exception] = {}
     position = 0
     for share in shares:
         error = share.batch.error
         if error is not None:
             failed += range(position, position + share.count)
-            causes.append(error)
+            unsent[share.batch] = error
         position += share.count
     if failed:
+        causes = tuple(unsent.values())
         text = f"{len(failed)} of {position} messages were not sent: {causes[0]}"
         raise SomeUnsentError(text, causes, failed) from causes[0]
     return SendResults(shares)

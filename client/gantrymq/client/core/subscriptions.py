@@ -9,7 +9,7 @@ Brokers compare the hashes of tags, which collide; so a consumer compares the ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
@@ -50,23 +50,36 @@ class Subscription:
     data: SubscriptionData
     tags: frozenset[str]
     """Those that are wanted; empty when the broker alone decides."""
+    wish: int
+    """The version with which the application said it. Brokers are told of newer ones of the same
+    wish; an expression that is said again, after another one or not, is another wish."""
 
     @property
     def topic(self) -> str:
         return self.data.topic
 
-    def wants_the_same(self, other: Subscription) -> bool:
-        """Whether their versions are all that differs."""
-        mine, its = self.data, other.data
-        return (mine.sub_string, mine.expression_type) == (its.sub_string, its.expression_type)
-
-    def version_after(self, now_ms: int) -> int:
-        """Of what replaces it, be it that the clock was set back meanwhile."""
-        return max(now_ms, self.data.sub_version + 1)
+    def renewed(self, version: int) -> Subscription:
+        """The same wish, for brokers to take it for the newest."""
+        return replace(self, data=replace(self.data, sub_version=version))
 
     def wants(self, properties: bytes) -> bool:
         """Whether a message with these properties is for the group. Hot where there are tags."""
         return not self.tags or get(properties, TAGS) in self.tags
+
+
+@final
+class Versions:
+    """Of one consumer's subscriptions. Brokers heed the highest of a topic: each is higher than all
+    before it, be it that the clock was set back meanwhile."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self, now_ms: int) -> int:
+        self._last = max(now_ms, self._last + 1)
+        return self._last
 
 
 EVERYTHING: Final = tags.ALL
@@ -78,7 +91,8 @@ def subscription(topic: str, expression: Expression, version_ms: int) -> Subscri
         if not expression.text.strip():
             raise SubscriptionError(f"the SQL expression for {topic} is blank; write one, or '*'")
         kind = EXPRESSION_SQL92
-        return Subscription(_data(topic, expression.text, kind, (), version_ms), frozenset())
+        data = _data(topic, expression.text, kind, (), version_ms)
+        return Subscription(data, frozenset(), version_ms)
     if not isinstance(expression, str):
         raise SubscriptionError(
             f"{expression!r} is no expression for {topic}: write '*', 'paid || shipped' or Sql(...)"
@@ -89,7 +103,7 @@ def subscription(topic: str, expression: Expression, version_ms: int) -> Subscri
         raise SubscriptionError(f"parse subscription error: {error}") from error
     wanted = parsed.tags
     data = _data(topic, parsed.expression, EXPRESSION_TAG, wanted, version_ms)
-    return Subscription(data, frozenset(wanted))
+    return Subscription(data, frozenset(wanted), version_ms)
 
 
 def _data(

@@ -1,0 +1,54 @@
+"""Routes that may be wrong: a broker that is in them gave no answer, or cannot do its work now.
+
+    a doubt ──> the route is asked for at once, and again each second, for 10 s after the last doubt
+
+So a new master is found when name servers know it, not with the next poll of all routes. Invariant:
+however many requests fail, a topic's route is asked for once a second at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.core.ports import Ports
+from gantrymq.client.core.steps import Flow, Signal, Wait
+
+PAUSE_S: Final = 1.0
+
+# A master is elected, and announced, within a few seconds; whoever goes on failing doubts anew.
+DOUBTED_S: Final = 10.0
+
+
+@final
+class Doubts:
+    """Of one client; `run` is a flow for as long as it lives."""
+
+    def __init__(self, ports: Ports, refresh: Callable[[str], Flow[object]]) -> None:
+        self._ports = ports
+        self._refresh = refresh
+        self._until: dict[str, float] = {}
+        self._added = Signal()
+
+    def add(self, topic: str) -> None:
+        """Plain, and cheap: sends that fail are many."""
+        self._until[topic] = self._ports.clock.monotonic() + DOUBTED_S
+        self._added.fire()
+
+    async def run(self) -> None:
+        clock = self._ports.clock
+        while True:
+            if not self._until:
+                await Wait(signal=self._added)
+            for topic in tuple(self._until):
+                await self._look(topic)
+            now = clock.monotonic()
+            await Wait(now + PAUSE_S)
+            self._until = {topic: end for topic, end in self._until.items() if end > now}
+
+    async def _look(self, topic: str) -> None:
+        try:
+            await self._refresh(topic)
+        except GantryError as error:
+            self._ports.log(f"the route of {topic} is in doubt, and not known: {error}")
