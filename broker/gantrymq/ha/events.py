@@ -21,6 +21,10 @@ class Ending(Enum):
     """What the master sends does not continue the slave's log."""
     DISK = "disk"
     """The log cannot be read here, or not be written."""
+    REFUSED = "refused"
+    """A member does not want the other one, and has said why."""
+    REPLACED = "replaced"
+    """The same member has come by another connection."""
 
 
 @dataclass(frozen=True, slots=True)

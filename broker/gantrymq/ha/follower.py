@@ -20,19 +20,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.base.disk import DiskError
 from gantrymq.ha.events import Acknowledged, Ended, Ending, FollowerEvent
 from gantrymq.ha.frames import ReportReader, encode_head
+from gantrymq.ha.log_stream import OUTPUT_BYTES_MAX, LogStream, too_far_behind
 from gantrymq.ha.rate import Rate
 from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowerStatus
-from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.engine import Store
 
-# Some milliseconds of a gigabit: enough to keep it busy from one turn to the next.
-OUTPUT_BYTES_MAX: Final = 512 * 1024
-
-# Cold bytes are asked of the disk in larger pieces than are sent: each costs a round of the loop.
 COLD_BYTES: Final = 256 * 1024
+
+BEGIN_ANEW: Final = "empty its store, and it begins anew with the last file"
 
 
 @final
@@ -40,7 +38,6 @@ class Follower:
     """A link core: bytes and time go in, events and buffers come out."""
 
     __slots__ = (
-        "_chunk",
         "_handed_out",
         "_heard_at",
         "_log",
@@ -52,19 +49,17 @@ class Follower:
         "_spoke_at",
         "acknowledged",
         "address",
-        "has_asked",
         "is_held_up",
         "is_over",
-        "is_reading",
         "number",
-        "sent",
+        "stream",
     )
 
     def __init__(
         self,
         number: int,
         address: str,
-        log: CommitLog,
+        store: Store,
         settings: HaSettings,
         now: float,
         *,
@@ -75,18 +70,13 @@ class Follower:
         self.number = number
         self.address = address
         self.acknowledged = 0
-        self.sent = 0
-        self.has_asked = False
-        """Whether it has said where its log ends."""
         self.is_held_up = False
         """Whether the network does not take what it is sent: no more output is made."""
         self.is_over = False
-        self.is_reading = False
-        """Whether the disk is reading what it is sent next."""
-        self._chunk = b""
+        self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
         self._handed_out = handed_out
         self._heard_at = now
-        self._log = log
+        self._log = store.log
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._rate = Rate(now)
@@ -136,57 +126,35 @@ class Follower:
     def closed(self, ending: Ending, now: float) -> None:
         """The connection is gone, whoever closed it."""
         del ending, now
-        self.is_over = True
-        self._chunk = b""
-        self._output.clear()
+        self._close()
 
     # ------------------------------------------------------------------ what is sent
 
     @property
-    def is_behind(self) -> bool:
-        """Whether the log has what was not sent."""
-        return self.has_asked and not self.is_over and self.sent < self._log.end
-
-    def fill(self, now: float) -> Sequence[FollowerEvent]:
-        """Output from what is in memory, as far as the bound allows."""
-        while self.has_room:
-            if self.sent < self._log.start:
-                return [self._too_far_behind(self.sent)]
-            try:
-                data = self._next(self._settings.batch_bytes)
-            except DiskError as error:
-                return self.cannot_read(error)
-            if data is None:
-                return ()
-            self._put(data, now)
-        return ()
+    def has_asked(self) -> bool:
+        """Whether it has said where its log ends."""
+        return self.stream.is_open
 
     @property
     def has_room(self) -> bool:
         """Whether it may be sent more, and there is more."""
-        return self.is_behind and not self.is_held_up and self._output_bytes < OUTPUT_BYTES_MAX
+        return (
+            self.stream.is_ready and not self.is_held_up and self._output_bytes < OUTPUT_BYTES_MAX
+        )
 
-    def _next(self, size: int) -> bytes | None:
-        """The next bytes of the log; None when they have to be read from the disk."""
-        if not self._chunk:
-            return self._log.read(self.sent, size)
-        data, self._chunk = self._chunk[:size], self._chunk[size:]
-        return data
-
-    def take(self, data: bytes) -> Sequence[FollowerEvent]:
-        """What had to be read, from `sent` on; none when the log has it no more."""
-        if self.is_over:
+    def fill(self, now: float) -> Sequence[FollowerEvent]:
+        """Output from what is in memory, as far as the bound allows."""
+        stream = self.stream
+        while self.has_room:
+            data = stream.next(self._settings.batch_bytes)
+            if data:
+                self._put(data, now)
+        if self.is_over or stream.failure is None:
             return ()
-        if not data:
-            return [self._too_far_behind(self.sent)]
-        self._chunk = data
-        return ()
-
-    def cannot_read(self, cause: Exception) -> Sequence[FollowerEvent]:
-        """What had to be read cannot be."""
-        if self.is_over:
-            return ()
-        return [self._end(Ending.DISK, f"the log cannot be read at {self.sent}: {cause}")]
+        ending, text = stream.failure
+        if ending is Ending.TOO_FAR_BEHIND:
+            return [self._end(ending, f"{text}; {BEGIN_ANEW}")]
+        return [self._end(ending, text)]
 
     def status(self, now: float) -> FollowerStatus:
         behind = max(0, self._log.end - self.acknowledged)
@@ -199,10 +167,9 @@ class Follower:
         )
 
     def _put(self, data: bytes, now: float) -> None:
-        """One frame, after which the slave has everything up to the end of these bytes."""
-        self._output += (encode_head(self.sent, len(data)), data)
+        """One frame, after which the slave has everything that was read so far."""
+        self._output += (encode_head(self.stream.sent - len(data), len(data)), data)
         self._output_bytes += len(data)
-        self.sent += len(data)
         self._spoke_at = now
         self._rate.add(len(data), now)
 
@@ -221,31 +188,30 @@ class Follower:
                 "it has; empty its store once its messages are not needed",
             )
         if 0 < position < log.start:
-            return self._too_far_behind(position)
-        self.has_asked = True
+            return self._end(
+                Ending.TOO_FAR_BEHIND,
+                f"{too_far_behind(position, log)}; {BEGIN_ANEW}",
+            )
+        self.stream.begin(position or log.segments.start_of(log.end))
         self.acknowledged = position
-        self.sent = position or log.segments.start_of(log.end)
         self._spoke_at = now
         return None
 
     def _hear(self, position: int) -> Ended | None:
         """A later report."""
-        if not 0 <= position <= self.sent:
+        if not 0 <= position <= self.stream.sent:
             return self._end(
-                Ending.GARBAGE, f"it says that it has {position}, but was sent up to {self.sent}"
+                Ending.GARBAGE,
+                f"it says that it has {position}, but was sent up to {self.stream.sent}",
             )
         self.acknowledged = max(self.acknowledged, position)
         return None
 
-    def _too_far_behind(self, position: int) -> Ended:
-        return self._end(
-            Ending.TOO_FAR_BEHIND,
-            f"its log ends at {position}, ours begins at {self._log.start}: the files between were "
-            "deleted here; empty its store, and it begins anew with the last file",
-        )
-
     def _end(self, ending: Ending, text: str) -> Ended:
-        self.is_over = True
-        self._chunk = b""
-        self._output.clear()
+        self._close()
         return Ended(ending, text)
+
+    def _close(self) -> None:
+        self.is_over = True
+        self.stream.close()
+        self._output.clear()

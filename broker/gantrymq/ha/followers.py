@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.base.disk import DiskError
-from gantrymq.base.errors import CorruptionError
+from gantrymq.ha import log_stream
 from gantrymq.ha.events import Ended, Ending, FollowerEvent
-from gantrymq.ha.follower import COLD_BYTES, Follower
+from gantrymq.ha.follower import Follower
 from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
-from gantrymq.store.sources import log_bytes
 
 # A group has a handful of slaves; each may hold a megabyte.
 FOLLOWERS_MAX: Final = 32
@@ -56,13 +54,14 @@ class Followers:
         if len(self._followers) >= FOLLOWERS_MAX:
             return None
         self._last_number += 1
+        sent = [each.stream.sent for each in self._followers.values()]
         follower = Follower(
             self._last_number,
             address,
-            self._store.log,
+            self._store,
             self._settings,
             now,
-            handed_out=max([self._handed_out, *(each.sent for each in self._followers.values())]),
+            handed_out=max([self._handed_out, *sent]),
         )
         self._followers[follower.number] = follower
         return follower
@@ -77,38 +76,23 @@ class Followers:
     def closed(self, follower: Follower, ending: Ending, now: float) -> None:
         """Its connection is gone."""
         follower.closed(ending, now)
-        self._store.log_readings.cancel(follower.number)
         self._followers.pop(follower.number, None)
-        self._handed_out = max(self._handed_out, follower.sent)
+        self._handed_out = max(self._handed_out, follower.stream.sent)
         self._judge()
 
     def turn(self, now: float) -> Sequence[tuple[Follower, Ended]]:
         """Output for all who are behind; who is at an end, and is to be closed."""
         if not self._followers:
             return ()
+        if self._store.log_readings.is_due:
+            streams = {number: each.stream for number, each in self._followers.items()}
+            log_stream.turn(self._store.log_readings, streams)
         over: list[tuple[Follower, Ended]] = []
-        readings = self._store.log_readings
-        readings.turn()
-        for finished in readings.take_finished():
-            follower = self._followers.get(finished.key)
-            if follower is not None:
-                over += _ended(follower, _read(follower, finished.result, finished.error))
         for follower in self._followers.values():
-            over += self.fill(follower, now)
+            for event in follower.fill(now):
+                assert isinstance(event, Ended)
+                over.append((follower, event))
         self._judge()
-        return over
-
-    def fill(self, follower: Follower, now: float) -> Sequence[tuple[Follower, Ended]]:
-        """Output for this one, and what it lacks is asked of the disk."""
-        if not follower.has_room or follower.is_reading:
-            return ()
-        over = _ended(follower, follower.fill(now))
-        if follower.has_room:
-            follower.is_reading = True
-            log = self._store.log
-            self._store.log_readings.start(
-                follower.number, log_bytes(log, follower.sent, COLD_BYTES)
-            )
         return over
 
     @property
@@ -116,8 +100,7 @@ class Followers:
         """Whether a turn has something to do at once."""
         followers = self._followers.values()
         return bool(followers) and (
-            self._store.log_readings.is_due
-            or any(each.has_room and not each.is_reading for each in followers)
+            self._store.log_readings.is_due or any(each.has_room for each in followers)
         )
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
@@ -141,18 +124,3 @@ class Followers:
             f"behind, and haSlaveFallbehindMax is {self._settings.fall_behind_bytes}. A slave that "
             "has caught up is waited for again; see mqadmin haStatus."
         )
-
-
-def _read(
-    follower: Follower, result: object, error: DiskError | CorruptionError | None
-) -> Sequence[FollowerEvent]:
-    """What the disk has read for it, or why not."""
-    follower.is_reading = False
-    if error is not None:
-        return follower.cannot_read(error)
-    assert isinstance(result, bytes)
-    return follower.take(result)
-
-
-def _ended(follower: Follower, events: Sequence[FollowerEvent]) -> Sequence[tuple[Follower, Ended]]:
-    return [(follower, event) for event in events if isinstance(event, Ended)]

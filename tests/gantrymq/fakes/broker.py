@@ -260,7 +260,9 @@ class OpenedBroker:
         if effect.address in self.reachable:
             command = effect.command
             code = RequestCode(command.code)
-            answer = self.reachable[effect.address].ask(code, ext=dict(command.ext or {}))
+            answer = self.reachable[effect.address].ask(
+                code, body=command.body, ext=dict(command.ext or {})
+            )
         self.broker.broker_answered(effect.number, answer, self.now, self.wall_ms)
 
     @staticmethod

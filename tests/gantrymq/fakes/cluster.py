@@ -28,7 +28,7 @@ from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import Flow
 from gantrymq.fakes import pulls
 from gantrymq.fakes.flows import Held, Late, VirtualDriver
-from gantrymq.remoting.failures import ConnectError
+from gantrymq.remoting.failures import ConnectError, ConnectionLostError
 from gantrymq.testing.memory_links import MemoryServer, travelled
 from gantrymq.testing.memory_servers import BrokerInMemory, LocalPeer, NameServerInMemory
 from gantrymq.testing.stored_messages import records_of
@@ -143,7 +143,7 @@ class ClusterLink:
         """Nobody answers what was asked until now."""
         held, self._held = self._held, {}
         for each in held.values():
-            each.give(ConnectError("the connection is lost"))
+            each.give(ConnectionLostError("the connection is lost"))
 
     # ------------------------------------------------------------------ what the server calls
 
@@ -338,6 +338,11 @@ class Cluster:
         if client is None or self.broker_at(address).is_stopped:
             return None
         return client.instance
+
+    def cut(self, client_id: str, address: str) -> None:
+        """Both ends see that the connection is lost."""
+        self._links[client_id, address].lose()
+        self.forget(client_id, address)
 
     def forget(self, client_id: str, address: str) -> None:
         """A connection that is over."""

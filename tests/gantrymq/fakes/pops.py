@@ -47,8 +47,9 @@ class PoppedBroker(PulledBroker):
         *,
         disk: FaultyDisk | MemoryDisk | None = None,
         files: Mapping[File, bytes] | None = None,
+        broker: OpenedBroker | None = None,
     ) -> None:
-        super().__init__(OpenedBroker(disk=disk, files=files))
+        super().__init__(broker or OpenedBroker(disk=disk, files=files))
 
     def pop(self, *, channel: FakeChannel | None = None, **fields: object) -> Request:
         return self.broker.send(RequestCode.POP_MESSAGE, pop(**fields), channel=channel)

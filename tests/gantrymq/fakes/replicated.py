@@ -51,7 +51,7 @@ class Master(OpenedStore):
             assert not self.followers.turn(self.now)
             sent += b"".join(follower.take_output())
             self.background.complete_all()
-            if not (self.followers.is_due or follower.is_reading):
+            if not (self.followers.is_due or follower.stream.is_reading):
                 break
         return sent
 

@@ -27,6 +27,7 @@ from gantrymq.wire.command import Command
 class Servers:
     name_server: str
     broker: BrokerHost
+    names: NameServerHost
 
     @property
     def broker_address(self) -> str:
@@ -58,7 +59,7 @@ async def servers(folder: Path, **flags: str) -> AsyncIterator[Servers]:
         broker = BrokerHost(load_broker(None, {}, chosen, folder / "broker"))
         await broker.start()
         try:
-            yield Servers(name_server, broker)
+            yield Servers(name_server, broker, names)
         finally:
             await broker.stop()
     finally:

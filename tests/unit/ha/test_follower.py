@@ -9,9 +9,9 @@ from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.replicated import Master, cold
 from gantrymq.fakes.store import SETTINGS, message
 from gantrymq.ha.events import Ended, Ending
-from gantrymq.ha.follower import OUTPUT_BYTES_MAX
 from gantrymq.ha.followers import Followers
 from gantrymq.ha.frames import FrameReader
+from gantrymq.ha.log_stream import OUTPUT_BYTES_MAX
 from gantrymq.ha.settings import HaSettings
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -160,9 +160,12 @@ def test_garbage_acknowledges_nothing(data: bytes) -> None:
     master.followers.heard(follower, data, master.now)
     answers = master.turn().answers
     said = int.from_bytes(data[:8], signed=True)
-    if not 0 <= said <= follower.sent:
+    if not 0 <= said <= follower.stream.sent:
         assert follower.is_over
-    assert not [answer for answer in answers if answer.number == number] or said == follower.sent
+    assert (
+        not [answer for answer in answers if answer.number == number]
+        or said == follower.stream.sent
+    )
 
 
 def test_what_was_not_sent_cannot_be_acknowledged() -> None:
@@ -211,4 +214,4 @@ def test_reports_may_be_cut_anywhere(sizes: list[int]) -> None:
         data = data[size:]
     master.followers.heard(follower, data, master.now)
     assert not follower.is_over
-    assert follower.acknowledged == follower.sent == master.store.log.end
+    assert follower.acknowledged == follower.stream.sent == master.store.log.end

@@ -63,7 +63,7 @@ def test_a_slave_that_is_far_behind_is_not_waited_for() -> None:
     (answer,) = (each for each in master.turn().answers if each.number == number)
     assert answer.status is PutStatus.SLAVE_NOT_AVAILABLE
     assert "haSlaveFallbehindMax is 1000" in answer.remark
-    master.hear(follower, follower.sent)
+    master.hear(follower, follower.stream.sent)
     (number,) = master.put(14)
     assert not [each for each in master.turn().answers if each.number == number]
 
@@ -97,12 +97,12 @@ def test_disk_and_slave_are_waited_for_side_by_side() -> None:
         if first == "disk":
             master.background.complete_all()
         else:
-            master.hear(follower, follower.sent)
+            master.hear(follower, follower.stream.sent)
         assert not master.turn().answers
         if first == "slave":
             master.background.complete_all()
         else:
-            master.hear(follower, follower.sent)
+            master.hear(follower, follower.stream.sent)
         assert [answer.status for answer in master.turn().answers] == [PutStatus.PUT_OK]
 
 

@@ -1,0 +1,400 @@
+"""A member's dealings with the lease: it watches, seeks, renews and gives away.
+
+    watching      somebody else is master, or nobody; read again and again
+    seeking       a write is under way that makes us master, or its outcome is not known
+    leading       master: renewed in time, the in-sync set changed by the same write
+    handing over  master still: nothing new is taken until somebody of the set has everything
+    released      not master: the lease was given away, and this process is to end
+
+Time. A master counts from when it *sent* what renewed its lease (tenure.py), who watches from when
+the answer that showed a change *arrived*. Both by their own clocks, so that the one is over before
+the other, however long answers take.
+
+Invariant. A write whose outcome is unknown may still be carried out as long as the version it
+wanted to replace is the last one: until another version is seen both outcomes count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from gantrymq.ha.actions import Action, Say
+from gantrymq.ha.candidacy import Candidacy
+from gantrymq.ha.election import Verdict
+from gantrymq.ha.in_sync import InSync
+from gantrymq.ha.lease import NOBODY, RENEW_SECONDS, Lease, LeaseAnswer, Unanswered
+from gantrymq.ha.lease_desk import LeaseDesk, Outcome
+from gantrymq.ha.phase import Phase
+from gantrymq.ha.place import Place
+from gantrymq.ha.surroundings import Surroundings
+from gantrymq.ha.switchover import Switchover
+from gantrymq.ha.tenure import Tenure
+
+# A hand-over that does not get there in time is given up, and the master goes on.
+HANDOVER_SECONDS: Final = 1.0
+
+# A master that does not take us out of the set in time is not waited for.
+LEAVE_SECONDS: Final = 1.0
+
+NEVER: Final = float("inf")
+
+
+@final
+class Agent:
+    """Of one member. `decide` after everything that happened, and at `deadline`."""
+
+    __slots__ = (
+        "_candidacy",
+        "_chosen",
+        "_desk",
+        "_handing_by",
+        "_leaves_by",
+        "_place",
+        "_proposal",
+        "_said",
+        "_sought",
+        "_switchover",
+        "_tenure",
+        "_words",
+        "epoch",
+        "in_sync",
+        "is_leaving",
+        "phase",
+    )
+
+    def __init__(self, place: Place, now: float, *, is_new: bool) -> None:
+        """`is_new`: no earlier life of ours has promised anything."""
+        self._candidacy = Candidacy(place, now, is_new=is_new)
+        self._chosen = NOBODY
+        self._desk = LeaseDesk(now)
+        self._handing_by = NEVER
+        self._leaves_by = NEVER
+        self._place = place
+        self._proposal: Lease | None = None
+        """A write of another set, whose outcome is not known."""
+        self._said = ""
+        self._sought = 0
+        self._switchover = Switchover(place.number)
+        self._tenure = Tenure(place)
+        self._words: list[Say] = []
+        self.epoch = 0
+        """Of which we are master; 0 while we are not."""
+        self.in_sync: InSync | None = None
+        """Of the epoch that we lead; who leads sets it, and takes it away."""
+        self.is_leaving = False
+        """Whether this process is to end: it turns to nobody any more; whom it follows is told."""
+        self.phase = Phase.WATCHING
+
+    # ------------------------------------------------------------------ what others go by
+
+    @property
+    def lease(self) -> Lease | None:
+        """As it was read or written last."""
+        return self._desk.lease
+
+    @property
+    def lease_epoch(self) -> int:
+        return self.lease.epoch if self.lease else 0
+
+    @property
+    def master(self) -> int:
+        """Whom the lease names, if that is not us."""
+        lease = self.lease
+        if lease is None or lease.holder == self._place.number:
+            return NOBODY
+        return lease.holder
+
+    def trusts_master(self, now: float) -> bool:
+        """Whether its lease has not expired for us."""
+        return now < self._desk.expires_at
+
+    def authority(self, around: Surroundings, now: float) -> float:
+        """Until when we may acknowledge."""
+        if not self.epoch:
+            return -NEVER
+        promised_since = around.promised_since() if self.asks_promises(now) else None
+        return self._tenure.ends_at(promised_since)
+
+    def must_promise(self) -> frozenset[int] | None:
+        """Who has to promise for us to go on without the lease; None: nobody's promise helps."""
+        in_sync, lease = self.in_sync, self.lease
+        if in_sync is None or lease is None:
+            return None
+        return self._tenure.must_promise(lease, in_sync)
+
+    def asks_promises(self, now: float) -> bool:
+        """Whether the lease was not renewed when it should have been."""
+        return self.phase is Phase.LEADING and now >= self._tenure.asks_at
+
+    def promise(self, epoch: int, now: float) -> bool:
+        """Not to seek the lease for its duration; False where we cannot say so."""
+        if self.phase is not Phase.WATCHING or self.lease_epoch > epoch:
+            return False
+        self._candidacy.promise(now)
+        return True
+
+    def look(self, now: float) -> None:
+        """Something may have changed: the lease is read soon."""
+        self._desk.look(now)
+
+    def take_actions(self) -> Sequence[Action]:
+        words, self._words = self._words, []
+        return [*words, *self._desk.take_actions()]
+
+    # ------------------------------------------------------------------ answers of the lease store
+
+    def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
+        """What became of a request."""
+        if isinstance(answer, Unanswered):
+            self._say(f"the lease could not be reached: {answer.text}", is_warning=True)
+        outcome, lease = self._desk.answered(number, answer, now), self._desk.lease
+        if outcome is Outcome.WRITTEN and lease is not None:
+            self._wrote(lease)
+        elif outcome is Outcome.READ:
+            self._see(lease, now)
+
+    def _see(self, lease: Lease | None, now: float) -> None:
+        """As it is, or was a moment ago."""
+        if self.phase is Phase.SEEKING and not self._has_won(lease):
+            # Not us, unless what we wrote is still on its way: then our next write finds it.
+            self.phase = Phase.WATCHING
+        if not self.epoch:
+            return
+        if lease is None:
+            self.step_down("there is no lease any more", now)
+        elif lease.holder != self._place.number or lease.epoch != self.epoch:
+            holder = f"member {lease.holder}" if lease.holder else "nobody"
+            self.step_down(f"{holder} is master in epoch {lease.epoch}", now)
+        elif self._proposal is not None and lease.version != self._proposal.version:
+            self._settle(lease)
+
+    def _wrote(self, lease: Lease) -> None:
+        """It is as we wanted it."""
+        if lease.holder != self._place.number:
+            self.phase = Phase.RELEASED if self.is_leaving else Phase.WATCHING
+        elif self.phase is Phase.SEEKING and self._has_won(lease):
+            self.phase, self.epoch = Phase.LEADING, lease.epoch
+            self._tenure.renew(self._desk.sent_at)
+            self._say(f"master in epoch {lease.epoch}; in sync: {sorted(lease.in_sync)}")
+        elif self.epoch:
+            self._tenure.renew(self._desk.sent_at)
+            self._settle(lease)
+
+    def _has_won(self, lease: Lease | None) -> bool:
+        me = self._place.number
+        return lease is not None and lease.holder == me and lease.epoch == self._sought
+
+    def _settle(self, lease: Lease) -> None:
+        """Whatever we proposed is decided."""
+        self._proposal = None
+        if self.in_sync is not None:
+            self.in_sync.settled(lease.in_sync)
+
+    # ------------------------------------------------------------------ what to do now
+
+    def decide(self, around: Surroundings, now: float) -> None:
+        """Everything there is to do."""
+        if self.epoch and now >= self.authority(around, now):
+            self.step_down("the lease could not be renewed in time", now)
+        if self.epoch:
+            self._lead(around, now)
+        elif self.phase is not Phase.RELEASED:
+            self._watch(around, now)
+        elif now >= self._successor_at() and not self._desk.is_busy:
+            self._desk.read(now)
+
+    def _successor_at(self) -> float:
+        """When to look whether somebody else is master, for whoever still sends to us."""
+        return NEVER if self.has_successor else self._desk.look_at(is_urgent=True)
+
+    def deadline(self, around: Surroundings, now: float) -> float:
+        """When `decide` has something to do, if nothing happens before."""
+        return min((each for each in self._times(around, now) if each > now), default=NEVER)
+
+    def _times(self, around: Surroundings, now: float) -> Sequence[float]:
+        """When something is due; what was and could not be done waits for an answer."""
+        desk = self._desk
+        requests = () if desk.is_busy else (desk.read_at, desk.tried_at + RENEW_SECONDS)
+        if self.phase is Phase.RELEASED:
+            return () if desk.is_busy else (self._successor_at(),)
+        if not self.epoch:
+            return () if desk.is_busy else (self._look_at(around), self._candidacy.again_at)
+        goes_at = NEVER if self.in_sync is None else self.in_sync.deadline()
+        ends_at = self.authority(around, now)
+        return (
+            ends_at,
+            self._tenure.asks_at,
+            goes_at,
+            self._handing_by,
+            self._switchover.by,
+            *requests,
+        )
+
+    # ------------------------------------------------------------------ watching
+
+    def _watch(self, around: Surroundings, now: float) -> None:
+        desk = self._desk
+        if desk.is_busy:
+            return
+        self._candidacy.again_at = NEVER
+        if now >= self._look_at(around):
+            desk.read(now)
+        elif desk.is_stale:
+            return
+        elif self.is_leaving:
+            self._leave(around, now)
+        elif self.phase is Phase.SEEKING:
+            self._renew(now)
+        else:
+            self._judge(around, now)
+
+    def _look_at(self, around: Surroundings) -> float:
+        """When the lease is to be read again."""
+        is_quiet = around.hears_master() or self.phase is Phase.SEEKING
+        return self._desk.look_at(is_urgent=not is_quiet)
+
+    def _judge(self, around: Surroundings, now: float) -> None:
+        """Seek the lease if we may."""
+        verdict = self._candidacy.judge(self._desk, around, now)
+        if verdict is None:
+            return
+        if verdict.epoch:
+            self._seek(verdict, now)
+        elif verdict.is_missing:
+            self._desk.write(Lease(), now)
+        elif not around.hears_master():
+            self._say(f"not master: {verdict.reason}")
+
+    def _seek(self, verdict: Verdict, now: float) -> None:
+        """Make us master, with those of the set who are there: the others come back when they
+        have everything again."""
+        self.phase, self._sought = Phase.SEEKING, verdict.epoch
+        text = f"seeking epoch {verdict.epoch}: {verdict.reason}"
+        self._say(text, is_warning=verdict.is_unclean)
+        lease = self.lease
+        assert lease is not None
+        self._desk.write(lease.taken(self._place, verdict.epoch, verdict.in_sync), now)
+
+    # ------------------------------------------------------------------ leading
+
+    def _lead(self, around: Surroundings, now: float) -> None:
+        desk, in_sync = self._desk, self.in_sync
+        if in_sync is None:
+            return
+        if self.phase is Phase.HANDING_OVER:
+            self._hand_over(around, now)
+        else:
+            self._consider_switch(in_sync, now)
+        if desk.is_busy or not self.epoch:
+            return
+        if now >= desk.read_at:
+            desk.read(now)
+        elif not desk.is_stale:
+            self._write_on(around, in_sync, now)
+
+    def _write_on(self, around: Surroundings, in_sync: InSync, now: float) -> None:
+        """Renew, with the set as it should be."""
+        trouble = around.trouble(now)
+        if trouble is not None:
+            self._say(f"the lease is not renewed: {trouble}", is_warning=True)
+        elif self._proposal is not None:
+            self._renew(now, self._proposal.in_sync)
+        elif (wanted := in_sync.wanted(now)) is not None:
+            self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
+            in_sync.propose(wanted)
+            self._renew(now, wanted)
+        elif now >= self._desk.tried_at + RENEW_SECONDS:
+            self._renew(now)
+
+    def _renew(self, now: float, in_sync: frozenset[int] | None = None) -> None:
+        """With another set, if one is given."""
+        lease = self.lease
+        assert lease is not None
+        granted = self._switchover.granted(lease, now)
+        renewed = lease.renewed(lease.in_sync if in_sync is None else in_sync, granted)
+        if in_sync is not None:
+            self._proposal = renewed
+        self._desk.write(renewed, now)
+
+    def step_down(self, reason: str, now: float) -> None:
+        """Not master from this moment on."""
+        if self.epoch:
+            self._say(f"not master any more: {reason}", is_warning=True)
+        self.phase = Phase.WATCHING
+        self.epoch = 0
+        self._proposal = None
+        self._tenure.end()
+        self._handing_by = NEVER
+        self._switchover.end()
+        self._chosen = NOBODY
+        self.look(now)
+
+    # ------------------------------------------------------------------ giving it away
+
+    def leave(self, now: float) -> None:
+        """This process is to end: hand over what there is; who follows is taken out of the set."""
+        if not self.is_leaving:
+            self._leaves_by = now + LEAVE_SECONDS
+        self.is_leaving = True
+        if self.phase is Phase.LEADING:
+            self._begin_handover(NOBODY, now)
+        self.look(now)
+
+    @property
+    def has_successor(self) -> bool:
+        """Whether whom we handed over to is master, or it was nobody."""
+        lease = self.lease
+        return lease is None or lease.heir == NOBODY or lease.holder != NOBODY
+
+    def _begin_handover(self, chosen: int, now: float) -> None:
+        self.phase = Phase.HANDING_OVER
+        self._chosen = chosen
+        self._handing_by = now + HANDOVER_SECONDS
+        self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
+
+    def _consider_switch(self, in_sync: InSync, now: float) -> None:
+        """What an operator wants."""
+        lease = self.lease
+        heir = None if lease is None else self._switchover.heir(lease, in_sync.persisted, now)
+        if heir is not None:
+            self._begin_handover(heir, now)
+
+    def _hand_over(self, around: Surroundings, now: float) -> None:
+        """Once somebody has everything, or time is over."""
+        desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
+        if desk.is_busy or desk.is_stale or lease is None:
+            return
+        if heir == NOBODY and now < self._handing_by:
+            return
+        if heir == NOBODY and not self.is_leaving:
+            self.phase, self._handing_by = Phase.LEADING, NEVER
+            self._switchover.give_up(now)
+            self._say("the switchover was given up: nobody has everything", is_warning=True)
+            return
+        self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)
+        self._release(lease, heir, now)
+
+    def _leave(self, around: Surroundings, now: float) -> None:
+        """Nothing of ours is to be left in the lease. A master that has taken us in ends our
+        connection once nobody waits for us any more."""
+        lease, me = self.lease, self._place.number
+        if lease and (lease.holder == me or (lease.heir == me and lease.holder == NOBODY)):
+            self._release(lease, NOBODY, now)
+        elif around.hears_master() and now < self._leaves_by:
+            self._candidacy.again_at = self._leaves_by
+        else:
+            self.phase = Phase.RELEASED
+
+    def _release(self, lease: Lease, heir: int, now: float) -> None:
+        """Nobody's from now on: we are not master any more, whether this is carried out or not. Who
+        leaves is waited for by nobody, unless nobody else has everything."""
+        others = lease.in_sync - {self._place.number}
+        in_sync = others if self.is_leaving and heir else lease.in_sync
+        self._desk.write(lease.given_away(heir, in_sync), now)
+
+    def _say(self, text: str, *, is_warning: bool = False) -> None:
+        """Once, until something else is said."""
+        if text != self._said:
+            self._said = text
+            self._words.append(Say(text, is_warning=is_warning))

@@ -1,0 +1,145 @@
+"""What a member's log is, and what the member has seen: on its disk before it acts on it.
+
+    the epochs     of our own log, and while we follow those of the master's, of which ours is a
+                   beginning: each counts from where our log has reached its start
+    the highest    epoch that was seen anywhere; nothing is appended in a lower one
+    wholeness      a log that is copied anew, or whose machine went down with it, may lack what was
+                   acknowledged, until it has caught up with a master; what was not known to be on
+                   the disk when the machine went down is held against the master's log, or becomes
+                   the beginning of the epoch that we begin with it
+
+Invariant: nothing here says more than the disk does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import final
+
+from gantrymq.base.disk import Disk
+from gantrymq.ha import epoch_file, epochs, kept
+from gantrymq.ha.epochs import Epochs
+from gantrymq.ha.handshake import Standing
+from gantrymq.store import log_cut
+from gantrymq.store.engine import Store
+from gantrymq.store.log_cut import Wish
+
+
+@final
+class Chronicle:
+    """Of one store, which is open."""
+
+    __slots__ = ("_disk", "_epochs", "_kept", "_now_boot", "_store", "_sure_to")
+
+    def __init__(self, disk: Disk, store: Store, boot: str) -> None:
+        """`boot` is another one after each start of the machine."""
+        self._disk = disk
+        self._epochs = epoch_file.read(disk)
+        self._kept = kept.read(disk)
+        self._now_boot = boot
+        self._store = store
+        now = replace(self._kept, sure_to=self._doubt(0))
+        if self._kept.boot not in ("", boot):
+            # A stop that is clean does not bring back what the machine took with it before.
+            is_partial = self._kept.is_partial or not store.report.is_clean
+            sure_to = self._doubt(store.report.rewritten_bytes)
+            now = replace(now, boot=boot, is_partial=is_partial, sure_to=sure_to)
+        if now != self._kept:
+            self._keep(now)
+        self._sure_to = self._kept.sure_to
+
+    def _doubt(self, last_bytes: int) -> int | None:
+        """From where on the log is doubtful, when so many at its end are."""
+        end = self._store.log.end
+        known = self._kept.sure_to
+        sure_to = min(end - last_bytes, end if known is None else known)
+        return sure_to if sure_to < end else None
+
+    @property
+    def epoch(self) -> int:
+        """The highest that was seen."""
+        return self._kept.epoch
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this member has never seen any."""
+        return self._kept.epoch == 0
+
+    @property
+    def is_electable(self) -> bool:
+        """Whether all that this member has acknowledged is in its log."""
+        return not self._kept.is_partial
+
+    @property
+    def sure_end(self) -> int:
+        """Up to here our log is what was written there, as far as anybody can tell."""
+        return self._store.log.end if self._sure_to is None else self._sure_to
+
+    def standing(self) -> Standing:
+        """What is said of it to others."""
+        log = self._store.log
+        reached = tuple(each for each in self._epochs if each.start <= log.end)
+        return Standing(self.epoch, reached, log.start, log.end, self.is_electable, self._sure_to)
+
+    # ------------------------------------------------------------------ what is seen
+
+    def see(self, epoch: int) -> None:
+        """Somebody is, or is to be, master of it."""
+        if epoch > self._kept.epoch:
+            self._keep(replace(self._kept, epoch=epoch, boot=self._kept.boot or self._now_boot))
+
+    def is_of_the_set(self) -> None:
+        """The lease counts on this member: a disk that knows of no epoch is not the one that it
+        counts on."""
+        if self.is_new and not self._kept.is_partial:
+            self._keep(replace(self._kept, boot=self._now_boot, is_partial=True))
+
+    def begin(self, epoch: int) -> None:
+        """We are master of it, and the log's next record is its first; but for what nobody is sure
+        of: others who have it as well have it from us from now on."""
+        log = self._store.log
+        start = max(log.start, self.sure_end)
+        self.see(epoch)
+        self._write(epochs.begun(epochs.trimmed(self._epochs, log.start), epoch, start))
+        self.caught_up()  # nobody has more who may still be asked
+
+    def adopt(self, theirs: Epochs) -> None:
+        """Our log is the beginning of a master's, whose epochs these are."""
+        if theirs != self._epochs:
+            self._write(theirs)
+
+    def caught_up(self) -> None:
+        """Our log has all that the master's has."""
+        self._sure_to = None
+        whole = replace(self._kept, boot=self._now_boot, is_partial=False, sure_to=None)
+        if whole != self._kept:
+            self._keep(whole)
+
+    def compared(self, position: int) -> None:
+        """Up to here our log is what the master's is."""
+        self._sure_to = position if position < self._store.log.end else None
+        if self._sure_to is None:
+            self._keep(replace(self._kept, sure_to=None))
+
+    # ------------------------------------------------------------------ what the next start does
+
+    def cut(self, position: int) -> None:
+        """Our log goes on with the master's from here."""
+        log_cut.wish(self._disk, Wish(position, epoch=self.epoch))
+
+    def copy_anew(self, shared: int) -> None:
+        """Our log is the master's up to here at most, and the master has no more what comes
+        next."""
+        self._keep(replace(self._kept, is_partial=True))
+        self._write(())
+        log_cut.wish(self._disk, Wish(0, shared, self.epoch))
+
+    # ------------------------------------------------------------------ files
+
+    def _keep(self, now: kept.Kept) -> None:
+        kept.write(self._disk, now)
+        self._kept = now
+
+    def _write(self, now: Epochs) -> None:
+        epoch_file.write(self._disk, now)
+        self._epochs = now

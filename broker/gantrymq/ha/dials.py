@@ -1,0 +1,389 @@
+"""Whom a member connects to: its master, to follow it; while there is none, all others, to hear
+what they have.
+
+    the master     whom the lease names; dialed again and again, and left as soon as somebody else
+                   is named, or it turns out to be behind us in epochs
+    enquiries      each other member every ENQUIRY_SECONDS; what it says of itself is kept, and the
+                   connection ends
+
+A log that the master's does not go on with is dealt with here: cut where they part, or copied
+anew; both take a restart. Where ours may be damaged the master's comes once more, and is compared.
+A member of the in-sync set does not copy anew: it is taken out of the set first, for whoever is
+elected has to have everything.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.ha.actions import Action, Dial, HangUp, Restart, Say
+from gantrymq.ha.agent import Agent
+from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.election import Sighting
+from gantrymq.ha.events import Copied, Ended
+from gantrymq.ha.handshake import Standing
+from gantrymq.ha.lease import NOBODY
+from gantrymq.ha.link_settings import LinkSettings
+from gantrymq.ha.member_events import Beaten, Refused, Tabled, Welcomed
+from gantrymq.ha.member_following import MemberFollowing
+from gantrymq.ha.member_frames import Beat
+from gantrymq.ha.phase import Phase
+from gantrymq.ha.roles import Roles
+from gantrymq.store.engine import Store
+
+REDIAL_SECONDS: Final = 0.3
+ENQUIRY_SECONDS: Final = 0.25
+
+NEVER: Final = float("inf")
+
+
+@final
+class _Dialed:
+    """A connection that we began."""
+
+    __slots__ = ("address", "following", "is_welcome", "member")
+
+    def __init__(self, member: int, address: str) -> None:
+        self.address = address
+        self.following: MemberFollowing | None = None
+        """Once the connection is there."""
+        self.is_welcome = False
+        self.member = member
+
+
+@final
+class Dials:
+    """Of one member. Links of ours have odd numbers, those of others even ones."""
+
+    __slots__ = (
+        "_actions",
+        "_addresses",
+        "_agent",
+        "_chronicle",
+        "_last_number",
+        "_links",
+        "_master",
+        "_next",
+        "_nonce",
+        "_promised",
+        "_roles",
+        "_settings",
+        "_standing",
+        "_store",
+        "_stored",
+        "_taken",
+        "sightings",
+        "wall_ms",
+    )
+
+    def __init__(
+        self,
+        settings: LinkSettings,
+        addresses: Mapping[int, str],
+        nonce: Callable[[], bytes],
+        chronicle: Chronicle,
+        standing: Callable[[], Standing],
+        agent: Agent,
+        store: Store,
+        roles: Roles,
+    ) -> None:
+        """`addresses` of the HA ports of all members."""
+        self._actions: list[Action] = []
+        self._addresses = addresses
+        self._agent = agent
+        self._chronicle = chronicle
+        self._last_number = -1
+        self._links: dict[int, _Dialed] = {}
+        self._master = NOBODY
+        self._next: dict[int, float] = {}
+        """When each member may be dialed again."""
+        self._nonce = nonce
+        self._promised = 0
+        self._roles = roles
+        self._settings = settings
+        self._store = store
+        self._standing = standing
+        self._stored = 0
+        self._taken: deque[tuple[int, str]] = deque()
+        """Tables that came, and are not known to be on our disk."""
+        self.wall_ms = 0
+        self.sightings: dict[int, Sighting] = {}
+
+    # ------------------------------------------------------------------ what others go by
+
+    @property
+    def hears_master(self) -> bool:
+        """Whether the one whom the lease names has taken us in."""
+        return any(each.is_welcome for each in self._links.values())
+
+    @property
+    def followed(self) -> str:
+        """The address of that one; "" while there is none."""
+        return next((each.address for each in self._links.values() if each.is_welcome), "")
+
+    def saw(self, member: int, standing: Standing, now: float) -> None:
+        """What another member said of itself, whoever began."""
+        self.sightings[member] = Sighting(standing, now)
+
+    def take_actions(self) -> Sequence[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    # ------------------------------------------------------------------ whom to dial
+
+    def turn(self, now: float) -> None:
+        """Connect to whom we should be connected to, report, and give up who is silent."""
+        agent = self._agent
+        self._turn_to(NOBODY if agent.epoch else agent.master, now)
+        wanted = self._wanted(now)
+        for number, link in list(self._links.items()):
+            if link.member not in wanted:
+                self._hang_up(number, "it is not needed any more")
+        dialed = {link.member for link in self._links.values()}
+        for member in sorted(wanted - dialed):
+            if now >= self._next.get(member, now):
+                self._dial(member, now)
+        for number, link in list(self._links.items()):
+            self._attend(number, link, now)
+
+    def deadline(self, now: float) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        dialed = {link.member for link in self._links.values()}
+        times = [self._next.get(each, -NEVER) for each in self._wanted(now) - dialed]
+        times += [each.following.deadline() for each in self._links.values() if each.following]
+        return min(times, default=NEVER)
+
+    def _wanted(self, now: float) -> frozenset[int]:
+        """Who is to be connected to."""
+        agent = self._agent
+        if agent.epoch or agent.phase is Phase.RELEASED:
+            return frozenset()
+        followed = frozenset(each.member for each in self._links.values() if each.is_welcome)
+        if followed or agent.is_leaving:
+            return followed
+        if self._master != NOBODY and agent.trusts_master(now):
+            return frozenset({self._master})
+        return frozenset(self._addresses) - {self._settings.me.number}
+
+    def _turn_to(self, master: int, now: float) -> None:
+        """This one is master, or nobody is."""
+        if master == self._master:
+            return
+        for number, link in list(self._links.items()):
+            if link.is_welcome or link.member == master:
+                self._hang_up(number, "somebody else is master")
+        self._master = master
+        self._next[master] = now
+        lease = self._agent.lease
+        address = lease.address if lease and master else ""
+        self._roles.master_is(address, now, self.wall_ms)
+
+    def _dial(self, member: int, now: float) -> None:
+        self._last_number += 2
+        lease = self._agent.lease
+        address = self._addresses[member]
+        if member == self._master and lease is not None and lease.ha_address:
+            address = lease.ha_address
+        is_master = member == self._master
+        self._next[member] = now + (REDIAL_SECONDS if is_master else ENQUIRY_SECONDS)
+        self._links[self._last_number] = _Dialed(member, address)
+        self._actions.append(Dial(self._last_number, address))
+
+    def _hang_up(self, number: int, reason: str) -> None:
+        link = self._links.pop(number, None)
+        if link is None:
+            return
+        if link.following is not None:
+            link.following.closed()
+        if link.is_welcome:
+            self._forget_link()
+        self._actions.append(HangUp(number, reason))
+
+    def _forget_link(self) -> None:
+        """What was said on it counts for no other one."""
+        self._promised = self._stored = 0
+        self._taken.clear()
+
+    def _attend(self, number: int, link: _Dialed, now: float) -> None:
+        following = link.following
+        if following is None:
+            return
+        if link.is_welcome:
+            self._note_stored()
+            end, is_leaving = self._chronicle.sure_end, self._agent.is_leaving
+            flushed = min(end, self._store.flushed)
+            following.report(end, flushed, self._promised, self._stored, now, is_leaving=is_leaving)
+        if following.deadline() <= now:
+            self._see(number, link, following.expire(now), now)
+
+    def _note_stored(self) -> None:
+        """Up to which number all tables are on our disk."""
+        unstored = self._roles.unstored_tables
+        while self._taken and self._taken[0][1] not in unstored:
+            self._stored, _ = self._taken.popleft()
+
+    # ------------------------------------------------------------------ what the network does
+
+    def holds(self, number: int) -> bool:
+        """Whether this connection is one of ours."""
+        return number in self._links
+
+    def connected(self, number: int, now: float) -> None:
+        link = self._links.get(number)
+        if link is not None:
+            settings, standing = self._settings, self._standing()
+            link.following = MemberFollowing(
+                settings.me, settings.secret, self._nonce(), standing, now
+            )
+
+    def received(self, number: int, data: bytes, now: float) -> None:
+        link = self._links.get(number)
+        if link is not None and link.following is not None:
+            self._see(number, link, link.following.receive(data, now), now)
+
+    def closed(self, number: int, now: float) -> None:
+        """It is gone, or never came to be."""
+        link = self._links.pop(number, None)
+        if link is None:
+            return
+        if link.following is not None:
+            link.following.closed()
+        if link.is_welcome:
+            self._forget_link()
+        self._agent.look(now)
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return list(self._links)
+
+    def leave_all(self, reason: str) -> None:
+        """Nobody is followed, or asked, any more."""
+        for number in list(self._links):
+            self._hang_up(number, reason)
+        self._master = NOBODY
+
+    def take_output(self, number: int) -> Sequence[bytes]:
+        link = self._links.get(number)
+        return link.following.take_output() if link and link.following else ()
+
+    # ------------------------------------------------------------------ what is said
+
+    def _see(self, number: int, link: _Dialed, events: Sequence[object], now: float) -> None:
+        for event in events:
+            if number not in self._links:
+                return
+            match event:
+                case Copied(position, data):
+                    self._copy(number, position, data, now)
+                case Beaten(beat):
+                    self._beaten(number, beat, now)
+                case Tabled(table, name, content):
+                    self._roles.take_table(name, content, now, self.wall_ms)
+                    self._taken.append((table, name))
+                case Welcomed():
+                    self._welcomed(number, link, event, now)
+                case Refused(member, _, _, standing):
+                    self.saw(member.number, standing, now)
+                    self._hang_up(number, "it said what it has")
+                case Ended(_, text):
+                    self._hang_up(number, text)
+                    self._agent.look(now)
+
+    def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
+        """A master. Where the lease cannot be read it is followed as well, unless we know of a
+        newer one: what it may still acknowledge is for its own clock to say."""
+        if said.standing.epoch < max(self._chronicle.epoch, self._agent.lease_epoch):
+            self._agent.look(now)
+            self._hang_up(number, f"a master of epoch {said.standing.epoch}: there is a newer one")
+            return
+        self._chronicle.see(said.standing.epoch)
+        if self.hears_master:
+            self._hang_up(number, "another master has taken us in")
+            return
+        if said.begins is not None:
+            self._chronicle.adopt(said.standing.epochs)
+            self._store.begin_copy()
+            link.is_welcome = True
+            if said.standing.epoch > self._agent.lease_epoch:
+                self._agent.look(now)  # it says where this master takes requests
+            return
+        self._part(said.parting, said.standing, now)
+        self._hang_up(number, "our logs have parted")
+
+    def _part(self, parting: int | None, master: Standing, now: float) -> None:
+        """What is ours alone goes, if that may be."""
+        log = self._store.log
+        if parting is not None and parting > log.start and parting >= master.start:
+            self._cut(parting)
+            return
+        lease = self._agent.lease
+        is_old = lease is None or lease.epoch < master.epoch
+        if is_old or lease is None or self._settings.me.number in lease.in_sync:
+            self._next[self._master] = now + 2 * REDIAL_SECONDS
+            self._agent.look(now)
+            text = "the log is copied anew once this member is out of the in-sync set"
+            self._actions.append(Say(text, is_warning=True))
+            return
+        self._chronicle.copy_anew(parting or 0)
+        self._actions.append(
+            Restart(
+                f"the log is copied anew: it ends at {log.end}, and the master's, which begins at "
+                f"{master.start}, does not go on there"
+            )
+        )
+
+    def _cut(self, position: int) -> None:
+        self._chronicle.cut(position)
+        text = f"the log is cut at {position}: behind it the master has another one"
+        self._actions.append(Restart(text))
+
+    def _copy(self, number: int, position: int, data: bytes, now: float) -> None:
+        log = self._store.log
+        while data and position < log.end:
+            file_end = log.segments.start_of(position) + log.segments.file_bytes
+            known = min(log.end, file_end, position + len(data)) - position
+            if not self._compare(number, position, data[:known]):
+                return
+            position, data = position + known, data[known:]
+        if data:
+            self._append(number, position, data, now)
+
+    def _compare(self, number: int, position: int, theirs: bytes) -> bool:
+        """Whether what our machine went down with is what the master has there."""
+        try:
+            ours = self._store.log.segments.read(position, len(theirs))
+        except DiskError as error:
+            self._hang_up(number, f"our own log cannot be read: {error}")
+            return False
+        if ours == theirs:
+            self._chronicle.compared(position + len(theirs))
+            return True
+        self._cut(position + _common(ours, theirs))
+        self._hang_up(number, "our log is damaged where it was not surely on the disk")
+        return False
+
+    def _append(self, number: int, position: int, data: bytes, now: float) -> None:
+        refused = self._store.append_copy(position, data, now)
+        if refused is not None:
+            self._hang_up(number, refused.text)
+            self._next[self._master] = now + 1.0
+
+    def _beaten(self, number: int, beat: Beat, now: float) -> None:
+        if beat.epoch < self._chronicle.epoch:
+            self._hang_up(number, f"a master of epoch {beat.epoch}: a newer one was seen")
+            return
+        store, end = self._store, self._chronicle.sure_end
+        store.safe = max(store.safe or 0, min(beat.safe, end))
+        if end >= beat.end:
+            self._chronicle.caught_up()
+        if beat.asked > self._promised and self._agent.promise(beat.epoch, now):
+            self._promised = beat.asked
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes they begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(one), len(other)))

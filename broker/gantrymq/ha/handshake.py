@@ -1,0 +1,297 @@
+"""How two members meet: who they are, that both know the group's secret, and what their logs are.
+
+    follower                                  master
+    hello    group, member, boot, nonce   ->
+                                          <-  challenge   member, boot, nonce, proof
+    proof, joining    its standing        ->
+                                          <-  welcome     its standing
+                                          or  refusal     reason, text, its standing
+
+A proof is an HMAC-SHA256 of who proves, all that both said of themselves, and both nonces: it is
+worth nothing in another meeting, and neither side's can be given back to it as the other's.
+
+Invariant: nothing is believed of a peer before its proof: until then it cost a few bytes of
+answer. A member that knows of a newer epoch than its master's says so by its standing, and the
+master has to stop: that is why even a refusal comes behind the proofs. While nobody is master the
+refusals are what members learn each other's standings by.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.epochs import Epoch, Epochs, parting
+from gantrymq.ha.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import (
+    JsonObject,
+    bool_field,
+    list_of,
+    long_field,
+    long_of,
+    object_of,
+    required_text_field,
+)
+
+NONCE_BYTES: Final = 16
+
+_FOLLOWER: Final = "follower"
+_MASTER: Final = "master"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of a group. `boot` is another one after each start of its machine."""
+
+    group: str
+    number: int
+    boot: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The highest epoch a member has seen, and its log: its epochs, where it begins and ends,
+    whether it is sure to have what it once had, and from where on it may be damaged."""
+
+    epoch: int
+    epochs: Epochs
+    start: int
+    end: int
+    is_electable: bool = True
+    sure_to: int | None = None
+
+    @property
+    def sure_end(self) -> int:
+        """Up to where it is not doubtful."""
+        return self.end if self.sure_to is None else self.sure_to
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no record."""
+        return self.start == self.end
+
+
+def goes_on(follower: Standing, master: Standing) -> int | None:
+    """Where the follower's log goes on with the master's, or has to be looked at beside it; None
+    while it has what the master has not, or lacks what the master has no more."""
+    if follower.is_empty:
+        return master.start
+    parted = parting(follower.epochs, follower.end, master.epochs, master.end)
+    if parted != follower.end or parted < master.start:
+        return None
+    if follower.sure_to is None:
+        return parted
+    return max(follower.sure_to, follower.start, master.start)
+
+
+class RefusedError(RemoteError):
+    """The other one is no master of this follower's; `reason` is one word, for programs."""
+
+    def __init__(self, reason: str, words: str, standing: Standing) -> None:
+        self.reason = reason
+        self.standing = standing
+        super().__init__(words)
+
+
+@final
+class FollowersMeeting:
+    """The follower's side."""
+
+    __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
+
+    def __init__(self, me: Member, secret: bytes, nonce: bytes, standing: Standing) -> None:
+        self._me = me
+        self._nonce = nonce
+        self._secret = secret
+        self._standing = standing
+        self._master: Member | None = None
+
+    @property
+    def master(self) -> Member:
+        """Who it is, once it has proven that."""
+        assert self._master is not None
+        return self._master
+
+    def begin(self) -> bytes:
+        """What is said first."""
+        return OPENING + _letter(Kind.HELLO, _introduction(self._me, self._nonce))
+
+    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+        """What to say now, and the master's standing once it is known. Raises RemoteError."""
+        said = _read(letter)
+        if letter.kind is Kind.CHALLENGE and self._master is None:
+            master, nonce = _introduced(said, self._me.group)
+            nonces = self._nonce + nonce
+            proof = _proof(self._secret, _MASTER, self._me, master, nonces)
+            _must_be(proof, bytes.fromhex(_hexadecimal(said, "proof")), "the master")
+            self._master = master
+            proof = _proof(self._secret, _FOLLOWER, self._me, master, nonces)
+            joining = _letter(Kind.JOINING, _stood(self._standing))
+            return encode(Letter(Kind.PROOF, proof)) + joining, None
+        if letter.kind is Kind.WELCOME and self._master is not None:
+            return b"", _standing(said)
+        if letter.kind is Kind.REFUSAL and self._master is not None:
+            words = required_text_field(said, "text")
+            raise RefusedError(required_text_field(said, "reason"), words, _standing(said))
+        raise _out_of_place(letter)
+
+
+@final
+class MastersMeeting:
+    """The master's side; which of the two standings is to go on is for its owner to say."""
+
+    __slots__ = ("_follower", "_is_proven", "_me", "_nonce", "_nonces", "_secret")
+
+    def __init__(self, me: Member, secret: bytes, nonce: bytes) -> None:
+        self._follower: Member | None = None
+        self._is_proven = False
+        self._me = me
+        self._nonce = nonce
+        self._nonces = b""
+        self._secret = secret
+
+    @property
+    def follower(self) -> Member:
+        """Who it is, once its standing is known."""
+        assert self._follower is not None
+        return self._follower
+
+    def take(self, letter: Letter) -> tuple[bytes, Standing | None]:
+        """What to say now, and the follower's standing once it is known. Raises RemoteError."""
+        follower = self._follower
+        if letter.kind is Kind.HELLO and follower is None:
+            return self._challenge(_read(letter)), None
+        if letter.kind is Kind.PROOF and follower is not None and not self._is_proven:
+            proof = _proof(self._secret, _FOLLOWER, follower, self._me, self._nonces)
+            _must_be(proof, letter.body, f"member {follower.number}")
+            self._is_proven = True
+            return b"", None
+        if letter.kind is Kind.JOINING and self._is_proven:
+            return b"", _standing(_read(letter))
+        raise _out_of_place(letter)
+
+    def _challenge(self, said: JsonObject) -> bytes:
+        follower, nonce = _introduced(said, self._me.group)
+        if follower.number == self._me.number:
+            raise RemoteError(f"it says that it is member {follower.number}, which is us")
+        self._follower = follower
+        self._nonces = nonce + self._nonce
+        proof = _proof(self._secret, _MASTER, follower, self._me, self._nonces)
+        introduction = _introduction(self._me, self._nonce) | {"proof": proof.hex()}
+        return OPENING + _letter(Kind.CHALLENGE, introduction)
+
+
+def welcome(standing: Standing) -> bytes:
+    """The follower may follow: it sees by this where their logs part."""
+    return _letter(Kind.WELCOME, _stood(standing))
+
+
+def refusal(reason: str, words: str, standing: Standing) -> bytes:
+    return _letter(Kind.REFUSAL, _stood(standing) | {"reason": reason, "text": words})
+
+
+# ---------------------------------------------------------------------- proofs
+
+
+def _proof(secret: bytes, side: str, follower: Member, master: Member, nonces: bytes) -> bytes:
+    """Each text with its length before it: no two meetings are written the same."""
+    said = hmac.new(secret, digestmod="sha256")
+    numbers = map(str, (follower.number, master.number))
+    texts = (side, follower.group, *numbers, follower.boot, master.boot)
+    for each in (*(text.encode(errors="surrogatepass") for text in texts), nonces):
+        said.update(len(each).to_bytes(4, "big") + each)
+    return said.digest()
+
+
+def _must_be(proof: bytes, given: bytes, who: str) -> None:
+    if not hmac.compare_digest(proof, given):
+        raise RemoteError(
+            f"{who} does not know the group's secret: give all members of the group the same"
+        )
+
+
+# ---------------------------------------------------------------------- letters
+
+
+def _letter(kind: Kind, said: JsonObject) -> bytes:
+    return encode(Letter(kind, javajson.dumps_standard(said)))
+
+
+def _read(letter: Letter) -> JsonObject:
+    return object_of(javajson.loads(letter.body), f"a {letter.kind.name.lower()}")
+
+
+def _introduction(member: Member, nonce: bytes) -> JsonObject:
+    return {
+        "group": member.group,
+        "member": member.number,
+        "boot": member.boot,
+        "nonce": nonce.hex(),
+    }
+
+
+def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
+    """Who it is, and its nonce; of our own group."""
+    theirs = required_text_field(said, "group")
+    if theirs != group:
+        raise RemoteError(f"it is of the group {theirs!r}, and we are of {group!r}")
+    nonce = bytes.fromhex(_hexadecimal(said, "nonce"))
+    if len(nonce) != NONCE_BYTES:
+        raise RemoteError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
+    number = long_field(said, "member", -1)
+    if number < 1:
+        raise RemoteError(f"members are counted from 1, and it says that it is {number}")
+    return Member(theirs, number, required_text_field(said, "boot")), nonce
+
+
+def _hexadecimal(said: JsonObject, name: str) -> str:
+    value = required_text_field(said, name)
+    if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
+        raise RemoteError(f"{name} is no hexadecimal number")
+    return value
+
+
+def _stood(standing: Standing) -> JsonObject:
+    said: JsonObject = {
+        "epoch": standing.epoch,
+        "epochs": [[each.number, each.start] for each in standing.epochs],
+        "start": standing.start,
+        "end": standing.end,
+        "electable": standing.is_electable,
+    }
+    return said if standing.sure_to is None else said | {"sureTo": standing.sure_to}
+
+
+def _standing(said: JsonObject) -> Standing:
+    epochs = []
+    for each in list_of(said.get("epochs"), "epochs"):
+        numbers = [long_of(number, "epochs") for number in list_of(each, "epochs")]
+        if len(numbers) != 2:
+            raise RemoteError("an epoch is a number and a position")
+        epochs.append(Epoch(*numbers))
+    for before, after in pairwise(epochs):
+        if before.number >= after.number or before.start >= after.start:
+            raise RemoteError(f"{after} behind {before}: numbers and positions rise")
+    standing = Standing(
+        long_field(said, "epoch", -1),
+        tuple(epochs),
+        long_field(said, "start", -1),
+        long_field(said, "end", -1),
+        bool_field(said, "electable"),
+        long_field(said, "sureTo") if "sureTo" in said else None,
+    )
+    if standing.sure_to is not None and not 0 <= standing.sure_to <= standing.end:
+        raise RemoteError(f"a log that ends at {standing.end} is sure to {standing.sure_to}")
+    if not (0 <= standing.start <= standing.end and standing.epoch >= 0):
+        raise RemoteError(f"a log from {standing.start} to {standing.end}: there is none")
+    return standing
+
+
+def _out_of_place(letter: Letter) -> RemoteError:
+    return RemoteError(f"a {letter.kind.name.lower()} is out of place here")

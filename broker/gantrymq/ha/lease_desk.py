@@ -1,0 +1,161 @@
+"""One member's requests to the lease store, and what it knows of the lease by them.
+
+Invariants. One request is under way at a time. What may not be the last version any more, because
+a write was refused or nobody knows what became of it, is read before it is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.ha.actions import ReadLease, WriteLease
+from gantrymq.ha.lease import (
+    DURATION_SECONDS,
+    Conflict,
+    Found,
+    Lease,
+    LeaseAnswer,
+    Missing,
+    Unanswered,
+    Written,
+)
+
+# Between two readings while all is well, and after a request that failed.
+WATCH_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.2
+
+NEVER: Final = float("inf")
+
+
+class Outcome(Enum):
+    """Of a request."""
+
+    READ = 0
+    WRITTEN = 1
+    FAILED = 2
+
+
+@final
+@dataclass(slots=True)
+class _Asked:
+    """The request that is under way."""
+
+    number: int
+    sent_at: float
+    lease: Lease | None
+    """What it writes; None for a reading."""
+
+
+@final
+class LeaseDesk:
+    """Of one member."""
+
+    __slots__ = (
+        "_actions",
+        "_answered_at",
+        "_asked",
+        "_last_number",
+        "changed_at",
+        "is_known",
+        "is_stale",
+        "lease",
+        "read_at",
+        "sent_at",
+        "tried_at",
+    )
+
+    def __init__(self, now: float) -> None:
+        self._actions: list[ReadLease | WriteLease] = []
+        self._answered_at = -NEVER
+        self._asked: _Asked | None = None
+        self._last_number = 0
+        self.changed_at = now
+        """When we first knew the lease as it is; never before it became so."""
+        self.is_known = False
+        """Whether it was read in this life, if only to find that there is none."""
+        self.is_stale = True
+        """Whether it may be another one than we know."""
+        self.lease: Lease | None = None
+        self.read_at = now
+        """When it is to be read again."""
+        self.sent_at = -NEVER
+        """When the last write was sent that was carried out."""
+        self.tried_at = -NEVER
+        """When the last request was sent."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self._asked is not None
+
+    @property
+    def expires_at(self) -> float:
+        """When the lease is nobody's, for who only watches it."""
+        return self.changed_at + DURATION_SECONDS
+
+    def look(self, now: float) -> None:
+        """Something may have changed."""
+        self.read_at = min(self.read_at, now)
+
+    def look_at(self, *, is_urgent: bool) -> float:
+        """When to read next."""
+        return min(self.read_at, self._answered_at + LOOK_SECONDS) if is_urgent else self.read_at
+
+    def read(self, now: float) -> None:
+        self._ask(None, now)
+        self._actions.append(ReadLease(self._last_number))
+        self.read_at = now + WATCH_SECONDS
+
+    def write(self, lease: Lease, now: float) -> None:
+        """In the place of the version that it names."""
+        assert not self.is_stale
+        self._ask(lease, now)
+        self._actions.append(WriteLease(self._last_number, lease))
+
+    def answered(self, number: int, answer: LeaseAnswer, now: float) -> Outcome | None:
+        """What became of a request; None when it is not the one under way."""
+        asked = self._asked
+        if asked is None or asked.number != number:
+            return None
+        self._asked = None
+        self._answered_at = now
+        match answer:
+            case Found(lease):
+                return self._found(lease, now)
+            case Missing():
+                return self._found(None, now)
+            case Written(version):
+                assert asked.lease is not None
+                self.sent_at = asked.sent_at
+                self._know(replace(asked.lease, version=version), now)
+                self.changed_at = now
+                return Outcome.WRITTEN
+            case Conflict():
+                self.read_at = now
+            case Unanswered():
+                self.read_at = now + LOOK_SECONDS
+        self.is_stale = True
+        return Outcome.FAILED
+
+    def take_actions(self) -> Sequence[ReadLease | WriteLease]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _ask(self, lease: Lease | None, now: float) -> None:
+        assert self._asked is None
+        self._last_number += 1
+        self._asked = _Asked(self._last_number, now, lease)
+        self.tried_at = now
+
+    def _found(self, lease: Lease | None, now: float) -> Outcome:
+        known = self.lease
+        if not self.is_known or (lease and lease.version) != (known and known.version):
+            self.changed_at = now
+        self._know(lease, now)
+        return Outcome.READ
+
+    def _know(self, lease: Lease | None, now: float) -> None:
+        self.lease, self.is_known, self.is_stale = lease, True, False
+        self.read_at = now + WATCH_SECONDS

@@ -1,0 +1,400 @@
+"""One member of a group that elects its master: lease, links, log and roles as one machine.
+
+    turn(now, wall_ms)                 once behind each turn of the broker's core, and at `deadline`
+    opened, connected, received ...    what the network does
+    lease_answered, published          what the lease store does
+    take_actions, take_output          what is to be done
+    authority_until                    acknowledgements leave before it, or not at all
+
+Invariants. What is seen of an epoch is on our disk before anything is done in it. Nothing is
+appended once a higher epoch was seen than the one we append in. A role changes here alone, within
+one call: there is no moment in which two of our parts take us for different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.ha.actions import Action, HangUp, Publish
+from gantrymq.ha.agent import Agent
+from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.dials import Dials
+from gantrymq.ha.election import Sighting
+from gantrymq.ha.events import Ended
+from gantrymq.ha.handshake import Standing
+from gantrymq.ha.in_sync import InSync
+from gantrymq.ha.lease import NOBODY, LeaseAnswer
+from gantrymq.ha.link_settings import LinkSettings
+from gantrymq.ha.member_events import Met, NewerEpoch
+from gantrymq.ha.member_follower import MemberFollower
+from gantrymq.ha.member_followers import MemberFollowers
+from gantrymq.ha.phase import Phase
+from gantrymq.ha.place import Place
+from gantrymq.ha.roles import Roles
+from gantrymq.ha.status import FollowerStatus
+from gantrymq.store.engine import Store
+
+# An heir is to have the tables as they were when we stopped serving; longer nobody waits for that.
+TABLES_SECONDS: Final = 0.4
+
+# Between two questions for a promise.
+ASK_SECONDS: Final = 0.5
+
+# A Publish that did not succeed is tried again.
+PUBLISH_SECONDS: Final = 0.5
+
+NEVER: Final = float("inf")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """Of one member."""
+
+    link: LinkSettings
+    ha_addresses: Mapping[int, str]
+    """Of all configured members, by their numbers."""
+    address: str
+    """Where we take requests."""
+
+
+@final
+class Member:
+    """The machine. Made when the store is open, as a copy; it follows until it is master."""
+
+    __slots__ = (
+        "_actions",
+        "_ask_at",
+        "_asked",
+        "_chronicle",
+        "_dials",
+        "_followers",
+        "_guests",
+        "_in_sync",
+        "_is_paused",
+        "_last_guest",
+        "_led",
+        "_publish_at",
+        "_roles",
+        "_settings",
+        "_store",
+        "_tables",
+        "agent",
+    )
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        disk: Disk,
+        store: Store,
+        roles: Roles,
+        nonce: Callable[[], bytes],
+        boot: str,
+        now: float,
+    ) -> None:
+        """`boot` is another one after each start of the machine."""
+        link = settings.link
+        number = link.me.number
+        self._actions: list[Action] = []
+        self._ask_at = NEVER
+        self._asked = 0
+        self._chronicle = Chronicle(disk, store, boot)
+        self._guests: dict[int, MemberFollower] = {}
+        self._in_sync: InSync | None = None
+        self._is_paused = False
+        self._last_guest = 0
+        self._led = 0
+        self._publish_at = NEVER
+        self._roles = roles
+        self._settings = settings
+        self._store = store
+        self._tables = 0, NEVER
+        """What an heir is to have stored, and until when that is waited for."""
+        addresses = settings.ha_addresses
+        place = Place(number, frozenset(addresses), settings.address, addresses[number])
+        self.agent = Agent(place, now, is_new=self._chronicle.is_new)
+        self._dials = Dials(
+            link,
+            addresses,
+            nonce,
+            self._chronicle,
+            self.standing,
+            self.agent,
+            store,
+            roles,
+        )
+        self._followers = MemberFollowers(store, link, self.standing, nonce)
+        store.safe = store.log.start  # until a master says what is safe
+
+    # ------------------------------------------------------------------ what others go by
+
+    def authority_until(self, now: float) -> float:
+        """Acknowledgements leave before this moment of our clock."""
+        return self.agent.authority(self, now)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether this process may end: nobody waits for anything of ours, and who still sends to
+        us can be told of another master, if there is one."""
+        return self.agent.phase is Phase.RELEASED and self.agent.has_successor
+
+    @property
+    def epoch(self) -> int:
+        """Of which we are master; 0 while we are not."""
+        return self._led
+
+    @property
+    def seen_epoch(self) -> int:
+        """The highest that we know of."""
+        return self._chronicle.epoch
+
+    @property
+    def is_deposed(self) -> bool:
+        """Whether a turn has to come before anything is appended: we are master no more, and the
+        broker does not know."""
+        return self._led not in (0, self.agent.epoch)
+
+    def leave(self, now: float) -> None:
+        """The process is to end: hand over, then be released."""
+        self.agent.leave(now)
+
+    def take_actions(self) -> Sequence[Action]:
+        """What is to be done now, in order."""
+        actions = [*self._actions, *self._dials.take_actions(), *self.agent.take_actions()]
+        self._actions.clear()
+        return actions
+
+    # ------------------------------------------------------------------ the turn
+
+    def turn(self, now: float, wall_ms: int) -> None:
+        """Everything there is to do; behind the turn of the store."""
+        self._dials.wall_ms = wall_ms
+        self.agent.decide(self, now)
+        self._obey(now, wall_ms)
+        if self._has_paused(now, wall_ms):
+            self.agent.decide(self, now)  # who has everything may be our heir now
+            self._obey(now, wall_ms)
+        self._dials.turn(now)
+        if self._led:
+            self._lead_on(now)
+        for guest, ended in self._followers.turn(now):
+            self._end(guest, ended)
+        if now >= self._publish_at and self._led:
+            self._publish_at = now + PUBLISH_SECONDS
+            self._actions.append(Publish(self._led))
+
+    def deadline(self, now: float) -> float:
+        """When `turn` has something to do, if nothing happens before."""
+        return min(
+            self.agent.deadline(self, now),
+            self._dials.deadline(now),
+            self._followers.deadline(),
+            self._ask_at,
+            self._publish_at,
+            self._tables[1] if now < self._tables[1] else NEVER,
+        )
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a turn has something to do at once."""
+        return self._followers.is_due
+
+    def _obey(self, now: float, wall_ms: int) -> None:
+        """Be what the agent says we are."""
+        agent = self.agent
+        if self._led and agent.epoch != self._led:
+            self._step_down(now, wall_ms)
+        if agent.epoch and not self._led:
+            self._step_up(agent.epoch, now, wall_ms)
+        lease = agent.lease
+        if lease is not None and not agent.epoch:
+            self._chronicle.see(lease.epoch)
+
+    def _has_paused(self, now: float, wall_ms: int) -> bool:
+        """While we hand over nobody is served; whether that has just begun. What was known of
+        clients until then goes to the heir."""
+        is_paused = self.agent.phase is Phase.HANDING_OVER
+        if not self._led or is_paused == self._is_paused:
+            return False
+        self._is_paused = is_paused
+        self._roles.pause(now, wall_ms, is_paused=is_paused)
+        if is_paused:
+            self._tables = self.spread(now), now + TABLES_SECONDS
+        return is_paused
+
+    def _step_up(self, epoch: int, now: float, wall_ms: int) -> None:
+        """We have the lease: from the first record of our epoch on everybody follows us."""
+        agent = self.agent
+        assert agent.lease is not None
+        self._dials.leave_all("we are master")
+        self._chronicle.begin(epoch)
+        link = self._settings.link
+        in_sync = InSync(link.me.number, agent.lease.in_sync, now, flushes=link.flushes)
+        agent.in_sync = self._in_sync = in_sync
+        self._led, self._is_paused = epoch, False
+        self._asked, self._ask_at = 0, NEVER
+        self._publish_at = now
+        self._roles.lead(epoch, now, wall_ms)
+        self._followers.lead(epoch, in_sync, now)
+
+    def _step_down(self, now: float, wall_ms: int) -> None:
+        """Nothing of ours is appended or acknowledged from here on."""
+        self._led, self._is_paused = 0, False
+        self.agent.in_sync = self._in_sync = None
+        self._ask_at = self._publish_at = NEVER
+        self._followers.retire(now)
+        self._roles.follow(now, wall_ms)
+        self._roles.master_is("", now, wall_ms)
+
+    def _lead_on(self, now: float) -> None:
+        """Ask for promises where the lease cannot be renewed; send what changed in tables."""
+        if self.agent.lease is not None:
+            self._followers.fenced = self.agent.lease.fenced
+        if not self.agent.asks_promises(now):
+            self._ask_at = NEVER
+        elif self._ask_at is NEVER or now >= self._ask_at:
+            self._asked += 1
+            self._followers.ask_promise(self._asked, now)
+            self._ask_at = now + ASK_SECONDS
+        if now >= self._followers.tables_at:
+            self._followers.tables(self._roles.tables(), now)
+
+    # ------------------------------------------------------------------ tables
+
+    def spread(self, now: float) -> int:
+        """Have all members store the tables as they are now: a number for `lacking`."""
+        return self._followers.tables(self._roles.tables(), now)
+
+    def lacking(self, number: int) -> Sequence[str]:
+        """Who may become master, and has not stored them."""
+        if self._in_sync is None:
+            return ()
+        others = self._in_sync.counted - {self._settings.link.me.number}
+        lacking = [each for each in others if self._followers.stored_by({each}) < number]
+        return [f"member {each}" for each in sorted(lacking)]
+
+    # ------------------------------------------------------------------ what the agent asks
+
+    def standing(self) -> Standing:
+        standing = self._chronicle.standing()
+        return standing if self._roles.may_lead else replace(standing, is_electable=False)
+
+    def sightings(self) -> Mapping[int, Sighting]:
+        return self._dials.sightings
+
+    def trouble(self, now: float) -> str | None:
+        return self._store.write_trouble(now)
+
+    def hears_master(self) -> bool:
+        return self._dials.hears_master
+
+    def promised_since(self) -> float | None:
+        members = self.agent.must_promise()
+        return None if members is None else self._followers.promised_since(members)
+
+    def heir(self, chosen: int, now: float) -> int:
+        """Whose log ends where ours does, and is one of the set; who has the tables as well, while
+        that is waited for."""
+        in_sync, lease = self._in_sync, self.agent.lease
+        if in_sync is None or lease is None or not self._is_paused:
+            return NOBODY
+        if not self._store.waiters.is_empty:
+            return NOBODY
+        complete = {each for each in in_sync.persisted if self._followers.has_all(each)}
+        able = complete - lease.fenced
+        tables, until = self._tables
+        if now < until:
+            able = {each for each in able if self._followers.stored_by({each}) >= tables}
+        if chosen != NOBODY:
+            return chosen if chosen in able else NOBODY
+        preferred = lease.wishes.preferred
+        return preferred if preferred in able else min(able, default=NOBODY)
+
+    # ------------------------------------------------------------------ figures
+
+    def statuses(self, now: float) -> Sequence[FollowerStatus]:
+        """Of those who follow us."""
+        return self._followers.statuses(now)
+
+    @property
+    def followed(self) -> str:
+        """The HA address of the master that has taken us in; "" while none has."""
+        return self._dials.followed
+
+    # ------------------------------------------------------------------ the lease store
+
+    def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
+        """What became of a ReadLease or WriteLease; a turn comes next."""
+        self.agent.lease_answered(number, answer, now)
+        lease = self.agent.lease
+        if lease is not None and self._settings.link.me.number in lease.in_sync:
+            self._chronicle.is_of_the_set()
+
+    def published(self, epoch: int, *, is_done: bool) -> None:
+        """What became of a Publish."""
+        if is_done and epoch == self._led:
+            self._publish_at = NEVER
+
+    # ------------------------------------------------------------------ the network
+
+    def opened(self, address: str, now: float) -> int | None:
+        """Somebody connected to our HA port: the link's number; None: close it."""
+        number = self._last_guest + 2
+        guest = self._followers.opened(number, address, now)
+        if guest is None:
+            return None
+        self._last_guest = number
+        self._guests[number] = guest
+        return number
+
+    def connected(self, link: int, now: float) -> None:
+        """What we dialed is there."""
+        self._dials.connected(link, now)
+
+    def received(self, link: int, data: bytes, now: float) -> None:
+        """Bytes of the other end; a turn comes next."""
+        guest = self._guests.get(link)
+        if guest is None:
+            self._dials.received(link, data, now)
+            return
+        for event in self._followers.heard(guest, data, now):
+            match event:
+                case Met(member, standing):
+                    self._dials.saw(member.number, standing, now)
+                case NewerEpoch(epoch):
+                    self._chronicle.see(epoch)
+                    self.agent.step_down(f"another member has seen epoch {epoch}", now)
+                case Ended():
+                    self._end(guest, event)
+
+    def closed(self, link: int, now: float) -> None:
+        """It is gone, or could not be."""
+        guest = self._guests.pop(link, None)
+        if guest is not None:
+            self._followers.closed(guest)
+        else:
+            self._dials.closed(link, now)
+
+    def is_held_up(self, link: int, *, is_held_up: bool) -> None:
+        """The network takes nothing more for now, or takes again."""
+        guest = self._guests.get(link)
+        if guest is not None:
+            guest.is_held_up = is_held_up
+
+    def take_output(self, link: int) -> Sequence[bytes]:
+        """What is to be sent there."""
+        guest = self._guests.get(link)
+        return self._dials.take_output(link) if guest is None else guest.take_output()
+
+    @property
+    def links(self) -> Sequence[int]:
+        """All there are, those that are being dialed as well."""
+        return [*self._guests, *self._dials.numbers]
+
+    def _end(self, guest: MemberFollower, ended: Ended) -> None:
+        if self._guests.pop(guest.number, None) is not None:
+            self._followers.closed(guest)
+            self._actions.append(HangUp(guest.number, ended.text))

@@ -1,0 +1,370 @@
+"""The answering end of a link between members: whoever dials us is met, and may follow our log.
+
+    meeting      nothing is believed, and nothing kept, but a few bytes
+    met          it is a member; its owner says whether it may follow
+    following    it is sent the log from its end on, where that is where the two part; all of it
+                 where it has none; else nothing: it has to cut its log first, and comes again
+    refused      the connection ends once it was told why
+
+What a follower reports is bounded by what it was sent on this connection: who says that it has
+more, or less than before, ends the connection and acknowledges nothing by that.
+
+Tables are sent when they have changed, the newest content of each: what was replaced before it was
+sent is not sent any more. Who waits for a table waits for its place in that: `missing_table`.
+
+Bounds. Output is made only for who takes it, `OUTPUT_BYTES_MAX` of it and one table at a time; cold
+bytes are read ahead `COLD_BYTES` at a time; UNSTORED_MAX tables are on their way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha import handshake
+from gantrymq.ha.events import Ended, Ending
+from gantrymq.ha.handshake import MastersMeeting, Member, Standing, goes_on
+from gantrymq.ha.link_settings import HEARTBEAT_SECONDS, SILENCE_SECONDS
+from gantrymq.ha.log_stream import OUTPUT_BYTES_MAX, LogStream
+from gantrymq.ha.member_events import MemberFollowerEvent, Met, Reported
+from gantrymq.ha.member_frames import (
+    Beat,
+    Kind,
+    Letter,
+    MemberReader,
+    Report,
+    encode,
+    encode_data_head,
+    encode_table_head,
+)
+from gantrymq.ha.rate import Rate
+from gantrymq.store.engine import Store
+
+# A follower that copies everything costs few rounds of the loop, and a megabyte.
+COLD_BYTES: Final = 1 << 20
+
+# Consumers at slaves wait for the safe mark: no longer than this, and not for each message alone.
+NEWS_SECONDS: Final = 0.02
+
+# Where there is other output it costs no write: yet not each of them needs one.
+BESIDE_SECONDS: Final = 0.005
+
+# A follower that stores nothing is sent no more; what is known has some ten names.
+UNSTORED_MAX: Final = 64
+
+# What is expected behind each letter of a meeting.
+_NEXT: Final = {Kind.HELLO: Kind.PROOF, Kind.PROOF: Kind.JOINING}
+
+
+class Phase(Enum):
+    """Of a link."""
+
+    MEETING = 0
+    MET = 1
+    FOLLOWING = 2
+    REFUSED = 3
+    TOLD = 4
+    """Refused, and the network has what says so."""
+
+
+@final
+@dataclass(slots=True)
+class _Owed:
+    """A table that was not sent yet: as it is now, and since which of its owner's numbers."""
+
+    first: int
+    content: bytes
+
+
+@final
+class MemberFollower:
+    """A link core: bytes and time go in, events and buffers come out."""
+
+    __slots__ = (
+        "_has_beat",
+        "_heard_at",
+        "_last_table",
+        "_meeting",
+        "_news_at",
+        "_output",
+        "_output_bytes",
+        "_owed",
+        "_rate",
+        "_reader",
+        "_store",
+        "_told",
+        "_unstored",
+        "address",
+        "is_held_up",
+        "is_over",
+        "log_start",
+        "number",
+        "phase",
+        "report",
+        "standing",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        address: str,
+        meeting: MastersMeeting,
+        store: Store,
+        now: float,
+    ) -> None:
+        """`number` tells it from all other links, of before too."""
+        self.number = number
+        self.address = address
+        self.is_held_up = False
+        """Whether the network does not take what it is sent: no more output is made."""
+        self.is_over = False
+        self.log_start = 0
+        """Where its log begins, once it follows."""
+        self.phase = Phase.MEETING
+        self.report = Report(0, 0)
+        self.standing: Standing | None = None
+        """As it was when we met."""
+        self.stream = LogStream(number, store.log, store.log_readings, COLD_BYTES)
+        self._has_beat = False
+        """Whether there is one that was not taken."""
+        self._heard_at = now
+        self._last_table = 0
+        self._meeting = meeting
+        self._news_at = float("inf")
+        """When a beat is due that says something new."""
+        self._output: list[bytes] = []
+        self._output_bytes = 0
+        self._owed: dict[str, _Owed] = {}
+        self._rate = Rate(now)
+        self._reader = MemberReader(Kind.HELLO)
+        self._store = store
+        self._told: tuple[Beat, float] | None = None
+        """The last beat, and when that was."""
+        self._unstored: deque[tuple[int, int]] = deque()
+        """Of tables that were sent: their numbers, and since which of the owner's."""
+
+    @property
+    def member(self) -> Member:
+        """Who it is, once we have met."""
+        return self._meeting.follower
+
+    @property
+    def is_following(self) -> bool:
+        return self.phase is Phase.FOLLOWING and not self.is_over
+
+    # ------------------------------------------------------------------ the link
+
+    def receive(self, data: bytes, now: float) -> Sequence[MemberFollowerEvent]:
+        """What it says; after `Met` the owner calls `welcome` or `refuse`."""
+        if self.is_over or self.phase in (Phase.REFUSED, Phase.TOLD):
+            return ()
+        if self.is_following:
+            self._heard_at = now
+        events: list[MemberFollowerEvent] = []
+        before = self.report
+        for frame in self._reader.feed(data):
+            if isinstance(frame, Letter):
+                events += self._meet(frame)
+            else:
+                assert isinstance(frame, Report), "the reader was not told to expect it"
+                events += self._hear(frame)
+            if events and isinstance(events[-1], Ended):
+                return events[-1:]
+        if self._reader.failure:
+            return [self.end(Ending.GARBAGE, f"it is no member: {self._reader.failure}")]
+        if self.report is not before:
+            events.append(Reported(self.report))
+        return events
+
+    def welcome(self, standing: Standing, now: float) -> None:
+        """It may follow us: this is our log, and we are master."""
+        theirs = self.standing
+        assert theirs is not None
+        assert self.phase is Phase.MET
+        self.phase = Phase.FOLLOWING
+        self._heard_at = now
+        self._output.append(handshake.welcome(standing))
+        self._reader.expect(Kind.REPORT)
+        begins = goes_on(theirs, standing)
+        if begins is None:
+            return
+        self.stream.begin(begins)
+        self.log_start = begins if theirs.is_empty else theirs.start
+        self.report = Report(0 if theirs.is_empty else theirs.sure_end, 0)
+
+    def refuse(self, reason: str, words: str, standing: Standing) -> None:
+        """It may not. Once this was taken the link ends: close the connection, do not abort it."""
+        assert self.phase is Phase.MET
+        self.phase = Phase.REFUSED
+        self._reader.expect()
+        self._output.append(handshake.refusal(reason, words, standing))
+
+    def take_output(self) -> Sequence[bytes]:
+        """What is to be sent; whoever cannot send it yet does not take it."""
+        output, self._output, self._output_bytes = self._output, [], 0
+        self._has_beat = False
+        if self.phase is Phase.REFUSED:
+            self.phase = Phase.TOLD
+        return output
+
+    def deadline(self) -> float:
+        """When `expire` or `beat` has something to do."""
+        silent = self._heard_at + SILENCE_SECONDS
+        if self.phase is Phase.TOLD:
+            return float("-inf")
+        if not self.is_following or self._cannot_beat:
+            return silent
+        if self._told is None:
+            return float("-inf")
+        return min(silent, self._told[1] + HEARTBEAT_SECONDS, self._news_at)
+
+    def expire(self, now: float) -> Sequence[MemberFollowerEvent]:
+        """Whether it is over: for silence, or as it was refused."""
+        if self.is_over:
+            return ()
+        if self.phase is Phase.TOLD:
+            return [self.end(Ending.REFUSED, "it was told why")]
+        if now >= self._heard_at + SILENCE_SECONDS:
+            silence = f"nothing was heard of it for {SILENCE_SECONDS:g} s"
+            return [self.end(Ending.SILENT, silence)]
+        return ()
+
+    def end(self, ending: Ending, text: str) -> Ended:
+        """The connection is to be closed."""
+        self.closed()
+        return Ended(ending, text)
+
+    def closed(self) -> None:
+        """The connection is gone, whoever closed it."""
+        self.is_over = True
+        self.stream.close()
+        self._output.clear()
+        self._owed.clear()
+
+    # ------------------------------------------------------------------ what is sent
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may be sent more, and there is more."""
+        return (
+            self.is_following and not self._is_full and (self.stream.is_ready or self._owes_table)
+        )
+
+    @property
+    def _is_full(self) -> bool:
+        return self.is_held_up or self._output_bytes >= OUTPUT_BYTES_MAX
+
+    @property
+    def _cannot_beat(self) -> bool:
+        """A beat does not wait until the log's bytes leave room, but one is enough."""
+        return self.is_held_up or self._has_beat
+
+    @property
+    def _owes_table(self) -> bool:
+        return bool(self._owed) and len(self._unstored) < UNSTORED_MAX
+
+    def fill(self, now: float) -> Sequence[MemberFollowerEvent]:
+        """Output from what is in memory, as far as the bound allows."""
+        while self.has_room:
+            if self._owes_table:
+                self._put_table()
+                continue
+            data = self.stream.next(OUTPUT_BYTES_MAX - self._output_bytes)
+            if data:
+                self._put((encode_data_head(self.stream.sent - len(data), len(data)), data))
+                self._rate.add(len(data), now)
+        if self.is_over or self.stream.failure is None:
+            return ()
+        return [self.end(*self.stream.failure)]
+
+    def beat(self, epoch: int, safe: int, asked: int, now: float) -> None:
+        """Called each turn, behind `fill`: it leaves each HEARTBEAT_SECONDS, with a question at
+        once, and with a safe mark that has moved soon, or sooner beside other output."""
+        if not self.is_following or self._cannot_beat:
+            return
+        if self._told is not None:
+            told, at = self._told
+            due_at = at + HEARTBEAT_SECONDS
+            if safe > told.safe:
+                self._news_at = at + NEWS_SECONDS
+                due_at = at + (BESIDE_SECONDS if self._output else NEWS_SECONDS)
+            if now < due_at and asked <= told.asked:
+                return
+        beat = Beat(epoch, self._store.log.end, safe, asked)
+        self._told = beat, now
+        self._news_at = float("inf")
+        self._has_beat = True
+        self._put((encode(beat),))
+
+    def table(self, number: int, name: str, content: bytes) -> None:
+        """This is all that is known by that name; the owner's numbers rise with each change."""
+        owed = self._owed.get(name)
+        if owed is None:
+            self._owed[name] = _Owed(number, content)
+        else:
+            owed.content = content
+
+    @property
+    def missing_table(self) -> int | None:
+        """The owner's lowest number of a change that it has not stored; None: it has all."""
+        if not self._owed and not self._unstored:
+            return None  # each report asks
+        firsts = [owed.first for owed in self._owed.values()]
+        firsts += [first for _, first in self._unstored]
+        return min(firsts, default=None)
+
+    def bytes_per_second(self, now: float) -> int:
+        return self._rate.per_second(now)
+
+    def _put_table(self) -> None:
+        name = next(iter(self._owed))
+        owed = self._owed.pop(name)
+        self._last_table += 1
+        self._unstored.append((self._last_table, owed.first))
+        head = encode_table_head(self._last_table, name, len(owed.content))
+        self._put((head, owed.content))
+
+    def _put(self, output: Sequence[bytes]) -> None:
+        self._output += output
+        self._output_bytes += sum(map(len, output))
+
+    # ------------------------------------------------------------------ what it says
+
+    def _meet(self, letter: Letter) -> Sequence[MemberFollowerEvent]:
+        try:
+            said, standing = self._meeting.take(letter)
+        except RemoteError as error:
+            return [self.end(Ending.GARBAGE, str(error))]
+        if said:
+            self._output.append(said)
+        if standing is None:
+            self._reader.expect(_NEXT[letter.kind])
+            return ()
+        self.phase = Phase.MET
+        self.standing = standing
+        self._reader.expect()
+        return [Met(self.member, standing)]
+
+    def _hear(self, report: Report) -> Sequence[MemberFollowerEvent]:
+        """What it has; of one that has to cut its log first it says nothing."""
+        if not self.stream.is_open:
+            return ()
+        last, asked = self.report, self._told[0].asked if self._told else 0
+        if not (
+            last.received <= report.received <= self.stream.sent
+            and last.flushed <= report.flushed <= report.received
+            and last.promised <= report.promised <= asked
+            and last.stored <= report.stored <= self._last_table
+            and last.is_leaving <= report.is_leaving
+        ):
+            text = f"{report} cannot be: before it was {last}, and it was sent the log up to "
+            return [self.end(Ending.GARBAGE, f"{text}{self.stream.sent}")]
+        self.report = report
+        while self._unstored and self._unstored[0][0] <= report.stored:
+            self._unstored.popleft()
+        return ()

@@ -1,0 +1,273 @@
+"""The bytes between members of a group that Gantry elects a master in; all numbers big endian.
+
+    opening      each side's first 8 bytes: ff "Gantry" 01
+    frame        kind 1 | size of the body 4 | body
+
+    what the follower says                 what the master says
+    H hello      JSON                      C challenge  JSON
+    P proof      32 bytes                  W welcome    JSON
+    J joining    JSON                      R refusal    JSON
+    A report     8 received | 8 flushed    D data       8 position | the log's bytes from there on
+                 | 8 promised | 8 stored   B beat       8 epoch | 8 end | 8 safe | 8 asked
+                 | 1 leaving
+                                           T table      8 number | 2 size of its name | name
+                                                        | content
+
+As a position, which is what RocketMQ's slaves and masters begin with, the opening is negative: none
+of them can say it, and none takes it for one.
+
+Invariant: a frame is handed on whole, and only if its kind was to be expected and may be that long;
+the log's bytes are the exception, and come in the pieces that the network makes. What is not
+expected is refused by its head: nobody has us hold megabytes before it was proven who it is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+OPENING: Final = b"\xffGantry\x01"
+
+_HEAD: Final = struct.Struct(">cI")
+_POSITION: Final = struct.Struct(">q")
+_REPORT: Final = struct.Struct(">4q?")
+_BEAT: Final = struct.Struct(">4q")
+_TABLE: Final = struct.Struct(">qH")
+
+
+class Kind(Enum):
+    """Of frames; the values are their first bytes."""
+
+    HELLO = b"H"
+    PROOF = b"P"
+    JOINING = b"J"
+    REPORT = b"A"
+    CHALLENGE = b"C"
+    WELCOME = b"W"
+    REFUSAL = b"R"
+    DATA = b"D"
+    BEAT = b"B"
+    TABLE = b"T"
+
+
+# More than all that any broker knows; who says so has proven that it is one of us.
+TABLE_BYTES_MAX: Final = 1 << 30
+
+# How short and how long the bodies may be. Epochs are some 20 bytes of text each.
+_BYTES: Final = {
+    Kind.HELLO: (2, 1 << 12),
+    Kind.PROOF: (32, 32),
+    Kind.JOINING: (2, 1 << 25),
+    Kind.REPORT: (_REPORT.size, _REPORT.size),
+    Kind.CHALLENGE: (2, 1 << 12),
+    Kind.WELCOME: (2, 1 << 25),
+    Kind.REFUSAL: (2, 1 << 25),
+    Kind.DATA: (_POSITION.size + 1, 4 << 20),
+    Kind.BEAT: (_BEAT.size, _BEAT.size),
+    Kind.TABLE: (_TABLE.size, TABLE_BYTES_MAX),
+}
+_KINDS: Final = {kind.value: (kind, *_BYTES[kind]) for kind in Kind}
+_NO_KIND: Final = (Kind.HELLO, 0, -1)
+"""None is so long."""
+_DATA: Final = Kind.DATA.value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a follower has: in its log, and on its disk. `promised` is the last question of the
+    master's that it answers with a promise not to seek the lease, `stored` the number of the last
+    table that it has for good, as it has those before; 0 is none. Who is leaving asks to be taken
+    out of the set, and goes on as before until the master ends the connection."""
+
+    received: int
+    flushed: int
+    promised: int = 0
+    stored: int = 0
+    is_leaving: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Where the master's log ends, up to where consumers may read, and whether it `asked` for a
+    promise: the number of its question, which rises."""
+
+    epoch: int
+    end: int
+    safe: int
+    asked: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All of what a broker knows of something, replacing what was known before. Numbers rise by one
+    with each table of a connection, from 1 on."""
+
+    number: int
+    name: str
+    content: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A piece of the log."""
+
+    position: int
+    data: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A frame of the beginning, whose body handshake.py understands."""
+
+    kind: Kind
+    body: bytes
+
+
+Frame = Report | Beat | Table | Data | Letter
+
+
+def encode_data_head(position: int, size: int) -> bytes:
+    """What stands before so many bytes of the log."""
+    return _HEAD.pack(_DATA, _POSITION.size + size) + _POSITION.pack(position)
+
+
+def encode_table_head(number: int, name: str, size: int) -> bytes:
+    """What stands before a table's content."""
+    text = name.encode()
+    body = _TABLE.pack(number, len(text)) + text
+    return _HEAD.pack(Kind.TABLE.value, len(body) + size) + body
+
+
+def encode(frame: Report | Beat | Letter) -> bytes:
+    """Of what is small; the log's bytes and the tables are sent as they are in memory."""
+    if isinstance(frame, Report):
+        numbers = (frame.received, frame.flushed, frame.promised, frame.stored)
+        return _framed(Kind.REPORT, _REPORT.pack(*numbers, frame.is_leaving))
+    if isinstance(frame, Beat):
+        return _framed(Kind.BEAT, _BEAT.pack(frame.epoch, frame.end, frame.safe, frame.asked))
+    return _framed(frame.kind, frame.body)
+
+
+def _framed(kind: Kind, body: bytes) -> bytes:
+    return _HEAD.pack(kind.value, len(body)) + body
+
+
+@final
+class MemberReader:
+    """The frames of one side, whichever way the network cut them."""
+
+    __slots__ = (
+        "_coming",
+        "_expected",
+        "_held",
+        "_kind",
+        "_left",
+        "_position",
+        "_then",
+        "_wanted",
+        "failure",
+    )
+
+    def __init__(self, *expected: Kind) -> None:
+        self._coming = 0
+        self._expected = expected
+        self._held = bytearray()
+        self._kind = Kind.HELLO
+        self._left = 0
+        self._position = 0
+        self._then: Callable[[bytes], Frame | None] = self._opened
+        self._wanted = len(OPENING)
+        self.failure = ""
+        """Why nothing more is read; "" while all is well."""
+
+    def expect(self, *kinds: Kind) -> None:
+        """Only these from now on: from the next frame, not of the one that is being read."""
+        self._expected = kinds
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Those that are complete now, and the log's bytes as far as they are here. To be gone
+        through to the end, or to where nothing more is wanted."""
+        at = 0
+        while at < len(data) and not self.failure:
+            if self._left:
+                piece = data[at : at + self._left]
+                at += len(piece)
+                begin = self._position
+                self._position += len(piece)
+                self._left -= len(piece)
+                yield Data(begin, piece)
+            else:
+                piece = data[at : at + self._wanted - len(self._held)]
+                at += len(piece)
+                frame = self._hold(piece)
+                if frame is not None:
+                    yield frame
+
+    def _hold(self, piece: bytes) -> Frame | None:
+        """Until as much is there as is wanted."""
+        if self._held or len(piece) < self._wanted:
+            self._held += piece
+            if len(self._held) < self._wanted:
+                return None
+            piece = bytes(self._held)
+            self._held.clear()
+        return self._then(piece)
+
+    def _want(self, size: int, then: Callable[[bytes], Frame | None]) -> None:
+        self._wanted, self._then = size, then
+
+    def _opened(self, data: bytes) -> None:
+        if data != OPENING:
+            self.failure = f"it begins with {data.hex(' ')}, not with {OPENING.hex(' ')}"
+        self._want(_HEAD.size, self._headed)
+
+    def _headed(self, data: bytes) -> None:
+        first, size = _HEAD.unpack(data)
+        kind, least, most = _KINDS.get(first, _NO_KIND)
+        if not least <= size <= most:
+            self.failure = f"a frame of kind {first!r} and {size} bytes"
+        elif kind not in self._expected:
+            self.failure = f"a {kind.name.lower()} is out of place here"
+        elif kind is Kind.DATA:
+            self._coming = size - _POSITION.size
+            self._want(_POSITION.size, self._placed)
+        else:
+            self._kind = kind
+            self._want(size, self._complete)
+
+    def _placed(self, data: bytes) -> None:
+        (self._position,) = _POSITION.unpack(data)
+        self._left = self._coming
+        self._want(_HEAD.size, self._headed)
+
+    def _complete(self, body: bytes) -> Frame | None:
+        self._want(_HEAD.size, self._headed)
+        match self._kind:
+            case Kind.REPORT:
+                return Report(*_REPORT.unpack(body))
+            case Kind.BEAT:
+                return Beat(*_BEAT.unpack(body))
+            case Kind.TABLE:
+                return self._table(body)
+            case kind:
+                return Letter(kind, body)
+
+    def _table(self, body: bytes) -> Table | None:
+        number, size = _TABLE.unpack_from(body)
+        begin = _TABLE.size + size
+        try:
+            name = body[_TABLE.size : begin].decode()
+        except UnicodeDecodeError:
+            name = ""
+        if not name or len(body) < begin:
+            self.failure = "a table without a name"
+            return None
+        return Table(number, name, body[begin:])

@@ -1,0 +1,32 @@
+"""What the agent has to know of the rest of its member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from gantrymq.ha.election import Sighting
+from gantrymq.ha.handshake import Standing
+
+
+class Surroundings(Protocol):
+    """Asked for when it is needed, each of the moment."""
+
+    def standing(self) -> Standing:
+        """Our own."""
+
+    def sightings(self) -> Mapping[int, Sighting]:
+        """What other members said of themselves last."""
+
+    def trouble(self, now: float) -> str | None:
+        """Why our disk cannot take messages."""
+
+    def hears_master(self) -> bool:
+        """Whether we follow the one whom the lease names."""
+
+    def promised_since(self) -> float | None:
+        """When the question was sent that all who have to promise have answered; None: never."""
+
+    def heir(self, chosen: int, now: float) -> int:
+        """Who has all of our log, and may be master: the chosen one if there is one; NOBODY while
+        nobody is that far."""

@@ -1,0 +1,77 @@
+"""Where the group's Service leads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.endpoint_slice import Endpoint, EndpointSlice, encode, read
+from gantrymq.ha.lease_object import ObjectName
+
+SERVICE = ObjectName("mq", "main-broker-0")
+PORTS = {"broker": 10911, "fast": 10909, "ha": 10912}
+
+
+def endpoint(epoch: int, ip: str = "10.0.0.2") -> Endpoint:
+    return Endpoint(epoch, ip, PORTS)
+
+
+# Any: JSON, as a test takes it apart.
+def content_of(endpoint: Endpoint, before: EndpointSlice | None = None) -> dict[str, Any]:
+    data = encode(endpoint, before, SERVICE)
+    assert data is not None
+    value: dict[str, Any] = json.loads(data)
+    return value
+
+
+def kept(endpoint: Endpoint) -> EndpointSlice:
+    content = content_of(endpoint)
+    content["metadata"] |= {"resourceVersion": "3", "uid": "u-1", "generation": 1}
+    return read(json.dumps(content).encode())
+
+
+def test_one_endpoint_with_all_ports() -> None:
+    content = content_of(endpoint(5))
+    assert content["kind"] == "EndpointSlice"
+    assert content["metadata"]["name"] == "main-broker-0-master"
+    assert content["metadata"]["labels"]["kubernetes.io/service-name"] == "main-broker-0"
+    assert content["metadata"]["annotations"] == {"gantrymq.dev/epoch": "5"}
+    assert content["addressType"] == "IPv4"
+    [only] = content["endpoints"]
+    assert only["addresses"] == ["10.0.0.2"]
+    assert only["conditions"]["ready"]
+    assert {each["name"]: each["port"] for each in content["ports"]} == PORTS
+
+
+def test_a_newer_master_replaces_it_and_keeps_what_is_not_ours() -> None:
+    content = content_of(endpoint(6, "10.0.0.3"), kept(endpoint(5)))
+    assert content["metadata"]["resourceVersion"] == "3"
+    assert content["metadata"]["generation"] == 1
+    assert content["endpoints"][0]["addresses"] == ["10.0.0.3"]
+
+
+def test_it_never_goes_back() -> None:
+    with pytest.raises(RemoteError, match="of epoch 6, and this one is of epoch 5"):
+        encode(endpoint(5), kept(endpoint(6, "10.0.0.3")), SERVICE)
+
+
+def test_what_says_so_already_is_not_written() -> None:
+    assert encode(endpoint(5), kept(endpoint(5)), SERVICE) is None
+
+
+def test_a_repaired_endpoint_is_written_in_the_same_epoch() -> None:
+    assert encode(endpoint(5), kept(endpoint(5, "10.0.0.9")), SERVICE) is not None
+
+
+def test_ipv6_is_said() -> None:
+    assert content_of(endpoint(5, "fd00::2"))["addressType"] == "IPv6"
+
+
+def test_a_damaged_epoch_is_told() -> None:
+    content = content_of(endpoint(5))
+    content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": "five"}}
+    with pytest.raises(RemoteError, match="'five', and no number"):
+        read(json.dumps(content).encode())
