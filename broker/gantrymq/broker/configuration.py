@@ -27,10 +27,12 @@ from gantrymq.base.settings import (
     flag_layer,
     setting_fields,
 )
+from gantrymq.broker import group_setup
 from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
+from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
@@ -65,6 +67,8 @@ class Setup:
     """With which this broker signs what it asks of others."""
     client_tls: ClientTls | None = None
     """How it dials others; None for plain."""
+    group: GroupSetup | None = None
+    """Who elects its master, if that is how it gets one."""
 
     @property
     def root(self) -> Path:
@@ -97,20 +101,22 @@ def load(
     layers = [*first, *_saved(root), *last]
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
-    settings, role_warnings = _in_role(broker.settings)
+    settings = _with_accounts(_named(broker.settings), root)
+    group = group_setup.read(broker, settings, socket.gethostname())
+    settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
     store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
-    settings = _with_accounts(_named(settings), root)
     client_tls = _client_tls(tls, broker)
     return Setup(
         settings,
         store,
-        _identity(settings),
+        _identity(settings, group),
         ServerTls.from_properties(tls),
         role_warnings + _warnings(broker, client_tls),
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
         client_tls,
+        group,
     )
 
 
@@ -159,6 +165,21 @@ def _in_role(settings: BrokerSettings) -> tuple[BrokerSettings, tuple[str, ...]]
     return replace(settings, broker_id=0), (
         f"brokerId={broker_id} does not count: a master's is 0, and brokerRole is {role}",
     )
+
+
+def _in_group(
+    settings: BrokerSettings, group: GroupSetup
+) -> tuple[BrokerSettings, tuple[str, ...]]:
+    """With the id of a member that follows, and what to warn of."""
+    told = []
+    if settings.broker_id not in (0, group.number):
+        told.append(
+            f"brokerId={settings.broker_id} does not count: groupMembers elect their master, whose"
+            f" id is 0, and this broker's is {group.number} while it is not"
+        )
+    if settings.ha_master_address:
+        told.append("haMasterAddress does not count: a member follows whom its group elects")
+    return replace(settings, broker_id=group.number), tuple(told)
 
 
 def _check_address(address: str) -> None:
@@ -249,13 +270,15 @@ def _ha_listen_port(settings: BrokerSettings) -> int:
     return port + 1
 
 
-def _identity(settings: BrokerSettings) -> Identity:
+def _identity(settings: BrokerSettings, group: GroupSetup | None) -> Identity:
     return Identity(
         settings.broker_name,
         settings.broker_cluster_name,
         settings.broker_id,
         _with_port(settings.broker_ip1, settings.listen_port),
         _with_port(settings.broker_ip2, settings.ha_listen_port),
+        member=group.number if group else 0,
+        group_address=settings.group_address if group else "",
     )
 
 

@@ -43,7 +43,12 @@ def run(argv: list[str]) -> int:
     from gantrymq.runtime import logs, process  # noqa: PLC0415 - --help need not wait for it
 
     logs.configure(arguments.log_level)
-    return process.run(partial(_serve, setup))
+    broker = partial(process.run, partial(_serve, setup))
+    if not arguments.guarded:
+        return broker()
+    from gantrymq.broker import guard  # noqa: PLC0415
+
+    return guard.run(setup, broker)
 
 
 def _print(setup: Setup, *, only_important: bool) -> None:
@@ -55,6 +60,13 @@ def _print(setup: Setup, *, only_important: bool) -> None:
 
 
 async def _serve(setup: Setup, process: Process) -> None:
+    """A member of a group may have to start anew, to cut its log: here it does, in one process."""
+    while await _serve_once(setup, process):
+        pass
+
+
+async def _serve_once(setup: Setup, process: Process) -> bool:
+    """Whether it is to start anew."""
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - so that --help is quick
 
     host = BrokerHost(setup)
@@ -70,11 +82,15 @@ async def _serve(setup: Setup, process: Process) -> None:
     )
     sys.stdout.flush()
     asked = asyncio.ensure_future(process.stop_requested())
-    await asyncio.wait({asked, host.failed}, return_when=asyncio.FIRST_COMPLETED)
+    ends: set[asyncio.Future[None] | asyncio.Future[str]] = {asked, host.failed}
+    if host.restart is not None:
+        ends.add(host.restart)
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
     await host.stop()
     if host.failed.done():
         host.failed.result()
+    return not process.is_stopping
 
 
 def _load(arguments: argparse.Namespace) -> Setup:
@@ -120,6 +136,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated"
     )
+    parser.add_argument(
+        "--guarded", action="store_true",
+        help="wait for the broker in a second process, and give its lease away when it is killed",
+    )  # fmt: skip
     parser.add_argument(
         "--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )

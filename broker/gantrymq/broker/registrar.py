@@ -23,6 +23,7 @@ from gantrymq.wire.bodies.shared import Permission
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.route import (
+    EPOCH_FIELD,
     RegisterBrokerRequest,
     RegisterBrokerResponse,
     UnregisterBrokerRequest,
@@ -155,7 +156,8 @@ class Registrar:
             compressed=is_compressed,
             body_crc32=zlib.crc32(body) & _CRC_MASK,
         )
-        command = Command(RequestCode.REGISTER_BROKER, ext=header.encode(), body=body)
+        ext = header.encode() | self._epoch()
+        command = Command(RequestCode.REGISTER_BROKER, ext=ext, body=body)
         seconds = settings.register_broker_timeout_mills / 1000
         response = await self._peers.ask(address, command, seconds)
         failure = _failure(response)
@@ -183,10 +185,15 @@ class Registrar:
             cluster_name=identity.cluster,
             broker_id=identity.broker_id,
         )
-        command = Command(RequestCode.UNREGISTER_BROKER, ext=header.encode())
+        command = Command(RequestCode.UNREGISTER_BROKER, ext=header.encode() | self._epoch())
         failure = _failure(await self._peers.ask(address, command, UNREGISTER_SECONDS))
         if failure is not None:
             self._log.warning("unregisterBroker Exception", namesrv=address, cause=failure)
+
+    def _epoch(self) -> dict[str, str]:
+        """What tells a new master from an old one, where the group elects it."""
+        epoch = self._state.members.epoch
+        return {EPOCH_FIELD: str(epoch)} if epoch else {}
 
     async def _body(self) -> tuple[bytes, bool]:
         """What this broker has, and whether that is compressed."""

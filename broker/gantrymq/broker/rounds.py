@@ -3,7 +3,9 @@ its turn, then what it wants done is done, and each connection that has answers 
 
 One timer wakes the core at its deadline. Invariant: answers leave in the round of the turn that
 gave them, in its order, and nothing leaves that no turn gave: what the store did not take, or has
-not on disk where that is promised, is not answered.
+not on disk where that is promised, is not answered. Nor is a send, once this broker's authority is
+over by a clock that is read then and there: another one may be master, and its log the one that
+counts. Those who wait are cut off, and ask again.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from typing import Final, final
 
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Answer, Effect, Release, Replies, Request
+from gantrymq.broker.core.relays import SENDS
+from gantrymq.ha.authority import Authority
+from gantrymq.remoting.events import Reason
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.outbox import Outbox
@@ -27,6 +32,7 @@ class Rounds:
 
     __slots__ = (
         "_after_turn",
+        "_authority",
         "_carry_out",
         "_clock",
         "_core",
@@ -46,10 +52,13 @@ class Rounds:
         carry_out: Callable[[Effect, float], None],
         fail: Callable[[Exception], None],
         after_turn: Callable[[float], bool],
+        authority: Authority | None = None,
     ) -> None:
         """`carry_out` does everything but answering; `fail` hears of a core that cannot go on, and
-        ends these; `after_turn` follows each turn's answers, and says whether it has more to do."""
+        ends these; `after_turn` follows each turn's answers, and says whether it has more to do.
+        Without an `authority` it never ends."""
         self._after_turn: Callable[[float], bool] = after_turn
+        self._authority: Authority = authority or Authority()
         self._core: Broker = core
         self._clock: Clock = clock
         self._outbox: Outbox = outbox
@@ -102,11 +111,31 @@ class Rounds:
 
     def _carry_out_all(self, effects: list[Effect], now: float) -> None:
         self._outbox.gather()
+        may_acknowledge = self._clock.monotonic() < self._authority.until
         try:
             for effect in effects:
-                self._do(effect, now)
+                if may_acknowledge or not self._cut_off(effect):
+                    self._do(effect, now)
         finally:
             self._outbox.flush()
+
+    def _cut_off(self, effect: Effect) -> bool:
+        """Whether it answers a send, which has no answer any more; what a slave passes on is its
+        master's word."""
+        if isinstance(effect, Replies):
+            channel = effect.channel
+            assert isinstance(channel, Channel)
+            channel.respond_taken(effect.count, effect.taken_bytes, b"")
+        elif isinstance(effect, Answer) and self._acknowledges(effect.request):
+            channel = _channel(effect.request)
+            channel.release(effect.request.command)
+        else:
+            return False
+        channel.close(Reason.CLOSED_HERE, "this broker may not acknowledge messages any more")
+        return True
+
+    def _acknowledges(self, request: Request) -> bool:
+        return request.command.code in SENDS and self._core.state.identity.is_master
 
     def _do(self, effect: Effect, now: float) -> None:
         if isinstance(effect, Replies):

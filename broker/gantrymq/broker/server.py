@@ -29,11 +29,13 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
+from gantrymq.broker.member_host import MemberHost
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.replication import BrokerReplication
 from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
+from gantrymq.ha.authority import Authority
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
@@ -106,12 +108,12 @@ class BrokerHost:
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = self._make_errands()
-        self.state.replication = self._replication = BrokerReplication(
+        self._member = self._make_member()
+        self.state.replication = self._replication = self._member or BrokerReplication(
             self._store, setup.settings, clock, self._turn_soon, self._fail
         )
-        outbox, carry_out = Outbox(), self._errands.carry_out
-        after_turn = self._replication.turn
-        self._rounds = Rounds(self.core, clock, outbox, carry_out, self._fail, after_turn)
+        outbox = Outbox()
+        self._rounds = self._make_rounds(outbox)
         self._server = Server(
             self,
             limits=_connection_limits(setup),
@@ -122,6 +124,28 @@ class BrokerHost:
         )
         for warning in setup.warnings:
             self._log.warning(warning)
+
+    def _make_member(self) -> MemberHost | None:
+        """Where a group elects its master."""
+        setup, group = self._setup, self._setup.group
+        if group is None:
+            return None
+        member = MemberHost(
+            setup, group, self.core, self._disk, self._clock, self._turn_soon, self._fail
+        )
+        self.state.members = member
+        return member
+
+    def _make_rounds(self, outbox: Outbox) -> Rounds:
+        return Rounds(
+            self.core,
+            self._clock,
+            outbox,
+            self._errands.carry_out,
+            self._fail,
+            self._replication.turn,
+            self._member.authority if self._member else Authority(),
+        )
 
     def _make_errands(self) -> Errands:
         return Errands(
@@ -150,11 +174,14 @@ class BrokerHost:
                 self.state.access.replace(self._acl_file.load())
                 self._acl_file.watch(self.state.access.replace)
             self._open_store()
+            if self._member is not None:
+                self._member.store_opened()
             self._load_files()
             self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
             gc.freeze()  # tables live long: the collector need not look at them again
             asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
-            if not self._is_alone or self._setup.settings.broker_role is not _ASYNC_MASTER:
+            role = self._setup.settings.broker_role
+            if self._member or not self._is_alone or role is not _ASYNC_MASTER:
                 await self._replication.start()
             await self._server.start(listeners(self._setup))
         except BaseException:
@@ -175,6 +202,8 @@ class BrokerHost:
         """Finish what is in flight, then close: what was promised is on disk."""
         self._is_serving = False
         await self._acl_file.stop()
+        if self._member is not None and not self.failed.done():
+            await self._member.leave()
         await self._registrar.stop()
         self.core.wind_down(self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()
@@ -206,6 +235,11 @@ class BrokerHost:
         return self._replication.address
 
     @property
+    def restart(self) -> asyncio.Future[str] | None:
+        """Done once this is to be stopped, and another one made in its place; None: never."""
+        return None if self._member is None else self._member.restart
+
+    @property
     def channels(self) -> Sequence[Channel]:
         """The connections there are."""
         return self._server.channels
@@ -218,6 +252,11 @@ class BrokerHost:
         seconds = self._clock.monotonic() - began
         how = "after a clean stop" if report.is_clean else "after a crash"
         self._log.info(f"load {self._setup.root}, store is open {how}", took=f"{seconds:.2f}s")
+        if report.kept_tail:
+            self._log.warning(f"what was cut off the log is kept in {report.kept_tail}")
+        for path in report.removed_tails:
+            text = "removed to make room (keptTailsBytesMax), what was cut off the log before"
+            self._log.warning(f"{path}: {text}")
 
     def _load_files(self) -> None:
         for file, load in self.core.loaders.items():
@@ -352,7 +391,7 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
         setup.store,
         new_index_name=partial(_index_name, clock),
         local_hour=_local_hour,
-        is_copy=setup.settings.broker_role is BrokerRole.SLAVE,
+        is_copy=setup.group is not None or setup.settings.broker_role is BrokerRole.SLAVE,
     )
     return disk, background, store
 

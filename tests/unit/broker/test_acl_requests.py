@@ -14,6 +14,7 @@ from gantrymq.broker.core.acl_requests import DELETE_FAILED, UPDATE_FAILED, WHIT
 from gantrymq.broker.core.messages import Answer, File, Reply, Request, SaveFile
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import START_MS, OpenedBroker
+from gantrymq.fakes.members import FakeMembers
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
@@ -211,3 +212,19 @@ def test_a_file_that_cannot_be_written_changes_nothing(
 def test_without_access_control_there_is_nothing_to_change(code: Code, ext: dict[str, str]) -> None:
     answer = OpenedBroker().ask(code, ext=ext)
     assert "set aclEnable=true" in (answer.remark or "")
+
+
+def test_a_change_counts_here_and_waits_for_the_members() -> None:
+    broker = guarded()
+    broker.state.members = FakeMembers("member 2")
+    code, ext, failure_code = CHANGES[0]
+    request = broker.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    assert account(broker, "newcomer").access_key == "newcomer"
+    broker.pass_time(2.9)
+    assert broker.is_held(request)
+    broker.pass_time(0.2)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == failure_code
+    assert "member 2" in (answer.remark or "")
+    assert account(broker, "newcomer").access_key == "newcomer"

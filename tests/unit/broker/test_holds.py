@@ -318,5 +318,13 @@ def test_damage_is_told_to_the_consumer(
 
     monkeypatch.setattr("gantrymq.broker.core.pulls.begun", broken)
     pulls.store("a")
-    for answer in (pulls.answer(held), pulls.ask()):
-        assert (answer.code, answer.remark) == (1, "CorruptionError: message 0 is damaged")
+    answer = pulls.answer(held)
+    assert (answer.code, answer.remark) == (1, "CorruptionError: message 0 is damaged")
+    monkeypatch.undo()
+    page = pulls.state.store.log._tail._pages[0]
+    assert page is not None
+    page[4] ^= 0xFF  # the magic
+    answer = pulls.ask()
+    assert answer.code == 1
+    assert answer.remark is not None
+    assert answer.remark.startswith("CorruptionError: message 0 of queue 0 of topic T is damaged")

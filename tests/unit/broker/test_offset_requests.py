@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.broker.core import offsets as offsets_module
 from gantrymq.broker.core import steps
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.store import message
@@ -143,9 +142,9 @@ def test_commits_go_on_in_queues_that_a_topic_lost() -> None:
     assert update(broker, 3).code == ResponseCode.SUCCESS
 
 
-def test_when_the_table_is_full_known_offsets_still_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offsets_module, "OFFSETS_MAX", 1)
+def test_when_the_table_is_full_known_offsets_still_move() -> None:
     broker = opened()
+    broker.state.offsets.limit = 1
     assert update(broker, 1).code == ResponseCode.SUCCESS
     assert update(broker, 0, queue_id=1).code == ResponseCode.INVALID_PARAMETER
     assert update(broker, 2).code == ResponseCode.SUCCESS

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.broker.core import offsets as module
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.offsets import COMMITS_A_VERSION, Offsets
@@ -89,9 +87,9 @@ def test_what_was_pulled_is_known_of_groups_with_offsets() -> None:
     assert table.pulled("g", "T", 0) is None
 
 
-def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OFFSETS_MAX", 2)
+def test_there_is_a_bound() -> None:
     table = offsets()
+    table.limit = 2
     table.commit("g", "T", 0, 5)
     assert not table.is_full
     table.commit("g", "T", 1, 5)

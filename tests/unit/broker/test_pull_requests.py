@@ -287,6 +287,7 @@ def slave_with(*names: str, settings: BrokerSettings | None = None) -> PulledBro
     pulls = PulledBroker(OpenedBroker(settings))
     pulls.store(*names)
     pulls.state.identity = replace(IDENTITY, broker_id=1)
+    pulls.state.serves = False
     return pulls
 
 
@@ -339,6 +340,7 @@ def test_a_pull_that_waits_on_a_slave_gets_what_arrives() -> None:
     pulls.state.identity = IDENTITY  # so that messages may be put: a slave's come by the log
     pulls.begin_to_store("b", "c")
     pulls.state.identity = replace(IDENTITY, broker_id=1)
+    pulls.state.serves = False
     pulls.broker.settle()
     assert bodies(pulls.answer(request)) == ["c"]
 

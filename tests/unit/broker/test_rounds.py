@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.messages import CloseChannel, Effect
+from gantrymq.broker.core.messages import HELD, AskBroker, CloseChannel, Effect, Request
 from gantrymq.broker.rounds import Rounds
 from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.sends import add_topic, message
+from gantrymq.ha.authority import Authority
 from gantrymq.remoting.events import Ended
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.session import Session
@@ -33,6 +34,7 @@ class Transport:
     """What a channel wrote, write by write."""
 
     def __init__(self) -> None:
+        self.is_closed = False
         self.writes: list[bytes] = []
 
     def get_extra_info(self, name: str) -> object:
@@ -51,16 +53,32 @@ class Transport:
 
     def resume_reading(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.is_closed = True
 
     def abort(self) -> None: ...
+
+
+class SteppingClock:
+    """Each look at it takes its time, if told so."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock(wall_ms=START_MS)
+        self.step = 0.0
+
+    def monotonic(self) -> float:
+        self.clock.advance(self.step)
+        return self.clock.monotonic()
+
+    def wall_ms(self) -> int:
+        return self.clock.wall_ms()
 
 
 class Loop:
     """The owner of channels, whose sends go into rounds; nothing is left to the event loop."""
 
     def __init__(self, flush: FlushDiskType = FlushDiskType.ASYNC_FLUSH) -> None:
-        self.clock = VirtualClock(wall_ms=START_MS)
+        self.clock = SteppingClock()
         self.monotonic = self.clock.monotonic
         self.disk = FaultyDisk()
         self.opened_broker = OpenedBroker(
@@ -73,7 +91,9 @@ class Loop:
         self.effects: list[Effect] = []
         self.failures: list[Exception] = []
         self.has_more = False
+        self.is_general = False
         self.turns = 0
+        self.authority = Authority()
         self.rounds = Rounds(
             self.opened_broker.broker,
             self.clock,
@@ -81,6 +101,7 @@ class Loop:
             self.carry_out,
             self.fail,
             self.after_turn,
+            self.authority,
         )
         self.feed: ChannelFeed = self.rounds.feed
         self.breaks_effects = False
@@ -101,7 +122,10 @@ class Loop:
     def opened(self, channel: Channel, now: float) -> None: ...
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
-        raise AssertionError("the kernel takes them all")
+        assert self.is_general, "the kernel takes them all"
+        for command in commands:
+            outcome = self.opened_broker.broker.handle(Request(command, channel), now, START_MS)
+            assert outcome is HELD
 
     def held(self, channel: Channel, more_bytes: int) -> None: ...
 
@@ -114,8 +138,8 @@ class Loop:
         return channel, transport
 
 
-def frame(opaque: int) -> bytes:
-    header = message().encode()
+def frame(opaque: int, queue_id: int = 0) -> bytes:
+    header = message(queue_id=queue_id).encode()
     made = Command(SEND, ext=header, body=b"hello", opaque=opaque, version=OWN_VERSION)
     return encode(made)
 
@@ -188,3 +212,70 @@ async def test_an_effect_that_breaks_keeps_nobody_from_being_written_to() -> Non
     channel.notify(Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED))
     await asyncio.sleep(0)
     assert len(transport.writes) == 1, "the event loop writes what comes between turns"
+
+
+# ---------------------------------------------------------------------- authority
+
+
+async def test_without_authority_sends_are_cut_off_rather_than_answered() -> None:
+    loop = Loop()
+    (fed, to_fed), (asked, to_asked) = loop.channel(), loop.channel()
+    fed.data_received(frame(1))
+    loop.is_general = True
+    asked.data_received(frame(2, queue_id=1))  # its queue is new: handlers take it
+    loop.authority.until = loop.clock.monotonic()
+    loop.rounds.turn()
+    assert to_fed.writes == to_asked.writes == []
+    assert to_fed.is_closed
+    assert to_asked.is_closed
+
+
+async def test_authority_is_judged_when_answers_leave() -> None:
+    loop = Loop()
+    channel, transport = loop.channel()
+    channel.data_received(frame(1))
+    loop.authority.until = loop.clock.monotonic() + 1.0
+    loop.clock.step = 0.6
+    loop.rounds.turn()
+    assert transport.writes == []
+    assert transport.is_closed
+
+
+async def test_without_authority_everything_else_is_answered() -> None:
+    loop = Loop()
+    channel, transport = loop.channel()
+    loop.is_general = True
+    ext = {"topic": "T", "queueId": "0"}
+    channel.data_received(encode(Command(RequestCode.GET_MAX_OFFSET, ext=ext, opaque=9)))
+    loop.authority.until = 0.0
+    loop.rounds.turn()
+    loop.rounds.turn()
+    assert answered(transport) == [9]
+    assert not transport.is_closed
+
+
+async def test_with_authority_all_is_as_ever() -> None:
+    loop = Loop()
+    channel, transport = loop.channel()
+    channel.data_received(frame(1))
+    loop.authority.until = loop.clock.monotonic() + 0.001
+    loop.rounds.turn()
+    assert answered(transport) == [1]
+
+
+async def test_what_a_slave_passes_on_is_its_masters_word() -> None:
+    loop = Loop()
+    broker = loop.opened_broker.broker
+    state = broker.state
+    state.identity = replace(state.identity, broker_id=2, member=2)
+    loop.rounds.turn()
+    channel, transport = loop.channel()
+    loop.is_general = True
+    broker.master_is("127.0.0.1:20911", loop.monotonic(), START_MS)
+    loop.authority.until = float("-inf")
+    channel.data_received(frame(1))
+    loop.rounds.turn()
+    (asked,) = [effect for effect in loop.effects if isinstance(effect, AskBroker)]
+    broker.broker_answered(asked.number, Command(0), loop.monotonic(), START_MS)
+    loop.rounds.turn()
+    assert answered(transport) == [1]

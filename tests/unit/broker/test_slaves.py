@@ -112,11 +112,11 @@ def test_what_was_popped_rests_on_a_slave() -> None:
     broker.store("a")
     assert broker.popped(invisible_time=1_000)
     end = broker.state.store.log.end
-    broker.state.identity = SLAVE
+    broker.state.identity, broker.state.serves = SLAVE, False
     broker.broker.pass_time(60.0)
     assert broker.state.store.log.end == end
     assert len(broker.state.pops.checkouts) == 1
-    broker.state.identity = IDENTITY
+    broker.state.identity, broker.state.serves = IDENTITY, True
     broker.broker.pass_time(60.0)
     assert broker.state.store.log.end > end
 

@@ -48,7 +48,7 @@ class SyncMaster:
         """The slave has the whole log."""
         assert not self.followers.turn(self.broker.now)
         self.slave.take_output()
-        self._report(self.slave.sent)
+        self._report(self.slave.stream.sent)
 
     def _report(self, position: int) -> None:
         self.followers.heard(self.slave, struct.pack(">q", position), self.broker.now)

@@ -431,8 +431,10 @@ def test_nothing_is_checked_by_a_slave() -> None:
     transactions.prepare(b"pay")
     identity = transactions.broker.state.identity
     transactions.broker.state.identity = replace(identity, broker_id=1)
+    transactions.broker.state.serves = False
     transactions.broker.pass_time(3 * ROUND)
     assert not asked(producer)
     transactions.broker.state.identity = identity
+    transactions.broker.state.serves = True
     transactions.broker.pass_time(2 * ROUND)
     assert len(asked(producer)) == 1

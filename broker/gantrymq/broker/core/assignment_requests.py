@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.broker.core import assignments, steps
+from gantrymq.broker.core import assignments
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.names import RETRY_PREFIX
@@ -12,6 +12,7 @@ from gantrymq.broker.core.request_modes import MODES_MAX
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.table_changes import stored
 from gantrymq.broker.core.topic_requests import not_saved
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import BROADCASTING
@@ -76,7 +77,7 @@ def set_request_mode(state: State, request: Request) -> Outcome | Steps[Outcome]
 
 def _set(state: State, mode: TopicMode) -> Steps[Outcome]:
     state.request_modes.put(mode)
-    failure = yield from steps.saved(File.MODES)
+    failure = yield from stored(state, File.MODES)
     return done() if failure is None else not_saved(failure)
 
 

@@ -67,7 +67,7 @@ def _made(
     topic = utf8_bytes(header.topic)
     properties = codec.join(shared, sends.added_properties(state))
     queue_id = sends.queue_id_of(state, header, config)
-    born_host = sends.packed_host(request.channel.peer)
+    born_host = sends.born_host(state, request)
     store_host = sends.packed_host(state.identity.address)
     flags = sends.stored_sys_flag(header, config)
     return [

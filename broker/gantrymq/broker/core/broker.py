@@ -8,6 +8,9 @@ in; outcomes and effects come out.
     registered(name_server, told), closed(channel)
     take_effects()                  after each of them
 
+Where a group elects its master, the broker changes its role meanwhile: `lead`, `pause`, `follow`,
+and what travels with the log between members, `tables`, `take_table`.
+
 Invariants: every request is answered once: by its outcome, or by an effect. The machines are asked
 what they have to do whenever something may have changed for them, which a send that the kernel took
 does only where its message is waited for: else the turn is spared that.
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
@@ -26,6 +30,7 @@ from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
     Channel,
+    CloseChannel,
     Effect,
     File,
     Held,
@@ -35,6 +40,7 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
+from gantrymq.broker.core.relays import SENDS
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
@@ -99,6 +105,7 @@ class Broker:
         "_machines",
         "_machines_due",
         "_readers",
+        "_senders",
         "_sends_took",
         "_store",
         "counters",
@@ -117,6 +124,7 @@ class Broker:
         """Whether nothing can have changed when the machines are due since they were asked."""
         self._machines_due: float = 0.0
         self._look_by: float = 0.0
+        self._senders: dict[Channel, None] = {}
         self._sends_took: bool = False
 
     # ------------------------------------------------------------------ life
@@ -135,6 +143,7 @@ class Broker:
             File.FILTERS: state.filters.load,
             File.MODES: state.request_modes.load,
             File.POPS: state.pops.checkouts.load,
+            File.MISSING: state.carried.load,
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
@@ -143,6 +152,8 @@ class Broker:
         state.now, state.wall_ms = now, wall_ms
         if state.identity.is_master and not state.store.report.is_clean:
             commits.forget_lost(state)
+        if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
+            state.carried.lose()
         system_topics.make_missing(state)
         state.pops.begin()
         reserve_times.begin(state)
@@ -154,6 +165,73 @@ class Broker:
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
+
+    # ------------------------------------------------------------------ roles
+
+    def lead(self, epoch: int, now: float, wall_ms: int) -> None:
+        """We are the master from now on."""
+        state = self._begin_call(now, wall_ms)
+        parked = state.relays.take_parked()
+        state.reign.lead(epoch)
+        self._carry_out_parked(parked)
+
+    def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
+        """Take no sends, while those that were taken are still acknowledged; or go on."""
+        state = self._begin_call(now, wall_ms)
+        state.reign.pause(is_paused=is_paused)
+        if not is_paused:
+            self._carry_out_parked(state.relays.take_parked())
+
+    def _carry_out_parked(self, parked: Sequence[Request]) -> None:
+        state = self.state
+        for request in parked:
+            outcome = self.handle(request, state.now, state.wall_ms)
+            if isinstance(outcome, Reply):
+                state.effects.answer(request, outcome.command)
+            elif isinstance(outcome, Silent):
+                state.effects.release(request)
+
+    def follow(self, now: float, wall_ms: int) -> None:
+        """We are not the master any more: nothing is appended from this call on. Who was sending
+        is cut off, before anybody is told of what was not stored for good."""
+        state = self._begin_call(now, wall_ms)
+        effects = state.effects
+        undone = effects.take()
+        for channel in {**self._born_hosts, **self._senders}:
+            if not state.relays.holds(channel):
+                effects.add(CloseChannel(channel, "this broker is not master any more"))
+        for effect in undone:
+            effects.add(effect)
+        self._senders.clear()
+        state.reign.follow()
+
+    def master_is(self, address: str, now: float, wall_ms: int) -> None:
+        """Where the master takes requests; "" where nobody is."""
+        self._begin_call(now, wall_ms).reign.master_is(address)
+
+    def tables(self) -> Mapping[str, bytes]:
+        """All that travels with the log, by name."""
+        return self.state.carried.tables()
+
+    def take_table(self, name: str, content: bytes, now: float, wall_ms: int) -> None:
+        """Be as the master's; `unstored_tables` says which are not on disk yet."""
+        self._begin_call(now, wall_ms).carried.take(name, content)
+
+    @property
+    def unstored_tables(self) -> AbstractSet[str]:
+        """Of those that were taken."""
+        return self.state.carried.unstored
+
+    @property
+    def may_lead(self) -> bool:
+        """Whether its tables are those that its log goes with."""
+        return self._store.log.is_empty or not self.state.carried.missing
+
+    def _begin_call(self, now: float, wall_ms: int) -> State:
+        self._is_settled = False
+        state = self.state
+        state.now, state.wall_ms = now, wall_ms
+        return state
 
     # ------------------------------------------------------------------ requests
 
@@ -204,6 +282,10 @@ class Broker:
         refusal = access.refuse(state, request) or slaves.refuse(state, request)
         if refusal is not None:
             return self._counted(request, refusal, code)
+        if state.identity.is_elected and code in SENDS:
+            if state.relays.wants(request):
+                return state.relays.take(request)
+            self._senders[request.channel] = None
         if len(state.works) >= WORKS_MAX:
             return self._counted(request, Reply(overloaded("the store", 0)), code)
         try:
@@ -356,6 +438,7 @@ class Broker:
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self._born_hosts.pop(channel, None)
+        self._senders.pop(channel, None)
         for machine in self._machines:
             machine.closed(channel)
 

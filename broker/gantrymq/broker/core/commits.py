@@ -13,9 +13,15 @@ A crash may take the end of a queue and leave what was committed beyond it: `for
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from gantrymq.broker.core.messages import Request
-from gantrymq.broker.core.offsets import OFFSETS_MAX
-from gantrymq.broker.core.state import State
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# Groups and queues that a line about a promotion names.
+NAMED_MAX: Final = 20
 
 
 def commit(
@@ -62,6 +68,33 @@ def forget_lost(state: State) -> None:
         )
 
 
+def clamp(state: State) -> None:
+    """We come to lead: a group that was further than our queues go on at their ends. The last
+    master had messages that nobody can read any more."""
+    ahead: dict[str, list[str]] = {}
+    checked = 0
+    for group, topic, queues in list(state.offsets.places()):
+        for queue_id, offset in list(queues.items()):
+            checked += 1
+            end = queue_end(state, topic, queue_id)
+            if offset > end:
+                state.offsets.commit(group, topic, queue_id, end)
+                ahead.setdefault(group, []).append(f"{topic}/{queue_id} from {offset} to {end}")
+    named = list(ahead.items())[:NAMED_MAX]
+    for group, moves in named:
+        more = len(moves) - NAMED_MAX
+        state.effects.warning(
+            f"group {group} was ahead of this broker's log, and goes on at the ends of"
+            f" {len(moves)} queues: {', '.join(moves[:NAMED_MAX])}"
+            f"{f' and {more} more' if more > 0 else ''}"
+        )
+    moved = sum(len(moves) for moves in ahead.values())
+    state.effects.info(
+        f"offsets of groups are within their queues: {checked} were looked at, {moved} of"
+        f" {len(ahead)} groups were moved back"
+    )
+
+
 def queue_end(state: State, topic: str, queue_id: int) -> int:
     """The offset that the queue's next message will have."""
     queue = state.store.queues.find(topic, queue_id)
@@ -84,7 +117,7 @@ def _fault(state: State, group: str, topic: str, queue_id: int, offset: int) -> 
     is_known = state.offsets.find(group, topic, queue_id) is not None
     if not is_known and state.offsets.is_full:
         return (
-            f"the broker keeps {OFFSETS_MAX} offsets; delete groups with mqadmin deleteSubGroup -r"
-            " true"
+            f"the broker keeps {state.offsets.limit} offsets; delete groups with mqadmin"
+            " deleteSubGroup -r true"
         )
     return None

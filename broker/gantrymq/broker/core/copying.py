@@ -97,7 +97,8 @@ class Copying:
 
     def deadline(self) -> float:
         state = self._state
-        if self._is_busy or state.identity.is_master or not state.following.master:
+        identity = state.identity
+        if self._is_busy or identity.is_master or identity.is_elected or not state.following.master:
             return NEVER
         return self._due if self._master == state.following.master else state.now
 
@@ -106,7 +107,7 @@ class Copying:
         self._is_busy = True
         self._due = now + ROUND_SECONDS
         self._master = self._state.following.master
-        self._state.works.start(self._round(), self._ended, self._broke)
+        self._state.works.start_in_role(self._round(), self._ended, self._broke)
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""

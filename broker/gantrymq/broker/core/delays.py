@@ -122,7 +122,7 @@ class _Level:
 
 @final
 class DelayService:
-    """Of one broker. Only a master delivers."""
+    """Of one broker. It delivers while the broker serves."""
 
     __slots__ = (
         "_data_version",
@@ -151,7 +151,7 @@ class DelayService:
 
     def deadline(self) -> float:
         state = self._state
-        if not state.identity.is_master:
+        if not state.serves:
             return NEVER
         if state.wall_ms < self._seen_ms - STEP_BACK_MS:
             return state.now
@@ -177,6 +177,14 @@ class DelayService:
             if not level.is_busy and level.look_ms == NEVER:
                 level.look_ms = self._look_ms = 0.0
         return is_ours
+
+    def begin_anew(self) -> None:
+        """The works are over: go on from what is kept, in every level."""
+        self._has_begun = False
+        for level in self._levels:
+            level.is_busy = level.has_more = False
+            level.look_ms = 0.0
+        self._look_ms = 0.0
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""
@@ -207,7 +215,7 @@ class DelayService:
             level.progress.latest,
             lambda due_ms: not wall_ms < due_ms <= latest_ms,
         )
-        state.works.start(
+        state.works.start_in_role(
             steps.read(reading), partial(self._found, level), partial(self._failed, level)
         )
 
@@ -264,7 +272,7 @@ class DelayService:
             f"{PAUSE_SECONDS:.0f} s"
         )
         level.look_ms = 0.0
-        state.works.start(
+        state.works.start_in_role(
             steps.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(level),
             lambda failure: state.effects.broken("a pause ended badly", failure),
@@ -304,6 +312,20 @@ class DelayService:
         self._data_version, table = _understood(content)
         for level in self._levels:
             level.progress = SafeProgress(table.get(level.number, 0))
+
+    def table(self) -> bytes:
+        """How far it has come, for members."""
+        table: JsonObject = {
+            level.number: level.progress.latest for level in self._levels if level.progress.latest
+        }
+        bean: JsonObject = {"dataVersion": self._data_version.to_json(), "offsetTable": table}
+        return javajson.dumps_fastjson(bean)
+
+    def take_table(self, content: bytes) -> None:
+        """Be as far as the master, whose log this broker has on its disk up to there. RemoteError
+        where it is no such table."""
+        self.load(content)
+        self._save_soon()
 
     def copy(self, content: bytes, log_end: int) -> None:
         """Where the master was when its log ended there, or before. RemoteError where it is no such

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.sql92.selector import Selector, selector_of
 from gantrymq.wire import javajson
@@ -186,6 +187,16 @@ class Filters:
             topic: {"groupFilterData": filters, "topic": topic} for topic, filters in groups.items()
         }
         return javajson.dumps_pretty({"filterDataByTopic": topics})
+
+    def copy(self, content: bytes) -> None:
+        """Be as the master's. RemoteError where it is no such file."""
+        before, self._table = self._table, {}
+        try:
+            self.load(content)
+        except RemoteError:
+            self._table = before
+            raise
+        self._state.files.touch(File.FILTERS)
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""

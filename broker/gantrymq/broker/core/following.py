@@ -32,7 +32,7 @@ NEVER: Final = float("inf")
 
 @final
 class Following:
-    """Of one broker; a master follows nobody."""
+    """Of one broker; a master follows nobody, and a member whom its group elected."""
 
     __slots__ = (
         "_ask_at",
@@ -59,7 +59,7 @@ class Following:
     def told(self, name_server: str, told: RegisterBrokerResponse) -> None:
         """What a name server answered a registration."""
         state = self._state
-        if state.identity.is_master:
+        if state.identity.is_master or state.identity.is_elected:
             return
         master = told.master_addr or ""
         self._masters[name_server] = "" if master == state.identity.address else master
@@ -89,7 +89,8 @@ class Following:
     # ------------------------------------------------------------------ the machine
 
     def deadline(self) -> float:
-        return NEVER if self._state.identity.is_master else self._ask_at
+        identity = self._state.identity
+        return NEVER if identity.is_master or identity.is_elected else self._ask_at
 
     def expire(self, now: float) -> None:
         """Follow, and ask again where there is no master to be heard."""

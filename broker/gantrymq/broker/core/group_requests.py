@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core import attributes
 from gantrymq.broker.core.groups import GROUPS_MAX, READ_FORBIDDEN
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
@@ -19,6 +19,7 @@ from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import SYSTEM_GROUPS
+from gantrymq.broker.core.table_changes import stored
 from gantrymq.broker.core.topic_requests import QUEUES_MAX, not_saved
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupForbidden
@@ -74,7 +75,7 @@ def _change(
             state.effects.info(
                 f"{verb} subscription group, {config}, caller={request.channel.peer}"
             )
-    return _saved(File.GROUPS) if changed else done()
+    return _saved(state, File.GROUPS) if changed else done()
 
 
 def _refusal(wanted: GroupConfig) -> Reply | None:
@@ -90,10 +91,8 @@ def _refusal(wanted: GroupConfig) -> Reply | None:
     return None
 
 
-def _saved(*files: File) -> Steps[Outcome]:
-    failure = None
-    for file in files:
-        failure = (yield from steps.saved(file)) or failure
+def _saved(state: State, *files: File) -> Steps[Outcome]:
+    failure = yield from stored(state, *files)
     return done() if failure is None else not_saved(failure)
 
 
@@ -115,13 +114,13 @@ def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
         f" group:{group}, caller={request.channel.peer}"
     )
     if not (header.remove_offset or header.clean_offset):
-        return _saved(File.GROUPS)
+        return _saved(state, File.GROUPS)
     for topic in state.offsets.topics_of(group):
         offsets = dict(state.offsets.queues(group, topic))
         state.effects.warning(f"Clean group's offset, {topic}@{group}, {offsets}")
     state.offsets.remove(group=group)
     state.resets.remove(group=group)
-    return _saved(File.GROUPS, File.OFFSETS)
+    return _saved(state, File.GROUPS, File.OFFSETS)
 
 
 def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[Outcome]:
@@ -143,11 +142,11 @@ def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[
         f"set group forbidden, {group}@{topic} old: {bits} new: {after},"
         f" caller={request.channel.peer}"
     )
-    return _forbidden_when_saved(group, topic, after)
+    return _forbidden_when_saved(state, group, topic, after)
 
 
-def _forbidden_when_saved(group: str, topic: str, bits: int) -> Steps[Outcome]:
-    failure = yield from steps.saved(File.GROUPS)
+def _forbidden_when_saved(state: State, group: str, topic: str, bits: int) -> Steps[Outcome]:
+    failure = yield from stored(state, File.GROUPS)
     return _forbidden(group, topic, bits) if failure is None else not_saved(failure)
 
 

@@ -128,9 +128,9 @@ class Groups:
         table, forbidden = _table_of(bean), _forbidden_of(bean)
         if not table:
             raise RemoteError("its table of groups is empty, which no broker's is")
-        if version == self.data_version:
-            return
         before = self._table
+        if version == self.data_version and (table, forbidden) == (before, self._forbidden):
+            return
         self.data_version, self._table, self._forbidden = version, table, forbidden
         for name in before.keys() - table.keys():
             self._texts.removed(name)

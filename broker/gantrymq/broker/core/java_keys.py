@@ -65,7 +65,7 @@ _KEYS: Final = """
     messageStorePlugIn metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills
     metricLoggingExporterIntervalInMills metricsExporterType metricsGrpcExporterHeader
     metricsGrpcExporterTarget metricsInDelta metricsLabel metricsOtelCardinalityLimit
-    metricsPromExporterHost metricsPromExporterPort minInSyncReplicas osPageCacheBusyTimeOutMills
+    metricsPromExporterHost metricsPromExporterPort osPageCacheBusyTimeOutMills
     popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut
     popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit
     popConsumerKVServiceLog popFromRetryProbability popInflightMessageThreshold

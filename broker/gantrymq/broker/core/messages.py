@@ -177,6 +177,7 @@ class File(Enum):
     TIMERS = "timerOffset.json"
     MODES = "messageRequestMode.json"
     POPS = "popCheckouts.json"
+    MISSING = "missingTables.json"
     SETTINGS = "broker.conf"
     ACL = "plain_acl.yml"
 
@@ -265,6 +266,10 @@ class Effects:
 
     def warning(self, text: str) -> None:
         self._pending.append(LogLine(Level.WARNING, one_line(text)))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._pending
 
     def take(self) -> list[Effect]:
         pending, self._pending = self._pending, []

@@ -5,7 +5,7 @@
 Java 5.x writes `groupTopicMap` too, which says the same again and is left out, and keeps how far
 broadcasting clients have come under "topic@group@broadcast": those stay as they are.
 
-Invariants. An entry counts its queues; no more than OFFSETS_MAX are kept. A commit that is behind
+Invariants. An entry counts its queues; no more than `limit` are kept. A commit that is behind
 what is stored is carried out, as in Java, since clients do go back on purpose: `commit` answers the
 offset it replaced, so that whoever calls it can say so. What consumers were last told to pull is in
 memory only.
@@ -50,6 +50,7 @@ class Offsets:
         "_texts",
         "backward_commits",
         "data_version",
+        "limit",
     )
 
     def __init__(self, files: Files) -> None:
@@ -59,6 +60,7 @@ class Offsets:
         self._pulled: dict[Place, dict[int, int]] = {}
         self._commits = 0
         self._count = 0
+        self.limit = OFFSETS_MAX
         self.backward_commits = 0
         """Commits behind what was stored, since the start."""
         self.data_version = DataVersion()
@@ -71,7 +73,7 @@ class Offsets:
     @property
     def is_full(self) -> bool:
         """Whether no group may have an offset in a queue where it had none."""
-        return self._count >= OFFSETS_MAX
+        return self._count >= self.limit
 
     def places(self) -> Iterator[tuple[str, str, Mapping[int, int]]]:
         """Group, topic and offsets by queue; those of broadcasting clients too."""
@@ -157,6 +159,18 @@ class Offsets:
         for place, offsets in table.items():
             self._replace(place, offsets)
 
+    def replace(self, content: bytes) -> None:
+        """They are these and no others. RemoteError where it is no such table."""
+        version, table = _understood(content)
+        gone = [(group, topic) for group, topic, _ in self.places() if (topic, group) not in table]
+        for group, topic in gone:
+            self._remove(group, topic)
+        for place, offsets in table.items():
+            if self.queues(*reversed(place)) != offsets:
+                self._replace(place, offsets)
+        self.data_version = version
+        self._files.touch(File.OFFSETS)
+
     def copy(self, content: bytes, due: float) -> None:
         """Where the master knows a group's offsets in a topic, they are these; on disk by `due`.
         RemoteError where it is no such table."""
@@ -167,8 +181,8 @@ class Offsets:
             if self.queues(group, topic) != offsets
         }
         more = sum(len(offsets) - len(self.queues(*reversed(at))) for at, offsets in new.items())
-        if self._count + more > OFFSETS_MAX:
-            raise RemoteError(f"{self._count + more} offsets, and {OFFSETS_MAX} are kept at most")
+        if self._count + more > self.limit:
+            raise RemoteError(f"{self._count + more} offsets, and {self.limit} are kept at most")
         for place, offsets in new.items():
             self._replace(place, offsets)
         if new or version != self.data_version:

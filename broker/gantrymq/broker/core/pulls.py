@@ -21,6 +21,7 @@ from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
 from gantrymq.store.pull import FOUND, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading, Wanted
+from gantrymq.store.sources import readable_end_now
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
 from gantrymq.wire.codes import ResponseCode
@@ -210,8 +211,9 @@ def may_come(state: State, pulled: Pulled, asked_offset: int) -> bool:
 
 def _corrects(state: State) -> bool:
     """Whether consumers are told where to go on instead. A slave may lack what its master has, and
-    at once asked again for what it has not yet: it lets pulls wait, where Java's says 20."""
-    return state.identity.is_master or state.settings.offset_check_in_slave
+    at once asked again for what it has not yet: it lets pulls wait, where Java's says 20. So does
+    a master that was elected just now, and may not show all that its predecessor showed."""
+    return state.serves or state.settings.offset_check_in_slave
 
 
 def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
@@ -243,7 +245,9 @@ def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
     header = pull_.header
     queue = state.store.queues.find(header.topic, header.queue_id)
     suggested = _suggested(state, pull_.group, is_slow=False)
-    minimum, maximum = (0, 0) if queue is None else (queue.minimum, queue.end)
+    minimum = maximum = 0
+    if queue is not None:
+        minimum, maximum = queue.minimum, readable_end_now(queue, state.store.readable)
     ext = _places(pull_, suggested, offset, minimum, maximum)
     return Reply(Command(ResponseCode.PULL_OFFSET_MOVED, ext=ext, remark=OFFSET_RESET))
 

@@ -125,6 +125,7 @@ def _may_serve(state: State) -> bool:
     settings = state.settings
     return (
         state.identity.is_master
+        and not state.reign.is_paused
         and not settings.acl_enable
         and bool(settings.broker_permission & Permission.WRITE)
         and settings.trace_on  # its replies say so

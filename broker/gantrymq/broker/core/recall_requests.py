@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.broker.core import steps, timers
+from gantrymq.broker.core import sends, steps, timers
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.timers import RecallHandle, decode_handle
-from gantrymq.wire import hosts, java_string
+from gantrymq.wire import java_string
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.send import RecallMessageRequest, RecallMessageResponse
 from gantrymq.wire.message import properties
@@ -136,7 +136,7 @@ def _message(
         RECALL_BODY,
         properties=properties.encode(named),
         born_timestamp_ms=state.wall_ms,
-        born_host=hosts.parse(request.channel.peer),
+        born_host=sends.born_host(state, request),
         store_host=state.identity.store_host,
     )
 

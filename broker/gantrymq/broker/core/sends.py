@@ -23,6 +23,7 @@ from gantrymq.broker.core.topic_creation import (
     has_room,
 )
 from gantrymq.broker.core.topic_names import NOT_FOR_CLIENTS
+from gantrymq.store.send_fields import BORN_HOST
 from gantrymq.wire import hosts
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType
 from gantrymq.wire.codes import ResponseCode
@@ -174,10 +175,16 @@ def record_of(state: State, request: Request, header: SendHeader, config: TopicC
         flag=header.flag,
         sys_flag=stored_sys_flag(header, config),
         born_timestamp_ms=header.born_timestamp,
-        born_host=packed_host(request.channel.peer),
+        born_host=born_host(state, request),
         store_host=packed_host(state.identity.address),
         reconsume_times=header.reconsume_times or 0,
     )
+
+
+def born_host(state: State, request: Request) -> bytes:
+    """Who sent it: another member relays what reached it."""
+    relayed = (request.command.ext or {}).get(BORN_HOST) if state.identity.is_elected else None
+    return packed_host(relayed or request.channel.peer)
 
 
 @lru_cache(maxsize=HOSTS_KEPT)

@@ -18,6 +18,10 @@ _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 FRAME_BYTES_MAX: Final = (4 << 20) - 4096
 
 
+# As many as a Lease may name.
+MEMBERS_MAX: Final = 64
+
+
 class BrokerRole(StrEnum):
     """Java's roles."""
 
@@ -60,7 +64,9 @@ class BrokerSettings:
     broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
     broker_permission: int = setting(6, "2 write, 4 read", lowest=0, highest=7)
     broker_role: BrokerRole = setting(
-        BrokerRole.ASYNC_MASTER, "whether it is a master, which waits for slaves or not, or a slave"
+        BrokerRole.ASYNC_MASTER,
+        "whether it is a master, which waits for slaves or not, or a slave; with groupMembers,"
+        " whether whoever is master waits",
     )
     broker_topic_enable: bool = setting(
         default=True, about="the topic of the broker's name takes messages"
@@ -93,6 +99,17 @@ class BrokerSettings:
     force_register: bool = setting(
         default=True, about="register each time, whether something changed or not"
     )
+    group_address: str = setting(
+        "", "ip:port that leads to whichever member is master; clients are told its own if empty"
+    )
+    group_members: str = setting(
+        "",
+        "the brokers that elect their master, number=host:haPort, comma-separated; else roles are"
+        " as brokerRole says",
+    )
+    group_secret_file: str = setting(
+        "", "what members know each other by: the same 16 bytes or more at each of them"
+    )
     ha_housekeeping_interval: int = setting(
         20_000, "silence after which master and slave give their connection up", unit="ms", lowest=1
     )
@@ -117,12 +134,34 @@ class BrokerSettings:
         32_768, "the log's bytes in one frame to a slave", unit="bytes", lowest=1,
         highest=FRAME_BYTES_MAX,
     )  # fmt: skip
+    lease_name: str = setting(
+        "", "the Lease that says who is master; brokerClusterName-brokerName in small letters if"
+        " empty",
+    )  # fmt: skip
+    lease_namespace: str = setting("", "the Lease's namespace; the pod's if empty")
+    lease_url: str = setting(
+        "", "the Kubernetes API that has the Lease; that of the pod's cluster if empty"
+    )
     listen_port: int = setting(10911, "the port of the broker", lowest=0, highest=65_535)
     long_polling_enable: bool = setting(
         default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
     )
+    member_number: int = setting(
+        0,
+        "which of groupMembers this broker is; one more than the number at the end of the host's"
+        " name if 0",
+        lowest=0,
+        highest=MEMBERS_MAX,
+    )
     metrics_port: int = setting(
         5557, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
+    )
+    min_in_sync_replicas: int = setting(
+        0,
+        "members, the master among them, that have to be in sync for a SYNC_MASTER of groupMembers"
+        " to acknowledge; 2 if 0",
+        lowest=0,
+        highest=MEMBERS_MAX,
     )
     msg_trace_topic_name: str = setting("RMQ_SYS_TRACE_TOPIC", "the topic of message traces")
     namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
@@ -131,6 +170,9 @@ class BrokerSettings:
     )
     offset_check_in_slave: bool = setting(
         default=False, about="a slave corrects the offsets of pulls as a master does"
+    )
+    publish_service: str = setting(
+        "", "the Service, without a selector, that a master of groupMembers leads to itself"
     )
     recall_message_enable: bool = setting(
         default=True, about="producers may take back timer messages; false in Java"

@@ -2,6 +2,7 @@
 
     changes of tables     the next copy of the master's would undo them
     pops                  each one is a change that the log has to know
+    locks, accounts       between members whose group elects: one of them decides
 
 Sends, decisions about transactions and what is sent back have refusals of their own, in Java's
 words, where they are judged. Whatever is put after all its store refuses.
@@ -40,6 +41,19 @@ _POPS: Final = frozenset(
 )
 
 
+# What only the one master may decide. A slave of fixed roles answers these as Java's does.
+_DECISIONS: Final = frozenset(
+    {
+        RequestCode.LOCK_BATCH_MQ,
+        RequestCode.UNLOCK_BATCH_MQ,
+        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
+        RequestCode.DELETE_ACL_CONFIG,
+        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN,
+    }
+)
+
+
 def refuse(state: State, request: Request) -> Reply | None:
     """Why this broker, which is a slave, does not do what is asked; None where it may."""
     code = request.command.code
@@ -56,6 +70,11 @@ def refuse(state: State, request: Request) -> Reply | None:
             ResponseCode.SERVICE_NOT_AVAILABLE,
             f"{UNAVAILABLE}Messages are popped and acknowledged at the master, and"
             f" {state.identity.address} is a slave. {_where(state)}",
+        )
+    if state.identity.is_elected and code in _DECISIONS:
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"Only the master decides this, and {state.identity.address} is not. {_where(state)}",
         )
     return None
 

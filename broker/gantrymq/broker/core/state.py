@@ -11,6 +11,7 @@ from typing import final
 
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
+from gantrymq.broker.core.carried_tables import CarriedTables
 from gantrymq.broker.core.client_watch import ClientWatch
 from gantrymq.broker.core.clients import Clients
 from gantrymq.broker.core.configuration import Configuration
@@ -24,12 +25,15 @@ from gantrymq.broker.core.groups import Groups
 from gantrymq.broker.core.holds import Holds
 from gantrymq.broker.core.locks import Locks
 from gantrymq.broker.core.machine import Machine, Reader
+from gantrymq.broker.core.members import ALONE, Members
 from gantrymq.broker.core.messages import Effects, File
 from gantrymq.broker.core.offsets import Offsets
 from gantrymq.broker.core.open_halves import OpenHalves
 from gantrymq.broker.core.pops.pops import Pops
 from gantrymq.broker.core.quick_sends import QuickSends
 from gantrymq.broker.core.refusals import Refusals
+from gantrymq.broker.core.reign import Reign
+from gantrymq.broker.core.relays import Relays
 from gantrymq.broker.core.request_modes import RequestModes
 from gantrymq.broker.core.resets import Resets
 from gantrymq.broker.core.routes import Routes
@@ -49,13 +53,19 @@ from gantrymq.wire.message.unique_id import UniqueIdMaker
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this broker is to others. `address` is `ip:port`, as clients connect to it."""
+    """Who this broker is to others. `address` is `ip:port`, as clients connect to it. Where a group
+    elects its master each broker is a `member`, from 1 on, and goes by that number while another
+    one is master."""
 
     name: str
     cluster: str
     broker_id: int
     address: str
     ha_address: str
+    member: int = 0
+    """0: the roles are fixed."""
+    group_address: str = ""
+    """Where clients reach whoever is master; "" where that is each broker's own address."""
 
     @property
     def store_host(self) -> bytes:
@@ -65,6 +75,11 @@ class Identity:
     def is_master(self) -> bool:
         return self.broker_id == 0
 
+    @property
+    def is_elected(self) -> bool:
+        """Whether it is master, or not, until the group says otherwise."""
+        return self.member > 0
+
 
 @final
 class State:
@@ -73,6 +88,7 @@ class State:
     __slots__ = (
         "access",
         "admission",
+        "carried",
         "chance",
         "client_watch",
         "clients",
@@ -90,16 +106,20 @@ class State:
         "identity",
         "kernel",
         "locks",
+        "members",
         "memory_bytes",
         "now",
         "offsets",
         "pops",
         "quick_sends",
         "refusals",
+        "reign",
+        "relays",
         "replication",
         "request_modes",
         "resets",
         "routes",
+        "serves",
         "settings",
         "started_ms",
         "stats",
@@ -134,11 +154,25 @@ class State:
         self.wall_ms = wall_ms
         self.started_ms = wall_ms
         self.replication: Replication = NOBODY
+        self.members: Members = ALONE
+        self.serves = identity.is_master
+        """Whether it does by itself what masters do: deliver what waited, check, give out again."""
         self.kernel: Kernel | None = None
         """What takes sends straight from receive buffers, while that is allowed."""
         self.effects = Effects()
+        self._make_tables()
+        self.configuration = Configuration(settings, store.settings, wall_ms)
+        self.files.keep(File.SETTINGS, self.configuration.content)
+        self.access = Access(settings)
+        self.files.keep(File.ACL, self.access.content)
+        self.admission = Admission()
+        address, _ = hosts.unpack(identity.store_host)
+        self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
+        self._make_machines()
+
+    def _make_tables(self) -> None:
         self.files = Files()
-        self.works = Works(store, self.files, self.effects)
+        self.works = Works(self.store, self.files, self.effects)
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
         """Topics that messages created and that a crash could still forget."""
@@ -150,17 +184,12 @@ class State:
         self.conflicts = Conflicts(self.effects)
         self.locks = Locks()
         self.halves = OpenHalves()
-        self.configuration = Configuration(settings, store.settings, wall_ms)
-        self.files.keep(File.SETTINGS, self.configuration.content)
-        self.access = Access(settings)
-        self.files.keep(File.ACL, self.access.content)
-        self.admission = Admission()
-        address, _ = hosts.unpack(identity.store_host)
-        self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
-        self._make_machines()
 
     def _make_machines(self) -> None:
         """Each finds the tables."""
+        self.reign = Reign(self)
+        self.carried = CarriedTables(self)
+        self.relays = Relays(self)
         self.quick_sends = QuickSends(self)
         self.client_watch = ClientWatch(self)
         self.stats = Stats(self)
@@ -180,6 +209,9 @@ class State:
     def machines(self) -> Sequence[Machine]:
         """Those that have something to do by themselves, in the order of a turn."""
         return (
+            self.reign,
+            self.carried,
+            self.relays,
             self.quick_sends,
             self.client_watch,
             self.stats,

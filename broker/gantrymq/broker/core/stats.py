@@ -8,7 +8,7 @@
 Sends that the kernel took are no handler's: `kernel_counts` answers what it took since it was asked
 last, by topic, and is asked each second.
 
-All of it is in memory and begins anew with each start, as in Java. Bounds: SERIES_MAX topics and as
+All of it is in memory and begins anew with each start, as in Java. Bounds: `limit` topics and as
 many groups in topics are counted one by one; what comes beyond counts in the totals only. A series
 goes when it counted nothing for a day, or for an hour where room is short.
 """
@@ -93,6 +93,7 @@ class Stats:
         "broker_got",
         "broker_put",
         "kernel_counts",
+        "limit",
         "local_hour",
         "mornings",
         "totals",
@@ -114,6 +115,7 @@ class Stats:
         self.kernel_counts: Callable[[], Mapping[str, tuple[int, int, int]]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
         self._hour = self.local_hour(state.wall_ms)
+        self.limit = SERIES_MAX
 
     # ------------------------------------------------------------------ counting
 
@@ -166,7 +168,7 @@ class Stats:
         return not is_system_topic(topic) and topic not in self._own_topics
 
     def _made(self, table: dict[K, Series], key: K) -> Series | None:
-        if len(table) >= SERIES_MAX:
+        if len(table) >= self.limit:
             return None
         series = table[key] = Series(self._state.now)
         return series
@@ -230,9 +232,9 @@ class Stats:
         self._look_at_the_hour()
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
-            _sweep(self._topics, now)
-            _sweep(self._groups, now)
-            _sweep(self._returns, now)
+            _sweep(self._topics, now, self.limit)
+            _sweep(self._groups, now, self.limit)
+            _sweep(self._returns, now, self.limit)
 
     def _look_at_the_hour(self) -> None:
         hour = self.local_hour(self._state.wall_ms)
@@ -247,9 +249,9 @@ class Stats:
         """Nothing belongs to a connection."""
 
 
-def _sweep(table: dict[K, Series], now: float) -> None:
+def _sweep(table: dict[K, Series], now: float, limit: int) -> None:
     """Take out what counts nothing any more."""
-    is_full = len(table) > SERIES_MAX * 3 // 4
-    limit = IDLE_WHEN_FULL_SECONDS if is_full else IDLE_SECONDS
-    for key in [key for key, series in table.items() if series.idle_seconds(now) >= limit]:
+    is_full = len(table) > limit * 3 // 4
+    idle_max = IDLE_WHEN_FULL_SECONDS if is_full else IDLE_SECONDS
+    for key in [key for key, series in table.items() if series.idle_seconds(now) >= idle_max]:
         del table[key]

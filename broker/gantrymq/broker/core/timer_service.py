@@ -92,7 +92,7 @@ class _Second:
 
 @final
 class TimerService:
-    """Of one broker. Only a master delivers."""
+    """Of one broker. It delivers while the broker serves."""
 
     __slots__ = (
         "_calendar",
@@ -118,9 +118,8 @@ class TimerService:
         self._state = state
         self.counters: Counter[str] = Counter()
         """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
-        reserved_ms = state.store.settings.file_reserved_time * HOUR_MS
         self._calendar = TimerCalendar()
-        self._spans = TimerSpans(max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART)))
+        self._spans = self._new_spans()
         self._progress: SafeProgress[Place] = SafeProgress((0, 0, 0))
         self._known: Place = (0, 0, 0)
         self._taken = 0
@@ -137,6 +136,22 @@ class TimerService:
         self._is_busy = False
         state.files.keep(File.TIMERS, self.content)
 
+    def begin_anew(self) -> None:
+        """The works are over: go on from what is kept."""
+        self._known = self._progress.latest
+        self._taken = self._known[1]
+        self._calendar = TimerCalendar()
+        self._spans = self._new_spans()
+        self._target = self._late = self._second = self._sweep = None
+        self._rolling = []
+        self._rolled = 0
+        self._has_more = True
+        self._is_busy = False
+
+    def _new_spans(self) -> TimerSpans:
+        reserved_ms = self._state.store.settings.file_reserved_time * HOUR_MS
+        return TimerSpans(max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART)))
+
     @property
     def count(self) -> int:
         """How many wait."""
@@ -144,7 +159,7 @@ class TimerService:
 
     def deadline(self) -> float:
         state = self._state
-        if self._is_busy or not state.identity.is_master:
+        if self._is_busy or not state.serves:
             return NEVER
         if self._has_more or self._second or self._sweep or self._rolling:
             return state.now
@@ -188,7 +203,7 @@ class TimerService:
         state.effects.warning(
             f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s"
         )
-        state.works.start(
+        state.works.start_in_role(
             steps.wait(state.now + PAUSE_SECONDS),
             lambda _: self._rest(),
             lambda failure: state.effects.broken("a pause ended badly", failure),
@@ -209,7 +224,7 @@ class TimerService:
         self._is_busy = True
         self._has_more = False
         reading = run_of(state.store, TOPIC, 0, self._taken)
-        state.works.start(steps.read(reading), self._took, self._take_failed)
+        state.works.start_in_role(steps.read(reading), self._took, self._take_failed)
 
     def _take_failed(self, error: Exception) -> None:
         self._has_more = True
@@ -274,7 +289,9 @@ class TimerService:
         self._is_busy = True
         offsets = second.offsets[second.at : second.at + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
-        state.works.start(steps.read(reading), partial(self._found, second), self._read_failed)
+        state.works.start_in_role(
+            steps.read(reading), partial(self._found, second), self._read_failed
+        )
 
     def _found(self, second: _Second, records: object) -> None:
         assert isinstance(records, list)
@@ -372,7 +389,7 @@ class TimerService:
         self._is_busy = True
         offsets = self._rolling[self._rolled : self._rolled + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
-        state.works.start(steps.read(reading), self._roll_found, self._read_failed)
+        state.works.start_in_role(steps.read(reading), self._roll_found, self._read_failed)
 
     def _roll_found(self, records: object) -> None:
         assert isinstance(records, list)
@@ -405,6 +422,17 @@ class TimerService:
         if not self._progress.is_safe:
             self._save_soon(AGAIN_SECONDS)
         return javajson.dumps_pretty({"delivered": delivered, "low": low, "taken": taken})
+
+    def table(self) -> bytes:
+        """How far it has come, for members."""
+        delivered, low, taken = self._progress.latest
+        return javajson.dumps_fastjson({"delivered": delivered, "low": low, "taken": taken})
+
+    def take_table(self, content: bytes) -> None:
+        """Be as far as the master, whose log this broker has on its disk up to there. RemoteError
+        where it is no such table."""
+        self.load(content)
+        self._save_soon()
 
     def checkpoint(self) -> TimerCheckpoint:
         """How far it has come, as far as that is on disk, for slaves."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core import steps, table_changes
 from gantrymq.broker.core.messages import File, Register, Spread
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.topic_names import (
@@ -106,7 +106,7 @@ def safe(state: State, topic: str) -> Steps[str | None]:
     """
     if topic not in state.unsaved_topics:
         return None
-    failure = yield from steps.saved(File.TOPICS)
+    failure = yield from table_changes.stored(state, File.TOPICS)
     yield from steps.told()
     if failure is None and topic in state.unsaved_topics:
         state.unsaved_topics.remove(topic)

@@ -20,6 +20,7 @@ from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import is_guarded, system_topics
+from gantrymq.broker.core.table_changes import stored
 from gantrymq.broker.core.topics import TOPICS_MAX
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
@@ -105,7 +106,7 @@ def _announced(state: State, topics: tuple[str, ...]) -> Steps[Outcome]:
 
     They know when this is answered: whoever asks them next finds what was changed.
     """
-    failure = yield from steps.saved(File.TOPICS)
+    failure = yield from stored(state, File.TOPICS)
     state.effects.add(Register(topics))
     yield from steps.told()
     if failure is not None:
@@ -187,8 +188,7 @@ def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _forgotten(state: State) -> Steps[Outcome]:
-    failure = yield from steps.saved(File.TOPICS)
-    failure = (yield from steps.saved(File.OFFSETS)) or failure
+    failure = yield from stored(state, File.TOPICS, File.OFFSETS)
     state.effects.add(Register())
     return done() if failure is None else not_saved(failure)
 

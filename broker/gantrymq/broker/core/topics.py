@@ -102,7 +102,7 @@ class Topics:
         version, table = _understood(content)
         if not table:
             raise RemoteError("its table of topics is empty, which no broker's is")
-        if version == self.data_version:
+        if version == self.data_version and table == self._table:
             return
         gone = self._table.keys() - table.keys()
         changed = [name for name, config in table.items() if self._table.get(name) != config]

@@ -77,7 +77,7 @@ class Sequel(NamedTuple):
 
 @final
 class TransactionCheck:
-    """Of one broker. Only a master checks."""
+    """Of one broker. It checks while the broker serves."""
 
     __slots__ = (
         "_asked",
@@ -107,12 +107,19 @@ class TransactionCheck:
     def expire(self, now: float) -> None:
         state = self._state
         self._due = now + state.settings.transaction_check_interval / 1000
-        if not state.identity.is_master:
-            state.halves.forget()
+        if not state.serves:
+            if not state.identity.is_master:
+                state.halves.forget()
             return
         self._is_running = True
         work = self._round() if state.halves.is_ready else self._load()
-        state.works.start(work, self._ended, self._failed)
+        state.works.start_in_role(work, self._ended, self._failed)
+
+    def begin_anew(self) -> None:
+        """The works are over: learn from the queues again which halves are open."""
+        self._is_running = False
+        self._due = 0.0
+        self._state.halves.forget()
 
     def closed(self, channel: Channel) -> None:
         """A round looks for the producers that are there."""
@@ -208,7 +215,7 @@ class TransactionCheck:
         end = (yield from self._bounds(HALF_TOPIC)).maximum
         self._unheard.clear()
         at = halves.first
-        while (at := halves.next_open(at, end)) < end:
+        while self._state.serves and (at := halves.next_open(at, end)) < end:
             found, next_at = yield from self._open_from(at, end)
             if next_at == at or not (yield from self._look_at(found)):
                 break

@@ -1,7 +1,8 @@
 """The works under way: runs generators of steps against the store, the clients and the files.
 
 Invariants. `then` of each work that was started is called once, with its result, or `failed` with
-what it raised; those that wait when the broker stops are given up. A work goes on in the turn in
+what it raised; those that wait when the broker stops are given up, and so are those of a role when
+that ends (`hold`): nobody hears of them any more. A work goes on in the turn in
 which its step was answered, in the order of the answers.
 """
 
@@ -43,9 +44,10 @@ NEVER: Final = float("inf")
 class _Work:
     """One that has not ended."""
 
-    __slots__ = ("failed", "steps", "then")
+    __slots__ = ("failed", "is_over", "steps", "then")
 
     def __init__(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+        self.is_over: bool = False
         self.steps: Steps[object] = steps
         self.then: Then = then
         self.failed: Failed = failed
@@ -59,6 +61,7 @@ class Works:
         "_asking",
         "_effects",
         "_files",
+        "_in_role",
         "_last_number",
         "_putting",
         "_reading",
@@ -72,6 +75,7 @@ class Works:
         self._store: Store = store
         self._files: Files = files
         self._effects: Effects = effects
+        self._in_role: dict[_Work, None] = {}
         self._last_number = 0
         self._putting: dict[int, _Work] = {}
         self._reading: dict[int, _Work] = {}
@@ -93,6 +97,19 @@ class Works:
     def start(self, steps: Steps[object], then: Then, failed: Failed) -> None:
         """Begin; the work may have ended when this returns."""
         self._go_on(_Work(steps, then, failed), None)
+
+    def start_in_role(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+        """The same for what this broker does by itself as master, or as slave."""
+        work = _Work(steps, then, failed)
+        self._in_role[work] = None
+        self._go_on(work, None)
+
+    def end_role(self) -> None:
+        """The broker's role changes: what belongs to it goes no further."""
+        works, self._in_role = self._in_role, {}
+        for work in works:
+            work.is_over = True
+            work.steps.close()
 
     # ------------------------------------------------------------------ answers
 
@@ -135,13 +152,17 @@ class Works:
 
     def _go_on(self, work: _Work, answer: object, error: GantryError | None = None) -> None:
         """Up to the next step that is not answered at once."""
+        if work.is_over:
+            return
         while True:
             try:
                 step = work.steps.send(answer) if error is None else work.steps.throw(error)
             except StopIteration as stop:
+                self._in_role.pop(work, None)
                 work.then(stop.value)
                 return
             except Exception as failure:
+                self._in_role.pop(work, None)
                 work.failed(failure)
                 return
             error = None

@@ -13,7 +13,7 @@ from gantrymq.broker.core.offset_requests import in_memory_bytes
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.broker.core.steps import Steps
-from gantrymq.store.sources import unit_position
+from gantrymq.store.sources import readable_end, unit_position
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -32,4 +32,5 @@ def beginning(state: State, place: Place, init_mode: int) -> Steps[int]:
         position = yield from steps.read(unit_position(queue, 0))
         if position >= 0 and state.store.log.end - position <= in_memory_bytes(state):
             return 0
-    return max(queue.end - 1, 0)
+    end = yield from steps.read(readable_end(queue, state.store.readable))
+    return max(end - 1, 0)

@@ -11,6 +11,7 @@ from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.broker.core.steps import Steps
 from gantrymq.store.pull import PullQuery, PullStatus, pull
+from gantrymq.store.sources import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pop import (
@@ -64,12 +65,13 @@ def has_messages(state: State, header: NotificationRequest, queues: int) -> bool
 
 
 def bounds(state: State, place: Place) -> tuple[int, int]:
-    """Where the group's next message of the queue is, and where the queue ends."""
+    """Where the group's next message of the queue is, and where those that it may see end."""
     queue = state.store.queues.find(place[1], place[2])
     if queue is None:
         return 0, 0
     position = state.pops.position(place)
-    return min(max(queue.minimum, position or 0), queue.end), queue.end
+    end = readable_end_now(queue, state.store.readable)
+    return min(max(queue.minimum, position or 0), end), end
 
 
 def _places(

@@ -26,6 +26,7 @@ from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import Choice
 from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading
+from gantrymq.store.sources import readable_end_now
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pop import PopMessageRequest, PopMessageResponse
@@ -123,7 +124,8 @@ def _waiting_in(state: State, place: Place) -> int:
     if queue is None:
         return 0
     position = state.pops.position(place)
-    return max(0, queue.end - max(queue.minimum, position or 0))
+    end = readable_end_now(queue, state.store.readable)
+    return max(0, end - max(queue.minimum, position or 0))
 
 
 # ---------------------------------------------------------------------- one queue

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.pops.checkouts import NEVER_MS, Checkout, Checkouts, Place
@@ -37,6 +38,7 @@ class Pops:
 
     __slots__ = (
         "_busy",
+        "_copied",
         "_moved",
         "_orders_due_ms",
         "_save_at",
@@ -52,6 +54,8 @@ class Pops:
     def __init__(self, state: State) -> None:
         self._state = state
         self._busy: set[Place] = set()
+        self._copied: bytes | None = None
+        """What the master's file holds, while there is one that this broker follows."""
         self._wanted: set[Place] = set()
         self._wakes: dict[Place, None] = {}
         self._moved: set[Place] = set()
@@ -61,12 +65,48 @@ class Pops:
         self.orders = Orders()
         self.revival = Revival(state)
         self.waiting = Waiting(state)
-        state.files.keep(File.POPS, self.checkouts.content)
+        state.files.keep(File.POPS, self.content)
 
     def begin(self) -> None:
         """The files are loaded."""
         for place, _ in self.checkouts.positions():
             self.checkouts.move(place, self._stored(place) or 0)
+
+    def content(self) -> bytes:
+        """The file."""
+        return self.checkouts.content() if self._copied is None else self._copied
+
+    def take_table(self, content: bytes) -> None:
+        """The file is as the master's, and is read once it is needed. RemoteError where it is no
+        file."""
+        if not content.startswith(b"{"):
+            raise RemoteError(f"what is out is told in {len(content)} bytes of something else")
+        self._copied = content
+
+    def lead(self) -> None:
+        """What the last master had out is ours."""
+        copied, self._copied = self._copied, None
+        if copied is not None:
+            self._take_over(copied)
+        self._moved.clear()
+        self._save_at = NEVER
+        self.orders = Orders()
+        self.begin()
+
+    def _take_over(self, content: bytes) -> None:
+        checkouts = Checkouts()
+        try:
+            checkouts.load(content)
+        except RemoteError as error:
+            self._state.effects.warning(f"what the last master had out is not known: {error}")
+        else:
+            self.checkouts = checkouts
+
+    def retire(self) -> None:
+        """The works are over, and another master gives messages out: whoever waits is answered."""
+        self._copied = self.content()
+        self.revival.retire()
+        self.waiting.dismiss()
 
     def wind_down(self) -> None:
         """The broker stops: nobody waits, and what is out is to come back when it is due, not at
@@ -147,6 +187,8 @@ class Pops:
     def store_offset(self, place: Place, offset: int) -> None:
         """Everything before is safe; never back, and not while the group is to go elsewhere."""
         state = self._state
+        if self._copied is not None:
+            return  # a pop ended late: what it gave out is not ours any more
         stored = self._stored(place)
         if (stored is None or stored < offset) and state.resets.pending(*place) is None:
             state.offsets.commit(*place, offset, state.now + self._interval)
@@ -166,7 +208,7 @@ class Pops:
 
     def _save(self) -> None:
         self._save_at = NEVER
-        self._state.works.start(
+        self._state.works.start_in_role(
             self._saved(),
             lambda _: None,
             lambda error: self._state.effects.broken("the checkouts could not be saved", error),

@@ -41,7 +41,7 @@ NEVER: Final = float("inf")
 
 @final
 class Revival:
-    """Of one broker: one round at a time, of messages of one queue. Only a master revives."""
+    """Of one broker: one round at a time, of messages of one queue, while the broker serves."""
 
     __slots__ = ("_is_busy", "_looks_at", "_state", "_unsafe")
 
@@ -52,7 +52,7 @@ class Revival:
         self._looks_at = NEVER
 
     def deadline(self) -> float:
-        if not self._state.identity.is_master:
+        if not self._state.serves:
             return NEVER
         if self._is_busy:
             return self._looks_at
@@ -63,7 +63,7 @@ class Revival:
         return min(self._looks_at, self._state.now + seconds)
 
     def expire(self, now: float) -> None:
-        if not self._state.identity.is_master:
+        if not self._state.serves:
             return
         self.drop_safe()
         self._looks_at = now + AGAIN_SECONDS if self._unsafe else NEVER
@@ -80,6 +80,12 @@ class Revival:
             for checkout in self._unsafe.popleft()[1]:
                 self._state.pops.drop(checkout)
 
+    def retire(self) -> None:
+        """The works are over, and the checkouts are other ones from now on."""
+        self._is_busy = False
+        self._unsafe.clear()
+        self._looks_at = NEVER
+
     # ------------------------------------------------------------------ a round
 
     def _begin(self, due: Sequence[Checkout]) -> None:
@@ -91,7 +97,9 @@ class Revival:
                 state.pops.drop(checkout)
             return
         self._is_busy = True
-        state.works.start(_read(state, due), partial(self._found, due), partial(self._failed, due))
+        state.works.start_in_role(
+            _read(state, due), partial(self._found, due), partial(self._failed, due)
+        )
 
     def _found(self, due: Sequence[Checkout], found: object) -> None:
         if isinstance(found, str):

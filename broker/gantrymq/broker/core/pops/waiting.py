@@ -137,9 +137,12 @@ class Waiting:
         self._plan(until)
 
     def close(self) -> None:
-        """The broker stops: everyone is answered as if the time were over, and nobody waits any
-        more."""
+        """The broker stops: nobody waits any more."""
         self._is_closed = True
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Everyone is answered as if the time were over."""
         for waiters in list(self._channels.values()):
             for waiter in list(waiters):
                 waiter.until = self._state.now

@@ -1,0 +1,45 @@
+"""Changes of tables, until nothing can take them back: they are in our file, and with all members
+that may become master.
+
+Invariant: a change is answered within STORED_SECONDS of its file; where members are missing then,
+it counts here, and the answer says that a failover may forget it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.steps import Steps
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# A member that does not answer for half as long is on its way out of the set.
+STORED_SECONDS: Final = 3.0
+
+# Members report at once; a look costs nothing.
+LOOK_SECONDS: Final = 0.01
+
+
+def stored(state: State, *files: File) -> Steps[str | None]:
+    """Why what these hold now may be forgotten; None where it cannot be."""
+    failure = None
+    for file in files:
+        failure = (yield from steps.saved(file)) or failure
+    return failure or (yield from spread(state))
+
+
+def spread(state: State) -> Steps[str | None]:
+    """Why a failover may forget what the tables say now; None where it cannot."""
+    number = state.members.spread()
+    until = state.now + STORED_SECONDS
+    while lacking := state.members.lacking(number):
+        if state.now >= until:
+            return (
+                f"{', '.join(lacking)} did not store it within {STORED_SECONDS:.0f} s, and may"
+                " become master without it; it counts here, so ask again until all have it"
+            )
+        yield from steps.wait(state.now + LOOK_SECONDS)
+    return None

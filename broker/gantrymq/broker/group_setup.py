@@ -1,0 +1,202 @@
+"""What the settings say of the group that elects its master: who its members are, which of them we
+are, and where the lease is. All is looked at before anything is opened.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.base.settings import Bound
+from gantrymq.broker.core.settings import MEMBERS_MAX, BrokerRole, BrokerSettings
+from gantrymq.ha.lease_object import ObjectName
+from gantrymq.runtime.address import parse_address
+from gantrymq.runtime.kube_api import namespace_of_pod
+from gantrymq.wire import hosts
+
+SECRET_BYTES_MIN: Final = 16
+SECRET_BYTES_MAX: Final = 4096
+MIN_IN_SYNC: Final = 2
+
+_EXAMPLE: Final = "as in 1=broker-0:10912,2=broker-1:10912,3=broker-2:10912"
+_ORDINAL: Final = re.compile(r"-([0-9]{1,4})$")
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSetup:
+    """Of one member."""
+
+    number: int
+    ha_addresses: Mapping[int, str]
+    """Of all members, by their numbers."""
+    secret: bytes
+    lease: ObjectName
+    lease_url: str
+    """"" for that of the pod's cluster."""
+    service: str
+    """Which the master leads to itself; "" for none."""
+    min_in_sync: int
+
+
+def read(
+    bound: Bound[BrokerSettings],
+    named: BrokerSettings,
+    host_name: str,
+    namespace: str | None = None,
+) -> GroupSetup | None:
+    """None where the roles are fixed. `named` are the same settings with the names and addresses
+    that were left to the machine; `namespace` is the pod's, which is looked up if None."""
+    if not named.group_members:
+        return None
+    if named.broker_role is BrokerRole.SLAVE:
+        raise bound.refusal(
+            "brokerRole",
+            "the members of groupMembers elect their master, so write ASYNC_MASTER, or SYNC_MASTER"
+            " where whoever is master is to wait for the others",
+        )
+    members = _members(bound)
+    _check_group_address(bound)
+    return GroupSetup(
+        _number(bound, members, host_name),
+        members,
+        _secret(bound),
+        ObjectName(_namespace(bound, namespace), _lease_name(bound, named)),
+        _url(bound),
+        _service(bound, named),
+        _min_in_sync(bound, members),
+    )
+
+
+def _members(bound: Bound[BrokerSettings]) -> Mapping[int, str]:
+    members: dict[int, str] = {}
+    for part in bound.settings.group_members.split(","):
+        number, _, address = (each.strip() for each in part.partition("="))
+        if not re.fullmatch("[1-9][0-9]?", number) or int(number) > MEMBERS_MAX:
+            what = f"{part.strip()!r} has no number from 1 to {MEMBERS_MAX} before its ="
+            raise bound.refusal("groupMembers", f"{what}; {_EXAMPLE}")
+        if int(number) in members:
+            raise bound.refusal("groupMembers", f"member {number} is there twice; {_EXAMPLE}")
+        _must_be_address(bound, "groupMembers", address)
+        members[int(number)] = address
+    if len(set(members.values())) < len(members):
+        raise bound.refusal("groupMembers", "two members have one address; each listens on its own")
+    return members
+
+
+def _must_be_address(bound: Bound[BrokerSettings], key: str, address: str) -> None:
+    try:
+        parse_address(address)
+    except ConfigurationError as error:
+        raise bound.refusal(key, str(error)) from None
+
+
+def _check_group_address(bound: Bound[BrokerSettings]) -> None:
+    address = bound.settings.group_address
+    try:
+        if address:
+            hosts.parse(address)
+    except RemoteError as error:
+        what = f"must be ip:port, for messages carry it: {error}"
+        raise bound.refusal("groupAddress", what) from None
+
+
+def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name: str) -> int:
+    """Which of them we are."""
+    number, names = bound.settings.member_number, ", ".join(map(str, sorted(members)))
+    if number == 0:
+        ordinal = _ORDINAL.search(host_name)
+        if ordinal is None:
+            what = (
+                f"the host's name, {host_name}, does not end in a number as broker-0-1 does, so"
+                f" write which of groupMembers this broker is: one of {names}"
+            )
+            raise bound.refusal("memberNumber", what)
+        number = int(ordinal[1]) + 1
+        if number not in members:
+            what = (
+                f"by the host's name, {host_name}, this broker is member {number}, and groupMembers"
+                f" has {names} alone"
+            )
+            raise bound.refusal("memberNumber", what)
+    elif number not in members:
+        raise bound.refusal("memberNumber", f"groupMembers has {names} alone")
+    return number
+
+
+def _secret(bound: Bound[BrokerSettings]) -> bytes:
+    path = bound.settings.group_secret_file
+    if not path:
+        what = "groupMembers needs a file with the group's secret, the same at each member"
+        raise bound.refusal("groupSecretFile", what)
+    try:
+        secret = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise bound.refusal("groupSecretFile", f"it cannot be read: {error.strerror}") from None
+    if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
+        what = (
+            f"the secret in it has {len(secret)} bytes, and needs {SECRET_BYTES_MIN} to"
+            f" {SECRET_BYTES_MAX}: openssl rand -hex 32 makes one"
+        )
+        raise bound.refusal("groupSecretFile", what)
+    return secret
+
+
+def _lease_name(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:
+    said = bound.settings.lease_name
+    name = said or f"{named.broker_cluster_name}-{named.broker_name}".lower()
+    if not _OBJECT_NAME.fullmatch(name):
+        what = "small letters, digits, - and . alone make the name of a Lease, 253 at most"
+        if not said:
+            what = f"{name} is no name of a Lease: {what}; give one that is"
+        raise bound.refusal("leaseName", what)
+    return name
+
+
+def _namespace(bound: Bound[BrokerSettings], namespace: str | None) -> str:
+    found = bound.settings.lease_namespace
+    if not found:
+        found = namespace_of_pod() if namespace is None else namespace
+    if not _OBJECT_NAME.fullmatch(found):
+        what = "write the namespace that the group's Lease is in"
+        if not found:
+            what = f"this is no pod, so {what}"
+        raise bound.refusal("leaseNamespace", what)
+    return found
+
+
+def _url(bound: Bound[BrokerSettings]) -> str:
+    url = bound.settings.lease_url
+    if url and not re.fullmatch(r"https?://[^/]+/?", url):
+        raise bound.refusal("leaseUrl", "must be http://host:port or https://host:port")
+    return url.rstrip("/")
+
+
+def _service(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:
+    service = bound.settings.publish_service
+    if not service:
+        return ""
+    if not _OBJECT_NAME.fullmatch(service):
+        raise bound.refusal("publishService", "must be the name of a Service")
+    try:
+        ipaddress.ip_address(named.broker_ip1)
+    except ValueError:
+        what = f"a Service leads to an IP address, and brokerIP1={named.broker_ip1} is none"
+        raise bound.refusal("publishService", what) from None
+    return service
+
+
+def _min_in_sync(bound: Bound[BrokerSettings], members: Mapping[int, str]) -> int:
+    said = bound.settings.min_in_sync_replicas
+    if bound.settings.broker_role is not BrokerRole.SYNC_MASTER:
+        return 1
+    if (said or MIN_IN_SYNC) > len(members):
+        count = len(members)
+        what = f"groupMembers has {count}, so nothing would be acknowledged: write 1 to {count}"
+        raise bound.refusal("minInSyncReplicas", what)
+    return said or MIN_IN_SYNC

@@ -1,0 +1,263 @@
+"""The connections of a member: those that come in at its HA port, and those it begins.
+
+Each is a thin skin over a link of the member's core, which knows it by its number: bytes go both
+ways, output is made in the turns of the broker, and none for whom the network does not take it.
+Peers whose first bytes are not a member's are turned away before the core hears of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol, cast, final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.ha.member import Member
+from gantrymq.ha.member_frames import OPENING
+from gantrymq.ha.rate import Rate
+from gantrymq.runtime.address import format_address, parse_address
+from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.listening import listen
+from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.sweep import Sweep
+
+# A member that is there answers at once; another one may have to be asked soon.
+CONNECT_SECONDS: Final = 1.0
+
+# Above so much unsent output the transport asks us to pause.
+WRITE_BUFFER_BYTES: Final = 256 * 1024
+
+# How long the last words to a peer may take to leave.
+LINGER_SECONDS: Final = 1.0
+
+
+class LinkOwner(Protocol):
+    """Hears of the member's links."""
+
+    def link_changed(self) -> None:
+        """Something was said: the member's turn has to come soon."""
+
+    def fail(self, error: Exception) -> None:
+        """The store, or the member, cannot go on."""
+
+
+@final
+class MemberLinks:
+    """Of one member. `start`, then `stop`; `flush` in each turn."""
+
+    def __init__(self, owner: LinkOwner, clock: Clock, log: Log) -> None:
+        self.monotonic = clock.monotonic
+        self.owner = owner
+        self.last_read_ms = 0
+        """Wall clock of what came last on a connection that we began."""
+        self.last_write_ms = 0
+        self.rate = Rate(clock.monotonic())
+        """Of what comes on those."""
+        self._clock = clock
+        self._connections: dict[int, MemberConnection] = {}
+        self._dialing: dict[int, asyncio.Task[None]] = {}
+        self._is_over = False
+        self._listening: list[asyncio.Server] = []
+        self._log = QuietLog(log)
+        self._member: Member | None = None
+        self._sweep = Sweep(tuple, clock.monotonic, self._log.settle)
+
+    @property
+    def member(self) -> Member:
+        assert self._member is not None
+        return self._member
+
+    async def start(self, member: Member, host: str, port: int) -> tuple[str, int]:
+        """Listen; where that is, as port 0 lets the system choose."""
+        self._member = member
+        try:
+            self._listening = await listen(lambda: MemberConnection(self), host, port)
+        except OSError as error:
+            raise ConfigurationError(
+                f"haListenPort: cannot listen for members of the group on {host}:{port}: "
+                f"{error.strerror or error}; give another haListenPort"
+            ) from error
+        self._sweep.start()
+        address: tuple[str, int] = self._listening[0].sockets[0].getsockname()[:2]
+        return address
+
+    def end(self) -> None:
+        """What still comes is not for the member any more."""
+        self._is_over = True
+
+    async def stop(self) -> None:
+        """Accept nobody, and close what there is."""
+        self.end()
+        self._sweep.stop()
+        for listening in self._listening:
+            listening.close()
+        tasks = list(self._dialing.values())
+        for task in tasks:
+            task.cancel()
+        for connection in list(self._connections.values()):
+            connection.abort()
+        self._connections.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------ what the member wants
+
+    def dial(self, number: int, address: str) -> None:
+        """Connect."""
+        task = asyncio.get_running_loop().create_task(
+            self._dial(number, address), name=f"dial member at {address}"
+        )
+        self._dialing[number] = task
+        task.add_done_callback(lambda _: self._dialing.pop(number, None))
+
+    def hang_up(self, number: int, reason: str) -> None:
+        """Close this one, behind what it was told last."""
+        task = self._dialing.pop(number, None)
+        if task is not None:
+            task.cancel()
+        connection = self._connections.pop(number, None)
+        if connection is not None:
+            peer = connection.address
+            self._log.info(reason, self.monotonic(), "connection closed", peer=peer, reason=reason)
+            connection.close()
+
+    def flush(self) -> None:
+        """Send what there is."""
+        for number, connection in list(self._connections.items()):
+            output = self.member.take_output(number)
+            if output:
+                connection.write(output)
+                if connection.was_dialed:
+                    self.last_write_ms = self._clock.wall_ms()
+
+    async def _dial(self, number: int, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        connection = MemberConnection(self, number)
+        try:
+            host, port = parse_address(address)
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await loop.create_connection(lambda: connection, host, port)
+        except (OSError, TimeoutError, ConfigurationError) as error:
+            cause = str(error) or f"no answer in {CONNECT_SECONDS:g} s"
+            now = self.monotonic()
+            self._log.info(f"to {address}", now, "not connected", member=address, cause=cause)
+            self.member.closed(number, now)
+            self.owner.link_changed()
+
+    # ------------------------------------------------------------------ what connections say
+
+    def began(self, connection: MemberConnection) -> bool:
+        """Whether the core takes it; one that came in has no number yet, and gets one."""
+        number, now = connection.number, self.monotonic()
+        if number is not None:
+            if number not in self.member.links:
+                return False  # it is not wanted any more
+            self.member.connected(number, now)
+        else:
+            number = self.member.opened(connection.address, now)
+        if number is None:
+            return False
+        connection.number = number
+        self._connections[number] = connection
+        self.owner.link_changed()
+        return True
+
+    def turn_away(self, connection: MemberConnection) -> None:
+        """It is no member's."""
+        self._log.warning(
+            "no member",
+            self.monotonic(),
+            "connection closed: the peer is no member of this group; groupMembers elect their"
+            " master, and slaves with brokerRole=SLAVE follow a broker of fixed roles",
+            peer=connection.address,
+        )
+        connection.abort()
+
+    def received(self, connection: MemberConnection, data: bytes) -> None:
+        now, number = self.monotonic(), connection.number
+        assert number is not None
+        if self._is_over:
+            return
+        if connection.was_dialed:
+            self.last_read_ms = self._clock.wall_ms()
+            self.rate.add(len(data), now)
+        try:
+            self.member.received(number, data, now)
+        except Exception as error:
+            self.owner.fail(error)
+            return
+        self.owner.link_changed()
+
+    def held_up(self, number: int, *, is_held_up: bool) -> None:
+        self.member.is_held_up(number, is_held_up=is_held_up)
+        self.owner.link_changed()
+
+    def ended(self, number: int) -> None:
+        if self._connections.pop(number, None) is not None:
+            self.member.closed(number, self.monotonic())
+            self.owner.link_changed()
+
+
+@final
+class MemberConnection(asyncio.Protocol):
+    """One connection; the transport calls. `number` is None for one that came in, until it has
+    begun as a member does."""
+
+    def __init__(self, owner: MemberLinks, number: int | None = None) -> None:
+        self.address = "unknown"
+        self.number = number
+        self.was_dialed = number is not None
+        self._first = b""
+        self._is_over = False
+        self._owner = owner
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's are no subclasses of asyncio's.
+        self._transport = transport = cast("asyncio.Transport", transport)
+        self.address = format_address(transport.get_extra_info("peername"))
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        if not self._owner.began(self):
+            self.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_over or self.number is None:
+            return
+        if self.was_dialed or len(self._first) == len(OPENING):
+            self._owner.received(self, data)
+            return
+        known = len(self._first)
+        self._first += data[: len(OPENING) - known]
+        if not OPENING.startswith(self._first):
+            self._owner.turn_away(self)
+        else:
+            self._owner.received(self, data)
+
+    def pause_writing(self) -> None:
+        if self.number is not None and not self._is_over:
+            self._owner.held_up(self.number, is_held_up=True)
+
+    def resume_writing(self) -> None:
+        if self.number is not None and not self._is_over:
+            self._owner.held_up(self.number, is_held_up=False)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        del error
+        self._is_over = True
+        if self.number is not None:
+            self._owner.ended(self.number)
+
+    def write(self, output: Sequence[bytes]) -> None:
+        if self._transport is not None and not self._is_over:
+            self._transport.writelines(output)
+
+    def close(self) -> None:
+        """What was written still leaves, if the peer takes it soon."""
+        if self._transport is not None and not self._is_over:
+            self._is_over = True
+            self._transport.close()
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._transport.abort)
+
+    def abort(self) -> None:
+        self._is_over = True
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,158 @@
+"""What settings may say of a group that elects its master, and what is told of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.settings import bind, file_layer
+from gantrymq.broker import group_setup
+from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.group_setup import GroupSetup
+from gantrymq.ha.lease_object import ObjectName
+
+MEMBERS = "1=broker-0:10912, 2=broker-1:10912,3=[fd00::3]:10912"
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    path = tmp_path / "secret"
+    path.write_bytes(b"  0123456789abcdef\n")
+    return path
+
+
+def setup_of(tmp_path: Path, secret: Path, **settings: str) -> Setup:
+    """As a start reads it, in a file."""
+    values = {
+        "brokerName": "Broker-A",
+        "brokerClusterName": "Main",
+        "brokerIP1": "10.0.0.1",
+        "groupMembers": MEMBERS,
+        "groupSecretFile": str(secret),
+        "leaseNamespace": "mq",
+        "memberNumber": "2",
+        **settings,
+    }
+    file = tmp_path / "broker.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return load(file, {}, {}, tmp_path / "data")
+
+
+def group_of(tmp_path: Path, secret: Path, **settings: str) -> GroupSetup:
+    group = setup_of(tmp_path, secret, **settings).group
+    assert group is not None
+    return group
+
+
+def test_fixed_roles_have_no_group(tmp_path: Path) -> None:
+    setup = load(None, {}, {}, tmp_path)
+    assert setup.group is None
+    assert not setup.identity.is_elected
+
+
+def test_a_group_with_what_is_left_to_defaults(tmp_path: Path, secret: Path) -> None:
+    addresses = {1: "broker-0:10912", 2: "broker-1:10912", 3: "[fd00::3]:10912"}
+    assert group_of(tmp_path, secret) == GroupSetup(
+        2, addresses, b"0123456789abcdef", ObjectName("mq", "main-broker-a"), "", "", 1
+    )
+
+
+def test_a_member_follows_until_it_is_elected(tmp_path: Path, secret: Path) -> None:
+    setup = setup_of(tmp_path, secret, groupAddress="10.9.0.1:10911")
+    identity = setup.identity
+    assert (identity.member, identity.broker_id, setup.settings.broker_id) == (2, 2, 2)
+    assert not identity.is_master
+    assert identity.address == "10.0.0.1:10911"
+    assert identity.group_address == "10.9.0.1:10911"
+
+
+def test_who_waits_wants_two_in_sync(tmp_path: Path, secret: Path) -> None:
+    assert group_of(tmp_path, secret, brokerRole="SYNC_MASTER").min_in_sync == 2
+    three = {"brokerRole": "SYNC_MASTER", "minInSyncReplicas": "3"}
+    assert group_of(tmp_path, secret, **three).min_in_sync == 3
+
+
+def test_ids_and_masters_of_fixed_roles_are_warned_of(tmp_path: Path, secret: Path) -> None:
+    warnings = setup_of(tmp_path, secret, brokerId="7", haMasterAddress="10.0.0.9:10912").warnings
+    assert any("brokerId=7 does not count" in each for each in warnings)
+    assert any("haMasterAddress does not count" in each for each in warnings)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("brokerRole", "SLAVE", "write ASYNC_MASTER, or SYNC_MASTER"),
+        ("groupMembers", "broker-0:10912", "no number from 1 to 64 before its ="),
+        ("groupMembers", "0=a:1", "no number from 1 to 64"),
+        ("groupMembers", "65=a:1", "no number from 1 to 64"),
+        ("groupMembers", "2=a:1,2=b:1", "member 2 is there twice"),
+        ("groupMembers", "1=a:1,2=a:1", "two members have one address"),
+        ("groupMembers", "2=a", 'address "a" is not host:port'),
+        ("groupMembers", "2=a:1,", "no number from 1 to 64"),
+        ("memberNumber", "4", "groupMembers has 1, 2, 3 alone"),
+        ("groupSecretFile", "", "needs a file with the group's secret"),
+        ("groupSecretFile", "/none/secret", "cannot be read: No such file"),
+        ("leaseName", "Main_A", "small letters, digits"),
+        ("leaseNamespace", "m q", "write the namespace"),
+        ("leaseUrl", "10.0.0.1:443", "must be http://host:port"),
+        ("publishService", "Broker A", "must be the name of a Service"),
+        ("groupAddress", "broker.mq:10911", "must be ip:port"),
+        ("minInSyncReplicas", "4", "write 1 to 3"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_key_and_file(
+    tmp_path: Path, secret: Path, key: str, value: str, told: str
+) -> None:
+    role = {} if key == "brokerRole" else {"brokerRole": "SYNC_MASTER"}
+    with pytest.raises(ConfigurationError) as caught:
+        setup_of(tmp_path, secret, **role, **{key: value})
+    text = str(caught.value)
+    assert text.startswith(f"{key}={value} (file ")
+    assert "broker.properties): " in text
+    assert told in text
+
+
+def test_a_secret_that_is_no_secret(tmp_path: Path) -> None:
+    short = tmp_path / "short"
+    short.write_bytes(b"fifteen bytes!!\n \n")
+    with pytest.raises(ConfigurationError, match=r"has 15 bytes.*openssl rand"):
+        setup_of(tmp_path, short)
+
+
+def test_a_service_leads_to_addresses_alone(tmp_path: Path, secret: Path) -> None:
+    assert group_of(tmp_path, secret, publishService="main-broker-a").service == "main-broker-a"
+    with pytest.raises(ConfigurationError, match="brokerIP1=broker-1 is none"):
+        setup_of(tmp_path, secret, publishService="a", brokerIP1="broker-1")
+
+
+def test_a_name_that_cannot_name_a_lease(tmp_path: Path, secret: Path) -> None:
+    with pytest.raises(ConfigurationError, match="main-broker_a is no name of a Lease"):
+        setup_of(tmp_path, secret, brokerName="broker_a")
+
+
+@pytest.mark.parametrize(("host", "number"), [("broker-0-1", 2), ("mq-2", 3), ("broker-0", 1)])
+def test_the_number_is_the_ordinals(secret: Path, host: str, number: int) -> None:
+    assert by_host(secret, host).number == number
+
+
+def by_host(secret: Path, host: str, namespace: str = "mq") -> GroupSetup:
+    text = f"groupMembers={MEMBERS}\ngroupSecretFile={secret}\nbrokerName=a\n"
+    bound = bind(BrokerSettings, [file_layer(text, "broker.properties")])
+    group = group_setup.read(bound, bound.settings, host, namespace)
+    assert group is not None
+    return group
+
+
+def test_a_host_that_is_not_in_the_group(secret: Path) -> None:
+    with pytest.raises(ConfigurationError, match="broker-0-3, this broker is member 4"):
+        by_host(secret, "broker-0-3")
+    with pytest.raises(ConfigurationError, match="mail, does not end in a number"):
+        by_host(secret, "mail")
+
+
+def test_without_a_pod_the_namespace_is_asked_for(secret: Path) -> None:
+    with pytest.raises(ConfigurationError, match="this is no pod, so write the namespace"):
+        by_host(secret, "broker-0", namespace="")

@@ -1,0 +1,155 @@
+"""A member's dealings with an API that answers, and with one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from gantrymq.broker.lease_client import LeaseClient, SliceClient
+from gantrymq.fakes.lease_api import Fault, LeaseApi
+from gantrymq.ha.endpoint_slice import Endpoint
+from gantrymq.ha.lease import Conflict, Found, Lease, Missing, Unanswered, Written
+from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
+from gantrymq.runtime.kube_api import ApiPlace, KubeApi
+
+PLACE = ObjectName("mq", "main-broker-0")
+KEY = ("leases", "mq", "main-broker-0")
+FIRST = Lease("", 1, "10.0.0.1:10911", "10.0.0.1:10912", 1, frozenset({1, 2}))
+
+
+@dataclass
+class Bench:
+    """Two members and the API."""
+
+    api: LeaseApi
+    one: LeaseClient
+    other: LeaseClient
+    slices: SliceClient
+
+    def fault(self, fault: Fault, *methods: str) -> None:
+        port = self.api.ports[0]
+        port.fault, port.methods = fault, methods or ("GET", "POST", "PUT")
+
+    async def begun(self) -> Lease:
+        written = await self.one.write(FIRST)
+        assert isinstance(written, Written)
+        return replace(FIRST, version=written.version)
+
+
+@asynccontextmanager
+async def bench_of() -> AsyncIterator[Bench]:
+    api = LeaseApi(ports=2)
+    urls = await api.start()
+    clients = [KubeApi(ApiPlace(url), OBJECT_BYTES_MAX) for url in urls]
+    one, other = (LeaseClient(each, PLACE, lambda: 1_700_000_000_000) for each in clients)
+    yield Bench(api, one, other, SliceClient(clients[0], PLACE))
+    for each in clients:
+        await each.close()
+    await api.stop()
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    async with bench_of() as bench:
+        yield bench
+
+
+async def test_it_is_made_read_and_replaced(bench: Bench) -> None:
+    assert await bench.one.read() == Missing()
+    lease = await bench.begun()
+    assert await bench.other.read() == Found(lease)
+    renewed = await bench.other.write(replace(lease, renewals=1))
+    assert isinstance(renewed, Written)
+    assert await bench.one.read() == Found(replace(lease, renewals=1, version=renewed.version))
+
+
+async def test_two_may_not_make_it(bench: Bench) -> None:
+    await bench.begun()
+    assert await bench.other.write(FIRST) == Conflict()
+
+
+async def test_a_version_that_is_gone_is_not_replaced(bench: Bench) -> None:
+    lease = await bench.begun()
+    assert isinstance(await bench.other.read(), Found)
+    assert isinstance(await bench.one.write(replace(lease, renewals=1)), Written)
+    assert await bench.other.write(replace(lease, renewals=9)) == Conflict()
+
+
+async def test_a_deleted_object_is_not_made_anew_by_a_renewal(bench: Bench) -> None:
+    lease = await bench.begun()
+    bench.api.objects.delete(KEY)
+    assert await bench.one.write(replace(lease, renewals=1)) == Conflict()
+    assert await bench.one.read() == Missing()
+
+
+async def test_a_wish_of_an_operator_is_not_overwritten(bench: Bench) -> None:
+    lease = await bench.begun()
+    wish = {"metadata": {"annotations": {"gantrymq.dev/preferred": "2"}}}
+    bench.api.objects.patch(KEY, wish)
+    assert await bench.one.write(replace(lease, renewals=1)) == Conflict()
+    found = await bench.one.read()
+    assert isinstance(found, Found)
+    assert found.lease.wishes.preferred == 2
+    assert isinstance(await bench.one.write(replace(found.lease, renewals=1)), Written)
+
+
+@pytest.mark.parametrize("fault", [Fault.HANG, Fault.REFUSE, Fault.FAIL, Fault.LOSE, Fault.CUT])
+async def test_no_clear_answer_is_none(bench: Bench, fault: Fault) -> None:
+    lease = await bench.begun()
+    bench.fault(fault)
+    assert isinstance(await bench.one.read(), Unanswered)
+    assert isinstance(await bench.one.write(replace(lease, renewals=1)), Unanswered)
+    bench.fault(Fault.NONE)
+    found = await bench.one.read()
+    assert isinstance(found, Found)
+    assert found.lease.renewals == (1 if fault in (Fault.LOSE, Fault.CUT) else 0)
+
+
+async def test_a_write_is_never_repeated(bench: Bench) -> None:
+    lease = await bench.begun()
+    bench.fault(Fault.CUT, "PUT")
+    # On a connection that has served already, where HTTP clients like to try again.
+    assert isinstance(await bench.one.write(replace(lease, renewals=1)), Unanswered)
+    assert bench.api.ports[0].asked.count(f"PUT {PLACE.name}") == 1
+
+
+async def test_it_is_told_whether_anything_was_sent(bench: Bench) -> None:
+    lease = await bench.begun()
+    bench.fault(Fault.HANG)
+    hung = await bench.one.write(replace(lease, renewals=1))
+    assert isinstance(hung, Unanswered)
+    assert "sent, and not answered: in 0.7 s" in hung.text
+    await bench.api.stop()
+    refused = await bench.other.read()
+    assert isinstance(refused, Unanswered)
+    assert "was not sent" in refused.text
+
+
+async def test_a_damaged_lease_is_no_answer_but_a_reason(bench: Bench) -> None:
+    await bench.begun()
+    patch = {"metadata": {"annotations": {"gantrymq.dev/in-sync": None}}}
+    bench.api.objects.patch(KEY, patch)
+    answer = await bench.one.read()
+    assert isinstance(answer, Unanswered)
+    assert "gantrymq.dev/in-sync" in answer.text
+
+
+async def test_the_service_leads_to_the_newest_master(bench: Bench) -> None:
+    ports = {"broker": 10911, "fast": 10909, "ha": 10912}
+    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
+    assert await bench.slices.publish(Endpoint(6, "10.0.0.3", ports)) is None
+    assert await bench.slices.publish(Endpoint(6, "10.0.0.3", ports)) is None
+    refused = await bench.slices.publish(Endpoint(5, "10.0.0.2", ports))
+    assert refused is not None
+    assert "of epoch 6" in refused
+    asked = [each.split()[0] for each in bench.api.ports[0].asked]
+    assert asked == ["GET", "POST", "GET", "PUT", "GET", "GET"]
+
+
+async def test_a_service_that_cannot_be_led_says_why(bench: Bench) -> None:
+    bench.fault(Fault.FAIL)
+    refused = await bench.slices.publish(Endpoint(5, "10.0.0.2", {"broker": 10911}))
+    assert refused == "the API answers 500: etcdserver: no leader"

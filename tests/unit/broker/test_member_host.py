@@ -1,0 +1,225 @@
+"""Members of a group on real sockets, each with a lease API that can be made to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker.server import BrokerHost
+from gantrymq.fakes.hosts import running, setup
+from gantrymq.fakes.lease_api import Fault, LeaseApi
+from gantrymq.ha.frames import encode_report
+from gantrymq.interop import ports
+from gantrymq.runtime.dialer import Dialer
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.ha_status import HaStatus
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import SendMessageRequest
+from gantrymq.wire.headers.topic import CreateTopicRequest
+
+LEASE = ("leases", "mq", "defaultcluster-broker-a")
+SLICE = ("endpointslices", "mq", "broker-a-master")
+WAIT_SECONDS = 30.0
+
+
+class HostGroup:
+    """So many members in one event loop, and the API that they ask."""
+
+    def __init__(self, folder: Path, *numbers: int) -> None:
+        self.api = LeaseApi(len(numbers))
+        self.ends: dict[int, AsyncExitStack] = {}
+        self.hosts: dict[int, BrokerHost] = {}
+        self._folder = folder
+        self._ha_ports = {number: ports.free_port() for number in numbers}
+        self._secret = folder / "secret"
+        self._secret.write_text("sixteen bytes and more")
+        self._urls: list[str] = []
+
+    async def begin(self) -> None:
+        self._urls = await self.api.start()
+
+    def running(self, number: int, **flags: str) -> AbstractAsyncContextManager[BrokerHost]:
+        addresses = ",".join(f"{n}=127.0.0.1:{port}" for n, port in self._ha_ports.items())
+        settings = {
+            "brokerRole": "SYNC_MASTER",
+            "groupMembers": addresses,
+            "groupSecretFile": str(self._secret),
+            "haListenPort": str(self._ha_ports[number]),
+            "leaseNamespace": "mq",
+            "leaseUrl": self._urls[number - 1],
+            "listenPort": str(ports.free_port(also=(-2,))),
+            "memberNumber": str(number),
+            "publishService": "broker-a",
+            **flags,
+        }
+        return running(setup(self._folder / str(number), **settings))
+
+    @property
+    def holder(self) -> int:
+        lease = self.api.objects.objects.get(LEASE, {})
+        return int(lease.get("spec", {}).get("holderIdentity") or "0")
+
+    @property
+    def in_sync(self) -> str:
+        notes = self.api.objects.objects.get(LEASE, {}).get("metadata", {}).get("annotations", {})
+        return str(notes.get("gantrymq.dev/in-sync", ""))
+
+    def ha_address(self, number: int) -> tuple[str, int]:
+        return "127.0.0.1", self._ha_ports[number]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Nobody tells us: the lease is another program's."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def group_of(folder: Path, *numbers: int) -> AsyncIterator[HostGroup]:
+    group = HostGroup(folder, *numbers)
+    await group.begin()
+    async with AsyncExitStack() as all_of_them:
+        for number in numbers:
+            end = await all_of_them.enter_async_context(AsyncExitStack())
+            group.ends[number] = end
+            group.hosts[number] = await end.enter_async_context(group.running(number))
+        await until(lambda: group.in_sync == ",".join(map(str, numbers)))
+        yield group
+    await group.api.stop()
+
+
+async def asked(host: BrokerHost, command: Command) -> Command:
+    dialer = Dialer()
+    address, port = host.addresses["internal"]
+    try:
+        return await dialer.connection(f"{address}:{port}").request(command, 10.0)
+    finally:
+        await dialer.close()
+
+
+def new_topic() -> Command:
+    header = CreateTopicRequest(
+        topic="T",
+        default_topic="TBW102",
+        read_queue_nums=4,
+        write_queue_nums=4,
+        perm=6,
+        topic_filter_type="SINGLE_TAG",
+        order=False,
+    )
+    return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode())
+
+
+def new_message() -> Command:
+    header = SendMessageRequest(
+        producer_group="P",
+        topic="T",
+        default_topic="TBW102",
+        default_topic_queue_nums=4,
+        queue_id=0,
+        sys_flag=0,
+        born_timestamp=0,
+        flag=0,
+    )
+    return Command(RequestCode.SEND_MESSAGE, ext=header.encode(), body=b"relayed")
+
+
+async def test_one_leads_and_the_other_follows(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        master, other = group.hosts[group.holder], group.hosts[3 - group.holder]
+        assert master.state.identity.broker_id == 0
+        assert other.state.identity.broker_id == 3 - group.holder
+        answer = await asked(master, new_topic())
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+        assert other.state.topics.find("T") is not None, "it was answered once both had it"
+        refused = await asked(other, new_topic())
+        assert refused.code == ResponseCode.SYSTEM_ERROR
+        [status] = master.state.replication.followers(asyncio.get_running_loop().time())
+        assert status.is_in_sync
+        following = other.state.replication.following()
+        assert following is not None
+        assert following.master == f"127.0.0.1:{group.ha_address(group.holder)[1]}"
+        assert following.last_read_ms > 0
+
+
+async def test_ha_status_shows_who_follows_whom(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        master, other = group.hosts[group.holder], group.hosts[3 - group.holder]
+        question = Command(RequestCode.GET_BROKER_HA_STATUS)
+        shown = HaStatus.from_json(javajson.loads((await asked(master, question)).body))
+        assert shown.is_master
+        assert [slave.is_in_sync for slave in shown.slaves] == [True]
+        shown = HaStatus.from_json(javajson.loads((await asked(other, question)).body))
+        assert not shown.is_master
+        assert shown.follower.master == "{}:{}".format(*group.ha_address(group.holder))
+
+
+async def test_the_service_leads_to_the_master(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        await until(lambda: SLICE in group.api.objects.objects)
+        content = group.api.objects.objects[SLICE]
+        port = group.hosts[group.holder].addresses["internal"][1]
+        assert content["endpoints"][0]["addresses"] == ["127.0.0.1"]
+        assert content["ports"][0] == {"name": "broker", "port": port, "protocol": "TCP"}
+
+
+async def test_a_slave_of_fixed_roles_is_turned_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        with caplog.at_level(logging.WARNING):
+            reader, writer = await asyncio.open_connection(*group.ha_address(group.holder))
+            writer.write(encode_report(0))
+            assert await reader.read() == b""
+            writer.close()
+    assert "slaves with brokerRole=SLAVE follow a broker of fixed roles" in caplog.text
+
+
+async def test_a_master_that_stops_hands_over(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        old = group.holder
+        await group.ends[old].aclose()
+        await until(lambda: group.holder == 3 - old)
+        assert group.in_sync == str(3 - old)
+
+
+async def test_who_handed_over_still_relays_what_comes_to_it(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        old = group.holder
+        await asked(group.hosts[old], new_topic())
+        stopping = asyncio.create_task(group.ends[old].aclose())
+        await until(lambda: group.holder == 3 - old)
+        await asyncio.sleep(0.2)  # a Service leads here, until it was told otherwise
+        answer = await asked(group.hosts[old], new_message())
+        assert answer.code == ResponseCode.SLAVE_NOT_AVAILABLE, "stored, by the only one of the set"
+        await stopping
+
+
+async def test_a_master_goes_on_without_the_api_while_the_other_promises(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        master = group.hosts[group.holder]
+        for port in group.api.ports:
+            port.fault = Fault.REFUSE
+        await asyncio.sleep(4.5)
+        assert master.state.identity.is_master
+        answer = await asked(master, new_topic())
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+        for port in group.api.ports:
+            port.fault = Fault.NONE
+
+
+async def test_outside_of_a_cluster_the_api_is_asked_for(tmp_path: Path) -> None:
+    group = HostGroup(tmp_path, 1)
+    await group.begin()
+    with pytest.raises(ConfigurationError, match="leaseUrl is empty, and this is no pod"):
+        async with group.running(1, leaseUrl="", brokerRole="ASYNC_MASTER"):
+            pass
+    await group.api.stop()

@@ -1,0 +1,104 @@
+"""Changes of tables are answered once all that may become master have them."""
+
+from __future__ import annotations
+
+from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.members import FakeMembers
+from gantrymq.fakes.sends import message
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.groups import GroupConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.group import DeleteSubscriptionGroupRequest
+from gantrymq.wire.headers.topic import CreateTopicRequest, DeleteTopicRequest
+
+SUCCESS = ResponseCode.SUCCESS
+TOPIC = CreateTopicRequest(
+    topic="T", default_topic="TBW102", read_queue_nums=1, write_queue_nums=1, perm=6,
+    topic_filter_type="SINGLE_TAG", topic_sys_flag=0, order=False,
+)  # fmt: skip
+
+
+def opened(*lacking: str, settings: BrokerSettings | None = None) -> OpenedBroker:
+    broker = OpenedBroker(settings)
+    broker.state.members = FakeMembers(*lacking)
+    return broker
+
+
+def stores(broker: OpenedBroker) -> None:
+    """Every member has the tables now."""
+    members = broker.state.members
+    assert isinstance(members, FakeMembers)
+    members.missing.clear()
+
+
+def changes(broker: OpenedBroker) -> list[Request]:
+    """A change of each table."""
+    group = javajson.dumps_fastjson(GroupConfig(group_name="G").to_json())
+    mode = b'{"topic":"T","consumerGroup":"G","mode":"POP"}'
+    topic = broker.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
+    broker.settle()
+    return [
+        topic,
+        broker.send(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group),
+        broker.send(RequestCode.SET_MESSAGE_REQUEST_MODE, body=mode),
+        broker.send(
+            RequestCode.DELETE_SUBSCRIPTIONGROUP,
+            DeleteSubscriptionGroupRequest(group_name="G", clean_offset=True),
+        ),
+        broker.send(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequest(topic="T")),
+    ]
+
+
+def test_a_change_waits_for_the_members() -> None:
+    broker = opened("member 2")
+    requests = changes(broker)
+    broker.pass_time(1.0)
+    assert all(broker.is_held(request) for request in requests)
+    stores(broker)
+    broker.pass_time(0.1)
+    answers = [broker.answer(request) for request in requests]
+    assert [answer and answer.code for answer in answers] == [SUCCESS] * len(requests)
+
+
+def test_after_a_while_it_says_who_has_not_stored_it() -> None:
+    broker = opened("member 2", "member 3")
+    request = broker.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
+    broker.pass_time(2.9)
+    assert broker.is_held(request)
+    broker.pass_time(0.2)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "member 2, member 3" in (answer.remark or "")
+    assert broker.state.topics.find("T") is not None
+
+
+def test_brokers_of_fixed_roles_wait_for_nobody() -> None:
+    broker = OpenedBroker()
+    assert broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC).code == SUCCESS
+    assert broker.now == 0.0
+
+
+def test_a_topic_made_by_a_message_waits_too() -> None:
+    broker = opened("member 2", settings=BrokerSettings(auto_create_topic_enable=True))
+    request = broker.send(RequestCode.SEND_MESSAGE_V2, message("New"), b"a")
+    broker.pass_time(1.0)
+    assert broker.is_held(request)
+    stores(broker)
+    broker.pass_time(0.1)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == SUCCESS
+
+
+def test_a_message_of_a_topic_that_may_be_forgotten_is_refused() -> None:
+    broker = opened("member 2", settings=BrokerSettings(auto_create_topic_enable=True))
+    request = broker.send(RequestCode.SEND_MESSAGE_V2, message("New"), b"a")
+    broker.pass_time(3.1)
+    answer = broker.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "member 2" in (answer.remark or "")
+    assert not broker.bodies("New")
