@@ -1,0 +1,279 @@
+"""What must be true of a replicated group, looked at whenever something leaves a broker.
+
+A promise is a message that was answered SEND_OK, or that a consumer was given. All promises
+together are one history: `top` is the last of it, and `history` says what the log was up to each of
+its records. Held against it:
+
+- each promise of a broker continues the history or lies in it; so no two masters ever promise
+  different things, and nothing that was read changes
+- each new master has all of it; each member of the set that the lease says has all of it
+- nobody believes that it may acknowledge once another one leads a later epoch, and nobody
+  acknowledges with fewer members than are asked for
+- a master that has seen a later epoch than its own appends nothing
+- only a member of the set before is promoted, unless the operator allowed otherwise
+
+A loss is excused where the operator allowed it, and where messages did not wait for disks and no
+disk of those who may be elected has them any more. Where they do not wait for disks, a member of
+the set may lack what its machine lost: it is not elected as long as another one of the set has
+more, which the second rule sees to. And who has not met the master since such a loss may show a
+consumer once more what was lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, Protocol, final
+
+from gantrymq.broker.core.state import State
+from gantrymq.ha.lease import Lease
+from gantrymq.sim.group_lease_store import LeaseStore
+from gantrymq.sim.group_mirror import Mirror, Place, Stored
+from gantrymq.sim.group_world import World
+from gantrymq.store.entry import SCHEDULE_TOPIC
+
+_HEAD: Final = struct.Struct(">i16xqq")
+
+
+class Process(Protocol):
+    """What is asked of a broker's process."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def epoch(self) -> int:
+        """That it leads; 0 while it does not."""
+
+    @property
+    def epoch_seen(self) -> int:
+        """The highest it knows of."""
+
+
+@final
+class Checks:
+    """Of one group."""
+
+    def __init__(
+        self, world: World, store: LeaseStore, file_bytes: int, *, flushes: bool, least: int
+    ) -> None:
+        """`flushes`: messages wait for disks; `least`: members a message has to have."""
+        self.epoch = 0
+        """The latest that was led."""
+        self.mirrors: dict[int, Mirror] = {}
+        self.top: Stored | None = None
+        self.history: dict[int, Stored] = {}
+        self.shaken: set[int] = set()
+        """Machines that lost their power, and whose disks nobody has looked at yet."""
+        self._elected_from: frozenset[int] = frozenset()
+        """The set that the last master was to be one of."""
+        self._file_bytes = file_bytes
+        self._flushes = flushes
+        self._lacking: dict[int, int] = {}
+        """Whose machines lost the end of a log that no message waited for: what lies below here it
+        need not have, until it has."""
+        self._least = least
+        self._lost: dict[int, int] = {}
+        """What was promised and lost, and excused: the end and the digest of each record."""
+        self._read: dict[Place, int] = {}
+        self._store = store
+        self._world = world
+        self._lease: Lease | None = None
+        store.on_change = self._lease_changed
+
+    def mirror(self, number: int) -> Mirror:
+        if number not in self.mirrors:
+            self.mirrors[number] = Mirror(self._file_bytes)
+        return self.mirrors[number]
+
+    # ------------------------------------------------------------------ logs
+
+    def appended(self, process: Process, records: list[Stored]) -> None:
+        """These are new in its log."""
+        if process.epoch and records:
+            assert process.epoch_seen <= process.epoch, (
+                f"member {process.number} appends in epoch {process.epoch}, and knows of"
+                f" {process.epoch_seen}"
+            )
+
+    def reread(self, number: int, lost: int) -> None:
+        """Somebody has looked at its disk; so many records are gone. Where messages wait for disks,
+        a member of the set has all promises there, whatever happened."""
+        if number in self.shaken and lost and not self._flushes:
+            ends = [each.end for each in self.mirrors.values()]
+            self._lacking[number] = max([*ends, self.top.end if self.top else 0])
+        self.shaken.discard(number)
+        self._world.tally["records lost from a disk"] += lost
+        lease = self._store.truth
+        if self._flushes and lease is not None and number in lease.in_sync:
+            self._must_have_all(frozenset({number}), f"{number} of the set starts")
+
+    # ------------------------------------------------------------------ promises
+
+    def acknowledged(
+        self, process: Process, position: int, queue_id: int, queue_offset: int
+    ) -> None:
+        """SEND_OK leaves this broker: the message is where it says. What is to be delivered later
+        lies in another queue until then."""
+        record = self.mirror(process.number).at(position)
+        who = f"member {process.number}, epoch {process.epoch}"
+        if not process.epoch:
+            known = [each for each in self.history.values() if each.start == position]
+            assert known, f"{who}: passes on SEND_OK for {position}, which nobody has promised"
+            return
+        assert record is not None, f"{who}: SEND_OK for {position}, where no record is"
+        told = Place(record.place.topic, queue_id, queue_offset)
+        if record.place.topic == SCHEDULE_TOPIC:
+            told = Place(SCHEDULE_TOPIC, record.place.queue_id, queue_offset)
+        assert record.place == told, f"{who}: SEND_OK for {told}, but {record} is stored"
+        assert process.epoch == self.epoch, f"{who}: acknowledges, and epoch {self.epoch} has begun"
+        lease = self._store.truth
+        if lease is not None:
+            assert len(lease.in_sync) >= self._least, f"{who}: SEND_OK with {lease.in_sync} in sync"
+        self._promise(process, record, f"{who}: SEND_OK for {record.key!r}")
+        self._world.tally["acknowledged"] += 1
+
+    def handed_out(self, process: Process, body: bytes) -> None:
+        """A consumer gets these records."""
+        at = 0
+        mirror = self.mirror(process.number)
+        while at < len(body):
+            size, _, position = _HEAD.unpack_from(body, at)
+            record = mirror.up_to(position + size)
+            assert record is not None, f"member {process.number} hands out what is not in its log"
+            at += size
+            if not process.epoch and self._goes_through_a_loss(mirror, record):
+                self._world.tally["read what was lost"] += 1
+                continue
+            self._promise(process, record, f"member {process.number}: reads {record.key!r}")
+            known = self._read.setdefault(record.place, record.digest)
+            assert known == record.digest, f"two messages at {record.place} were read"
+            self._world.tally["read"] += 1
+
+    def _goes_through_a_loss(self, mirror: Mirror, record: Stored) -> bool:
+        """Whether up to there the log is one that was lost, and that nobody has promised again."""
+        for end, digest in self._lost.items():
+            own, promised = mirror.up_to(end), self.history.get(end)
+            is_ours = end <= record.end and own is not None and own.digest == digest
+            if is_ours and (promised is None or promised.digest != digest):
+                return True
+        return False
+
+    def _promise(self, process: Process, record: Stored, what: str) -> None:
+        mirror, top = self.mirror(process.number), self.top
+        if top is not None and record.end <= top.end:
+            known = self.history.get(record.end)
+            assert known is not None, f"{what}, which the group's history does not have"
+            assert known.digest == record.digest, f"{what}, where the history has {known.key!r}"
+            return
+        assert top is None or mirror.has(top), f"{what}, and lacks {top}"
+        for each in mirror.from_(0 if top is None else top.end):
+            if each.end > record.end:
+                break
+            self.history[each.end] = each
+        self.top = record
+        self._look_at_set(what)
+
+    def _look_at_set(self, what: str) -> None:
+        """Whoever may be elected has it."""
+        lease = self._store.truth
+        if lease is not None:
+            self._must_have_all(lease.in_sync, what)
+
+    def _must_have_all(self, members: frozenset[int], what: str) -> None:
+        if self.top is None or self._store.truth is None:
+            return
+        for number in sorted(members - self.shaken):
+            mirror = self.mirror(number)
+            if mirror.has(self.top):
+                self._lacking.pop(number, None)
+                continue
+            assert self.top.end <= self._lacking.get(number, -1), (
+                f"{what}, but member {number} lacks {self.top.key!r}: its log ends at {mirror.end}"
+            )
+
+    # ------------------------------------------------------------------ masters
+
+    def leads(self, process: Process, epoch: int) -> None:
+        """It is master from now on."""
+        assert epoch > self.epoch, f"member {process.number} leads {epoch} behind {self.epoch}"
+        self.epoch = epoch
+        self._world.tally["promotions"] += 1
+        mirror, top = self.mirror(process.number), self.top
+        if top is None or mirror.has(top):
+            return
+        common = max((end for end, each in self.history.items() if mirror.has(each)), default=0)
+        what = f"member {process.number} leads epoch {epoch} without {top}; it has {common}"
+        assert self._is_excused(top), what
+        self._world.tally["excused losses"] += 1
+        self._world.tell(f"excused: {what}")
+        self._forget(common)
+
+    def has_authority(self, process: Process) -> None:
+        """It would acknowledge now, by its own clock."""
+        assert process.epoch == self.epoch, (
+            f"member {process.number} believes in its epoch {process.epoch}, and epoch"
+            f" {self.epoch} has begun"
+        )
+
+    def offsets_are_clamped(self, process: Process, state: State) -> None:
+        """No group is ahead of what there is."""
+        for group, topic, queues in state.offsets.places():
+            for queue_id, offset in queues.items():
+                queue = state.store.queues.find(topic, queue_id)
+                end = 0 if queue is None else queue.end
+                assert offset <= end, (
+                    f"member {process.number} leads, {group} is at {offset} of {topic} {queue_id},"
+                    f" which ends at {end}"
+                )
+
+    def _is_excused(self, top: Stored) -> bool:
+        if self._store.allowed_unclean:
+            return True
+        known = self._elected_from - self.shaken
+        return not self._flushes and not any(self.mirror(each).has(top) for each in known)
+
+    def _forget(self, common: int) -> None:
+        """What lies behind was lost."""
+        lost = {end: each.digest for end, each in self.history.items() if end > common}
+        self._lost.update(lost)
+        self.history = {end: each for end, each in self.history.items() if end <= common}
+        self.top = self.history.get(common)
+        digests = {each.digest for each in self.history.values()}
+        self._read = {place: digest for place, digest in self._read.items() if digest in digests}
+
+    def _lease_changed(self, lease: Lease | None) -> None:
+        if lease is None or not lease.in_sync:
+            return  # there is none, or it says nothing
+        before, self._lease = self._lease, lease
+        if before is None:
+            return
+        if self._store.truth is not None:
+            self._lacking = {n: end for n, end in self._lacking.items() if n in lease.in_sync}
+        if not self._store.allowed_unclean:
+            self._must_have_all(lease.in_sync - before.in_sync, f"the lease names {lease.in_sync}")
+        if len(lease.in_sync) != len(before.in_sync):
+            grown = len(lease.in_sync) > len(before.in_sync)
+            self._world.tally["grows" if grown else "shrinks"] += 1
+        if lease.epoch > before.epoch:
+            self._elected_from = before.in_sync
+        if lease.epoch > before.epoch and lease.holder != before.holder:
+            self._world.tally["failovers"] += 1
+        if lease.epoch > before.epoch and self._store.truth_before is not None:
+            is_member = lease.holder in before.in_sync and lease.holder not in before.fenced
+            assert is_member or self._store.allowed_unclean, (
+                f"member {lease.holder} was elected from outside of {sorted(before.in_sync)},"
+                f" fenced {sorted(before.fenced)}"
+            )
+
+    # ------------------------------------------------------------------ the end
+
+    def whole(self, master: int, received: dict[bytes, int]) -> None:
+        """All who were told SEND_OK find their messages in the last master's log."""
+        mirror = self.mirror(master)
+        assert self.top is None or mirror.has(self.top)
+        if self._world.tally["excused losses"]:
+            return
+        for key, position in received.items():
+            record = mirror.at(position)
+            assert record is not None, f"{key!r} was acknowledged at {position}: nothing is there"
+            assert record.key == key, f"{key!r} was acknowledged at {position}: {record} is there"

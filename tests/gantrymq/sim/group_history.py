@@ -1,0 +1,278 @@
+"""One history of a group, from a seed: who is in it, what befalls it, and what must be true behind.
+
+run(seed)        answers what happened how often; raises Failure, with the story
+
+python -m gantrymq.sim.group_history SEED        the same, for people
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from operator import ge
+from typing import Final, final
+
+from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.ha.handshake import Member as Name
+from gantrymq.ha.lease import NOBODY, Found, Lease, LeaseAnswer
+from gantrymq.ha.link_settings import LinkSettings
+from gantrymq.ha.member import MemberSettings
+from gantrymq.sim.group_callers import Directory
+from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_clients import QUEUES, TOPIC, Consumer, Habits, Producer
+from gantrymq.sim.group_faults import CALM_SECONDS, Plan, Troubles, plan_of
+from gantrymq.sim.group_lease_store import LeaseStore
+from gantrymq.sim.group_member import SECRET, MemberReplica
+from gantrymq.sim.group_namesrv import FIRST_NUMBER as FIRST_NAME_SERVER
+from gantrymq.sim.group_namesrv import NameServerNode, Registrations
+from gantrymq.sim.group_network import Network
+from gantrymq.sim.group_node import HA_PORT, GroupSettings, Node, address
+from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.group_world import Life, World
+from gantrymq.store.engine import Store
+from gantrymq.store.settings import FlushDiskType, StoreSettings
+from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.wire.bodies.shared import TopicConfig
+
+FILE_BYTES: Final = 1 << 15
+END_SECONDS: Final = 60.0
+# When all is calm a group is whole within it, whatever happened before.
+WHOLE_SECONDS: Final = 20.0
+# A producer that is well has had an answer since then.
+FRESH_SECONDS: Final = 3.0
+MIN_IN_SYNC: Final = 2
+
+
+class Failure(AssertionError):  # noqa: N818 - it is what pytest shows
+    """A rule was broken; the text is all there is to know of it."""
+
+
+def store_settings(*, flushes: bool) -> StoreSettings:
+    """Small files, so that there are several of each."""
+    return StoreSettings(
+        mapped_file_size_commit_log=FILE_BYTES,
+        mapped_file_size_consume_queue=2000,
+        max_hash_slot_num=50,
+        max_index_num=200,
+        message_index_enable=False,
+        flush_disk_type=FlushDiskType.SYNC_FLUSH if flushes else FlushDiskType.ASYNC_FLUSH,
+    )
+
+
+@final
+class Group:
+    """All of one history."""
+
+    def __init__(self, seed: int, plan: Plan) -> None:
+        self.plan = plan
+        self.habits = Habits()
+        self.world = world = World(seed)
+        self.network = Network(world, world.random("network"))
+        self.leases = LeaseStore(world, self.network, world.random("lease store"))
+        self.directory = Directory()
+        self.directory.group = lambda: self.leases.endpoint[1]
+        self.checks = Checks(
+            world, self.leases, FILE_BYTES, flushes=plan.flushes, least=MIN_IN_SYNC
+        )
+        numbers = tuple(range(1, plan.members + 1))
+        self.settings = GroupSettings(
+            numbers,
+            store_settings(flushes=plan.flushes),
+            BrokerSettings(broker_role=BrokerRole.SYNC_MASTER),
+        )
+        for index in range(self.habits.name_servers):
+            NameServerNode(world, self.directory, index, plan.drift)
+        self.nodes = {number: self._node(number) for number in numbers}
+        shared = world, self.network, self.directory, self.habits
+        self.producers = [Producer(*shared, index) for index in range(self.habits.producers)]
+        self.consumers = [Consumer(*shared, index) for index in range(self.habits.consumers)]
+        clients = [each.place.number for each in (*self.producers, *self.consumers)]
+        names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
+        self.troubles = Troubles(
+            world, self.network, self.leases, self.nodes, [*clients, *names], plan
+        )
+
+    def _node(self, number: int) -> Node:
+        node = Node(
+            self.world,
+            self.network,
+            self.directory,
+            self.checks,
+            self.settings,
+            number,
+            self.plan.drift,
+            self._assemble,
+        )
+        reaps = self.world.random(f"reaper {number}")
+        node.reaped = lambda node: self._reap(node) if reaps.random() < 0.5 else None
+        return node
+
+    def _assemble(self, node: Node, process: BrokerProcess, store: Store, disk: FaultyDisk) -> None:
+        """A member of the group; it knows the topic from its first day on."""
+        if process.state.topics.find(TOPIC) is None:
+            config = TopicConfig(TOPIC, read_queue_nums=4, write_queue_nums=4)
+            process.state.topics.put(config, node.place.wall_ms)
+        process.register = Registrations(process, self.habits.name_servers).changed
+        numbers = self.settings.members
+        link = LinkSettings(
+            Name("broker-a", node.number, f"boot {node.boots}"),
+            SECRET,
+            frozenset(numbers),
+            waits=True,
+            flushes=self.plan.flushes,
+            min_in_sync=MIN_IN_SYNC,
+        )
+        settings = MemberSettings(
+            link,
+            {number: address(number, HA_PORT) for number in numbers},
+            address(node.number),
+        )
+        process.replica = MemberReplica(
+            node, process, store, disk, self.leases, self.checks, settings
+        )
+
+    def _reap(self, node: Node) -> None:
+        """PID 1 gives the lease away once its broker is gone."""
+        life, place = Life(), node.place
+
+        def read(answer: LeaseAnswer) -> None:
+            if isinstance(answer, Found) and answer.lease.holder == node.number:
+                self.leases.write(place, life, _released(answer.lease), lambda _: None)
+
+        if node.network.is_up(node.number):
+            self.leases.read(place, life, read)
+
+    # ------------------------------------------------------------------ its course
+
+    def run(self) -> None:
+        for node in self.nodes.values():
+            self.world.after(node.random.random(), node.start)
+        self.troubles.begin()
+        self.world.run(CALM_SECONDS + WHOLE_SECONDS)
+        self._must_be_whole()
+        ends = self._queue_ends()
+        self.world.run(END_SECONDS)
+        self._must_be_whole()
+        self._must_have_everything()
+        self._must_have_read(ends)
+
+    def _must_be_whole(self) -> None:
+        """One master, everybody in the set, and every producer is answered."""
+        leaders = [
+            node.number for node in self.nodes.values() if node.process and node.process.epoch
+        ]
+        assert len(leaders) == 1, f"these lead: {leaders}"
+        lease = self.leases.lease
+        assert lease is not None, "there is no lease"
+        assert lease.holder == leaders[0], f"{leaders} lead, and the lease says {lease.holder}"
+        assert lease.in_sync == frozenset(self.nodes), f"in sync are only {sorted(lease.in_sync)}"
+        for producer in self.producers:
+            since = self.world.now - producer.last_ok
+            assert since < FRESH_SECONDS, f"{producer.name} had no answer for {since:.1f} s"
+
+    def _leader(self) -> Node:
+        return next(node for node in self.nodes.values() if node.process and node.process.epoch)
+
+    def _queue_ends(self) -> list[int]:
+        """Of the master's."""
+        process = self._leader().process
+        assert process is not None
+        queues = [process.state.store.queues.find(TOPIC, each) for each in range(QUEUES)]
+        return [0 if queue is None else queue.end for queue in queues]
+
+    def _must_have_read(self, ends: list[int]) -> None:
+        """Consumers have gone on, and come as far as the queues went some seconds ago."""
+        for consumer in self.consumers:
+            assert all(map(ge, consumer.offsets, ends)), (
+                f"{consumer.name} is at {consumer.offsets}, and queues had {ends}"
+            )
+
+    def _must_have_everything(self) -> None:
+        leader = self._leader()
+        acknowledged: dict[bytes, int] = {}
+        for producer in self.producers:
+            acknowledged.update(producer.acknowledged)
+        self.checks.whole(leader.number, acknowledged)
+
+    def tally(self) -> Counter[str]:
+        """What happened how often."""
+        tally = self.world.tally
+        tally["steps"] = self.world.steps
+        for producer in self.producers:
+            for what, count in producer.outcomes.items():
+                tally[f"sends: {what}"] += count
+        tally["consumed"] = sum(consumer.read for consumer in self.consumers)
+        return tally
+
+
+def _released(lease: Lease) -> Lease:
+    return replace(lease, holder=NOBODY, address="", ha_address="", renewals=lease.renewals + 1)
+
+
+def run(seed: int) -> Counter[str]:
+    """All of it, as the seed has it."""
+    group = Group(seed, drawn(seed))
+    try:
+        group.run()
+    except Exception as error:
+        raise Failure(_told(seed, group, error)) from error
+    return group.tally()
+
+
+def drawn(seed: int) -> Plan:
+    """What befalls it."""
+    return plan_of(World(seed).random("plan"))
+
+
+def failing(seed: int, plan: Plan) -> Exception | None:
+    """What goes wrong with another plan than the seed's own."""
+    try:
+        Group(seed, plan).run()
+    except Exception as error:
+        return error
+    return None
+
+
+def digest(seed: int) -> str:
+    """Of the story, whether it ends well or not."""
+    group = Group(seed, drawn(seed))
+    try:
+        group.run()
+    except Exception as error:
+        group.world.tell(f"{type(error).__name__}: {error}")
+    return group.world.story.digest
+
+
+def _told(seed: int, group: Group, error: Exception) -> str:
+    return (
+        f"{group.world.story}\n\n{type(error).__name__}: {error}\n"
+        f"at {group.world.now:.4f} s of seed {seed}, commit {_commit()}: make sim SEED={seed}"
+        f" tells it again\n{group.plan}"
+    )
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    seed = int(sys.argv[1])
+    group = Group(seed, drawn(seed))
+    try:
+        group.run()
+    except Exception as error:
+        sys.stdout.write(_told(seed, group, error) + "\n")
+        if "--trace" in sys.argv:
+            raise
+        sys.exit(1)
+    rows = [f"{count:9} {what}\n" for what, count in sorted(group.tally().items())]
+    sys.stdout.write(f"{group.world.story}\n\n{''.join(rows)}seed {seed}: all is well\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Groups that are broken on purpose, each in one rule, for histories to notice.
+
+Methods are replaced, which compiled code that calls them does not look up: so this runs on the
+`.py` of the compiled modules, in a process of its own where those are live. Each has a budget of
+seeds; some have a plan of their own, where what the rule guards against is rare: then that happens
+often, and nothing else is different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import pytest
+
+from gantrymq.broker.core import commits
+from gantrymq.broker.core.reign import Reign
+from gantrymq.ha import election, member_following
+from gantrymq.ha.agent import Agent
+from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.election import Verdict, View
+from gantrymq.ha.epochs import Epochs
+from gantrymq.ha.in_sync import InSync
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer, Unanswered
+from gantrymq.ha.lease_desk import LeaseDesk
+from gantrymq.ha.member_followers import MemberFollowers
+from gantrymq.ha.member_following import MemberFollowing
+from gantrymq.ha.member_frames import Report
+from gantrymq.namesrv.core.brokers import MASTER_ID, Member
+from gantrymq.namesrv.core.liveness import Liveness
+from gantrymq.namesrv.core.messages import Channel
+from gantrymq.sim.group_faults import Plan, plan_of
+from gantrymq.sim.group_history import failing
+from gantrymq.sim.group_network import Weather
+from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.group_world import World
+from gantrymq.store.engine import Store
+from gantrymq.store.segments import Segments
+
+PATCH = pytest.MonkeyPatch()
+
+BUDGET: Final = 40
+"""Seeds, unless a mutant says else."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One rule broken."""
+
+    breaks: Callable[[], None]
+    budget: int = BUDGET
+    weights: Mapping[str, float] | None = None
+    """Of troubles: these alone, where they are given."""
+    changes: Mapping[str, object] | None = None
+    """Of the plan."""
+
+    def plan(self, seed: int) -> Plan:
+        drawn = plan_of(World(seed).random("plan"))
+        if self.weights is not None:
+            drawn = replace(drawn, weights=dict(self.weights), pause_between=1.5)
+        return replace(drawn, **(self.changes or {}))  # type: ignore[arg-type]  # of a plan's fields
+
+
+# ---------------------------------------------------------------------- the set
+
+
+def _shrink_counts_before_it_is_persisted() -> None:
+    def counted(self: InSync) -> frozenset[int]:
+        return self.persisted if self._proposed is None else self._proposed
+
+    PATCH.setattr(InSync, "counted", property(counted))
+
+
+def _grow_counts_when_it_is_persisted() -> None:
+    PATCH.setattr(InSync, "counted", property(lambda self: self.persisted))
+
+
+def _unknown_outcome_is_taken_for_a_failure() -> None:
+    answered = Agent.lease_answered
+
+    def hasty(self: Agent, number: int, answer: LeaseAnswer, now: float) -> None:
+        answered(self, number, answer, now)
+        if isinstance(answer, Unanswered) and self._proposal is not None and self.lease:
+            self._settle(self.lease)
+
+    PATCH.setattr(Agent, "lease_answered", hasty)
+
+
+def _members_join_before_they_have_everything() -> None:
+    heard = InSync.heard
+
+    def hasty(self: InSync, member: int, report: Report, log_end: int, now: float) -> None:
+        heard(self, member, report, 0, now)
+
+    PATCH.setattr(InSync, "heard", hasty)
+    PATCH.setattr(InSync, "_has_joined", lambda self, progress: progress.joins_at is not None)
+
+
+def _too_small_a_set_is_no_matter() -> None:
+    PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
+
+
+# ---------------------------------------------------------------------- time
+
+
+def _lease_is_timed_from_the_reply() -> None:
+    answered = LeaseDesk.answered
+
+    def late(self: LeaseDesk, number: int, answer: LeaseAnswer, now: float) -> object:
+        if self._asked is not None:
+            self._asked.sent_at = now
+        return answered(self, number, answer, now)
+
+    PATCH.setattr(LeaseDesk, "answered", late)
+
+
+def _observers_go_by_the_holders_clock() -> None:
+    """Whose time is that of the renewal, and two seconds behind theirs."""
+
+    def free_at(view: View, lease: Lease) -> float:
+        is_ours = lease.holder in (NOBODY, view.me)
+        return view.changed_at + (0.0 if is_ours else DURATION_SECONDS - 2.0)
+
+    PATCH.setattr(election, "_free_at", free_at)
+
+
+def _answers_leave_without_authority() -> None:
+    PATCH.setattr(BrokerProcess, "is_cut_off", lambda self: False)
+
+
+def _alone_without_promises() -> None:
+    """Who is alone can only be replaced where losses are allowed; no trouble lasts as long as one
+    waits for that."""
+    PATCH.setattr(election, "UNCLEAN_SECONDS", 2.0)
+
+    def must_promise(self: Agent) -> frozenset[int] | None:
+        in_sync = self.in_sync
+        return None if in_sync is None else in_sync.counted - {self._place.number}
+
+    authority = Agent.authority
+
+    def alone(self: Agent, around: object, now: float) -> float:
+        is_alone = self.epoch and self.must_promise() == frozenset()
+        return now + 1.0 if is_alone else authority(self, around, now)  # type: ignore[arg-type]
+
+    PATCH.setattr(Agent, "must_promise", must_promise)
+    PATCH.setattr(Agent, "authority", alone)
+
+
+def _promises_do_not_bind() -> None:
+    def promise(self: Agent, epoch: int, now: float) -> bool:
+        return True
+
+    PATCH.setattr(Agent, "promise", promise)
+
+
+# ---------------------------------------------------------------------- who may be master
+
+
+def _resumes_after_a_lost_tail() -> None:
+    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
+
+
+def _partial_history_is_electable() -> None:
+    """And is therefore taken into the set by whoever is elected."""
+    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
+    _members_join_before_they_have_everything()
+
+
+def _promotes_outside_of_the_set() -> None:
+    judge_set = election._judge_set
+
+    def outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
+        return judge_set(view, replace(lease, in_sync=view.configured), free_at, now)
+
+    PATCH.setattr(election, "_judge_outside", outside)
+
+
+def _epochs_are_not_remembered() -> None:
+    """A member that starts knows of no epoch that it has seen."""
+    PATCH.setattr(Chronicle, "epoch", property(lambda self: 0))
+
+
+# ---------------------------------------------------------------------- logs
+
+
+def _cuts_at_the_wrong_place() -> None:
+    def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
+        return min(our_end, their_end)
+
+    PATCH.setattr(member_following, "parting", parting)
+    PATCH.setattr("gantrymq.ha.handshake.parting", parting)
+
+
+def _acknowledges_before_the_sync() -> None:
+    report = MemberFollowing.report
+
+    def hasty(
+        self: MemberFollowing, received: int, flushed: int, promised: int, stored: int, now: float
+    ) -> None:
+        report(self, received, received, promised, stored, now)
+
+    PATCH.setattr(MemberFollowing, "report", hasty)
+
+
+def _recovery_takes_what_it_finds_for_flushed() -> None:
+    PATCH.setattr(Segments, "rewrite", lambda *_: None)
+    PATCH.setattr(Segments, "sync", lambda *_: None)
+
+
+def _consumers_read_to_the_end_of_the_log() -> None:
+    PATCH.setattr(Store, "safe", property(lambda self: None, lambda self, value: None))
+
+
+def _old_masters_go_on_writing() -> None:
+    """Their own services do."""
+
+    def follow(self: Reign) -> None:
+        self._state.store.waiters.dismiss()
+
+    PATCH.setattr(Reign, "follow", follow)
+
+
+# ---------------------------------------------------------------------- around
+
+
+def _offsets_are_not_clamped() -> None:
+    PATCH.setattr(commits, "clamp", lambda state: None)
+
+
+def _an_old_channel_takes_the_new_master_with_it() -> None:
+    closed = Liveness.closed
+
+    def careless(self: Liveness, channel: Channel, now: float) -> list[Member]:
+        leaving = closed(self, channel, now)
+        masters = [each for each in self._routes.members.values() if each.broker_id == MASTER_ID]
+        return [*leaving, *(each for each in masters if each not in leaving)]
+
+    PATCH.setattr(Liveness, "closed", careless)
+
+
+def _nothing() -> None:
+    """The group as it is."""
+
+
+WHOLE = "the group as it is"
+_API: Final = {"cut from leases": 1.0, "lease outage": 1.0, "cut from members": 0.5, "isolate": 0.5}
+_CUTS: Final = {"isolate": 1.0, "cut pair": 1.0, "cut from members": 1.0, "pause": 1.0, "kill": 0.5}
+_FLAPS: Final = {"cut pair": 1.0, "cut from members": 1.0, "resets": 1.0, "kill": 0.3}
+_SLOW: Final = {"pause_between": 0.6, "weather": Weather(latency=0.05)}
+_POWER: Final = {"power cut": 2.0, "kill": 1.0, "cut in a write": 1.0, "stop": 0.3}
+
+MUTANTS: Final[Mapping[str, Mutant]] = {
+    WHOLE: Mutant(_nothing, budget=20),
+    "ack before the shrink is persisted": Mutant(
+        _shrink_counts_before_it_is_persisted, weights={**_API, **_CUTS}
+    ),
+    "grow without union": Mutant(
+        _grow_counts_when_it_is_persisted, weights={**_CUTS, "lease outage": 1.0}
+    ),
+    "unknown outcome taken for a failure": Mutant(
+        _unknown_outcome_is_taken_for_a_failure, weights=_CUTS, changes={"lost_answers": 0.3}
+    ),
+    "members join before they have everything": Mutant(
+        _members_join_before_they_have_everything, weights=_FLAPS, changes=_SLOW
+    ),
+    "too small a set is no matter": Mutant(_too_small_a_set_is_no_matter, weights=_CUTS),
+    "lease timed from the reply": Mutant(_lease_is_timed_from_the_reply, weights={"ambush": 1.0}),
+    "observer trusts renewTime": Mutant(
+        _observers_go_by_the_holders_clock, weights={"isolate": 1.0, "ambush": 1.0}
+    ),
+    "answers leave without authority": Mutant(
+        _answers_leave_without_authority, weights={"prefer": 1.0}, changes={"stalls": 0.005}
+    ),
+    "alone without promises": Mutant(
+        _alone_without_promises,
+        weights={"isolate": 1.0, "allow loss": 1.0},
+        changes={"members": 2, "pause_between": 2.0},
+    ),
+    "promises do not bind": Mutant(_promises_do_not_bind, weights=_API),
+    "resume after a lost tail": Mutant(
+        _resumes_after_a_lost_tail, weights=_POWER, changes={"flushes": False}
+    ),
+    "partial history electable": Mutant(
+        _partial_history_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
+    ),
+    "promote outside the set": Mutant(_promotes_outside_of_the_set, weights=_CUTS),
+    "epochs are not remembered": Mutant(_epochs_are_not_remembered, weights={**_CUTS, **_POWER}),
+    "wrong truncation": Mutant(_cuts_at_the_wrong_place, weights=_CUTS),
+    "ack before fsync": Mutant(
+        _acknowledges_before_the_sync,
+        weights={"cut in a sync": 1.0},
+        changes={"flushes": True},
+    ),
+    "flush mark = recovered end": Mutant(
+        _recovery_takes_what_it_finds_for_flushed,
+        weights={"broken disk": 1.0, "power cut": 1.5, "kill": 0.5},
+        changes={"flushes": True},
+    ),
+    "consumers read to the end of the log": Mutant(
+        _consumers_read_to_the_end_of_the_log, weights=_CUTS
+    ),
+    "no fencing of own writers": Mutant(_old_masters_go_on_writing, weights=_CUTS),
+    "no offset clamp": Mutant(_offsets_are_not_clamped, weights=_CUTS),
+    "old channel's close drops the new master": Mutant(
+        _an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
+    ),
+}
+
+
+def is_noticed(name: str, budget: int | None = None) -> int | None:
+    """Break this process's groups so: the seed of the first history that fails."""
+    mutant = MUTANTS[name]
+    mutant.breaks()
+    for seed in range(mutant.budget if budget is None else budget):
+        if failing(seed, mutant.plan(seed)) is not None:
+            return seed
+    return None

@@ -1,0 +1,266 @@
+"""A machine of a simulated group, and the broker's process that is started on it again and again.
+
+    kill        the process alone: what it wrote is still there, and still not on disk
+    cut         the machine loses its power: its disk keeps what was synced, and any of the rest
+    fail        the process ends by itself: its disk broke, or it asked for a new start
+
+Each is followed by a start, after a while. A machine that lost its power has another boot id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.state import Identity, State
+from gantrymq.sim.group_callers import Caller, Directory
+from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_network import Network
+from gantrymq.sim.group_process import BrokerProcess, Machine, Pace
+from gantrymq.sim.group_world import Life, Place, World
+from gantrymq.store import log_cut
+from gantrymq.store.engine import Store
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.faulty_disk import Faults, FaultyDisk, PowerCut
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.testing.memory_disk import Storage
+
+DISK_BYTES: Final = 1 << 24
+QUIET: Final = Faults()
+HOUR: Final = 4
+MEMORY_BYTES: Final = 1 << 30
+STOP_SECONDS: Final = 4.0
+"""Then a process that was told to stop does so, released or not."""
+TAIL_BYTES: Final = 1 << 15
+REMOTING_PORT: Final = 10911
+HA_PORT: Final = 10912
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """What all members of a group have in common."""
+
+    members: tuple[int, ...]
+    store: StoreSettings
+    broker: BrokerSettings
+
+
+def address(number: int, port: int = REMOTING_PORT) -> str:
+    return f"10.0.0.{number}:{port}"
+
+
+Assembly = Callable[["Node", BrokerProcess, Store, FaultyDisk], None]
+"""Makes the process what it is in its group, before it begins."""
+
+
+@final
+class Node:
+    """One machine."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        directory: Directory,
+        checks: Checks,
+        settings: GroupSettings,
+        number: int,
+        drift: float,
+        assemble: Assembly,
+    ) -> None:
+        self.random = world.random(f"node {number}")
+        self.place = Place(world, number, f"member {number}", self.random, drift)
+        self.world = world
+        self.network = network
+        self.directory = directory
+        self.settings = settings
+        self.number = number
+        self.boots = 1
+        self.pace = Pace()
+        self.files: dict[str, bytes] = {}
+        self.process: BrokerProcess | None = None
+        self.restart_seconds = (0.3, 3.0)
+        self.is_stopping: BrokerProcess | None = None
+        self.reaped: Callable[[Node], None] = lambda node: None
+        """Called when the process has ended and its machine goes on: PID 1 knows for sure."""
+        self._assemble = assemble
+        self._checks = checks
+        self._keeps_power = False
+        self._chance = world.random(f"disk {number}").random
+        self.disk = self._new_disk()
+        self._names = count(20_261_121_000_000_000)
+        directory.numbers[address(number)] = number
+
+    # ------------------------------------------------------------------ a start
+
+    def start(self) -> None:
+        """The process, and the machine if need be."""
+        if self.process is not None:
+            return
+        self.network.start(self.number)
+        self.disk.memory.now_ms = self.place.wall_ms
+        try:
+            self.process = self._started()
+        except PowerCut:
+            self.cut("while it starts")
+        except (DiskError, SyncFailedError) as error:
+            self._down(f"cannot start: {error}", has_power=True)
+
+    def _started(self) -> BrokerProcess:
+        life = Life()
+        background = MemoryBackground(self.disk)
+        store = self._store(background)
+        self.world.tally["truncations"] += log_cut.wished(self.disk) is not None
+        for _ in store.open(self.place.monotonic):
+            pass
+        log_end = store.log.end
+        lost = self._checks.mirror(self.number).reread(self.disk.memory, log_end)
+        self._checks.reread(self.number, lost)
+        self.world.tell(f"{self.place.name} starts: its log ends at {log_end}, {lost} records less")
+        process = BrokerProcess(
+            Machine(self.place, self.disk, background, self.files, self.pace, self.random),
+            life,
+            self._state(store),
+            Caller(self.place, life, self.network, self.directory),
+            self._checks,
+        )
+        process.ended = lambda reason: self._ended(life, reason)
+        for file, load in process.core.loaders.items():
+            if file.value in self.files:
+                load(self.files[file.value])
+        self._assemble(self, process, store, self.disk)
+        self.process = process
+        process.enter(process.begin)
+        self.directory.services[address(self.number)] = process
+        return process
+
+    def _store(self, background: MemoryBackground) -> Store:
+        return Store(
+            self.disk,
+            background,
+            self.settings.store,
+            new_index_name=lambda: str(next(self._names)),
+            local_hour=lambda _: HOUR,
+            tail_bytes=TAIL_BYTES,
+            is_copy=True,
+        )
+
+    def _state(self, store: Store) -> State:
+        identity = Identity(
+            "broker-a",
+            "DefaultCluster",
+            self.number,
+            address(self.number),
+            address(self.number, HA_PORT),
+            self.number,
+        )
+        return State(
+            self.settings.broker,
+            identity,
+            store,
+            chance=self.random.randrange,
+            memory_bytes=MEMORY_BYTES,
+            now=self.place.monotonic,
+            wall_ms=self.place.wall_ms,
+        )
+
+    # ------------------------------------------------------------------ a stop
+
+    def stop(self) -> None:
+        """SIGTERM: it hands over what it has, and then ends cleanly."""
+        process = self.process
+        if process is None or self.is_stopping is process:
+            return
+        self.is_stopping = process
+        self.world.tell(f"{self.place.name} is told to stop")
+        self.world.tally["stops"] += 1
+        if process.replica is not None:
+            process.enter(process.replica.release)
+        self._close_later(process, self.place.monotonic + STOP_SECONDS)
+
+    def _close_later(self, process: BrokerProcess, until: float) -> None:
+        replica = process.replica
+        if replica is not None and not replica.is_released and self.place.monotonic < until:
+            again = partial(self._close_later, process, until)
+            self.place.after(0.05, again, process.life)
+        else:
+            process.enter(lambda: self._close(process))
+
+    def _close(self, process: BrokerProcess) -> None:
+        process.close()
+        self._down("has stopped", has_power=True)
+
+    # ------------------------------------------------------------------ ends
+
+    def kill(self) -> None:
+        """As by signal 9."""
+        if self.process is not None:
+            self.world.tally["kills"] += 1
+            self._down("killed", has_power=True)
+            self.reaped(self)
+
+    def cut(self, when: str = "") -> None:
+        """The power goes."""
+        self.world.tally["power cuts"] += 1
+        self._down(f"loses its power {when}", has_power=False)
+
+    def cut_soon(self, operations: int, *, has_power: bool) -> None:
+        """In the middle of one of the next changes of its disk."""
+        self._keeps_power = has_power
+        self.disk.crash_at = self.disk.operations + 1 + operations
+
+    def _ended(self, life: Life, reason: str) -> None:
+        if self.process is not None and self.process.life is not life:
+            return
+        if reason == "power" and not self._keeps_power:
+            self.cut("in the middle of a write")
+        else:
+            self.world.tally["ends by itself"] += 1
+            self._down(f"ends: {reason}", has_power=True)
+
+    def _down(self, why: str, *, has_power: bool) -> None:
+        self.world.tell(f"{self.place.name}: {why}")
+        process, self.process = self.process, None
+        if process is not None:
+            process.end(has_power=has_power)
+            self.network.stop(self.number, process.life, has_power=has_power)
+            self.directory.services.pop(address(self.number), None)
+        elif not has_power:
+            self.network.stop(self.number, Life(), has_power=False)
+        if has_power:
+            self.disk = self.disk.kill()
+        else:
+            self._checks.shaken.add(self.number)
+            self.boots += 1
+            self.disk = self.disk.crash()
+        self.world.after(self.random.uniform(*self.restart_seconds), self.start)
+
+    # ------------------------------------------------------------------ trouble
+
+    def replace_disk(self) -> None:
+        """Its machine gets another disk, with nothing on it."""
+        self.kill()
+        self.boots += 1
+        self.disk = self._new_disk()
+        self.files.clear()
+
+    def _new_disk(self) -> FaultyDisk:
+        storage = Storage(DISK_BYTES, self.place.wall_ms)
+        return FaultyDisk(lambda bound: int(self._chance() * bound), storage=storage)
+
+    def befall(self, faults: Faults) -> None:
+        """Its disk refuses calls by chance from now on."""
+        self.disk.faults = faults
+
+    def fill(self, free_bytes: int | None) -> None:
+        """Its disk has only so much left; None: enough again."""
+        memory = self.disk.memory
+        used = memory.total_bytes - memory.storage.free_bytes
+        memory.total_bytes = DISK_BYTES if free_bytes is None else used + free_bytes

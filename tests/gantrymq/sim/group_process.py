@@ -1,0 +1,426 @@
+"""A broker's process in a simulated group: the real core and the real store on a disk of the tests,
+turned as `rounds.py` and `server.py` turn them.
+
+What arrives goes into the core, and a turn follows; what the core wants done is done when the turn
+is over, or later, where the process stood still in between: then authority may have run out, which
+is looked at with a fresh clock, as the real one does.
+
+Invariant: a process ends by its power or a signal, by a disk that fails, or because its core asks
+for it. Anything else that is raised is a defect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Protocol, final
+
+from gantrymq.base.disk import DiskError
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.messages import (
+    Answer,
+    AskBroker,
+    AskClient,
+    AskNameServers,
+    AwaitRegistration,
+    CloseChannel,
+    Effect,
+    LogLine,
+    Register,
+    Release,
+    Replies,
+    Reply,
+    Request,
+    SaveFile,
+    Spread,
+    Tell,
+)
+from gantrymq.broker.core.state import State
+from gantrymq.sim.group_callers import Caller, Channel
+from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_world import Do, Life, Place
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.memory_background import MemoryBackground
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import FrameReader, encode
+from gantrymq.wire.headers.send import SendMessageResponse
+
+NEVER: Final = float("inf")
+TURN_SECONDS: Final = 0.00005
+"""Between what arrives and the turn that takes it."""
+
+_SENDS: Final = frozenset(
+    {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
+)
+_PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+
+
+class Replica(Protocol):
+    """The part of a process that is a member of its group."""
+
+    authority_until: float
+    """By the process's own clock, as the last turn left it."""
+
+    @property
+    def epoch_seen(self) -> int:
+        """The highest."""
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the process may end."""
+
+    def release(self) -> None:
+        """It is to end."""
+
+    def turn(self, now: float, wall_ms: int) -> None:
+        """Behind the core's; what it wants done is done when this returns."""
+
+    def deadline(self) -> float: ...
+
+
+@final
+@dataclass(slots=True)
+class Pace:
+    """How fast this machine's disk is, and how often its process stands still."""
+
+    sync_seconds: float = 0.002
+    slow: float = 0.0
+    """Share of its jobs that take up to `slow_seconds`."""
+    slow_seconds: float = 0.5
+    is_stuck: bool = False
+    stalls: float = 0.0
+    """Share of its turns that are interrupted before their answers leave."""
+    stall_seconds: float = 8.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a process finds where it is started."""
+
+    place: Place
+    disk: FaultyDisk
+    background: MemoryBackground
+    files: dict[str, bytes]
+    """Of its `config/`, as they are on the disk for good."""
+    pace: Pace
+    random: Random
+
+
+@final
+class BrokerProcess:
+    """One life. `ended` is called with a reason when it cannot go on."""
+
+    def __init__(
+        self, machine: Machine, life: Life, state: State, caller: Caller, checks: Checks
+    ) -> None:
+        place = machine.place
+        self.place = place
+        self.life = life
+        self.number = place.number
+        self.epoch = 0
+        self.state = state
+        self.core = Broker(state)
+        self.caller = caller
+        self.ended: Callable[[str], None] = lambda reason: None
+        self.register: Do = lambda: None
+        self.replica: Replica | None = None
+        self._background = machine.background
+        self._channels: dict[Channel, None] = {}
+        self._checks = checks
+        self._disk = machine.disk
+        self._files = machine.files
+        self._is_masters_turn = False
+        self._is_turn_due = False
+        self._log_end = 0
+        self._pace = machine.pace
+        self._random = machine.random
+        self._started = 0
+        self._wakes_at = NEVER
+
+    @property
+    def epoch_seen(self) -> int:
+        return 0 if self.replica is None else self.replica.epoch_seen
+
+    # ------------------------------------------------------------------ entering
+
+    def enter(self, do: Do) -> None:
+        """Everything that runs in this process runs in here."""
+        if self.life.is_over:
+            return
+        try:
+            do()
+        except PowerCut:
+            self.ended("power")
+        except SyncFailedError as error:
+            self.ended(f"sync failed: {error}")
+        except DiskError as error:
+            self.place.world.tally["ends by a refusal of the disk"] += 1
+            self.ended(f"its disk refuses: {error}")
+
+    def begin(self) -> None:
+        """The store is open, and the files are loaded."""
+        now, wall_ms = self.place.monotonic, self.place.wall_ms
+        self.core.begin(now, wall_ms)
+        self.look_at_log()
+        self.register()
+        self.turn_soon()
+
+    def serve(self, channel: Channel, command: Command) -> None:
+        """A request arrives: straight into the store where that is taken, else to its handler."""
+        self.enter(lambda: self._serve(channel, command))
+
+    def _serve(self, channel: Channel, command: Command) -> None:
+        self._channels[channel] = None
+        now, wall_ms = self.place.monotonic, self.place.wall_ms
+        if command.code in _SENDS:
+            _, count = self.core.feed(channel, encode(command), 0, now, wall_ms)
+            if count:
+                self.turn_soon()
+                return
+        outcome = self.core.handle(Request(command, channel), now, wall_ms)
+        if isinstance(outcome, Reply):
+            self._respond(channel, command, outcome.command)
+        self.turn_soon()
+
+    def hung_up(self, channel: Channel) -> None:
+        self.enter(lambda: self._hung_up(channel))
+
+    def _hung_up(self, channel: Channel) -> None:
+        if self._channels.pop(channel, 0) is None:
+            self.core.closed(channel, self.place.monotonic, self.place.wall_ms)
+            self.turn_soon()
+
+    def close(self) -> None:
+        """A clean stop: who waits is answered, and everything is on disk."""
+        now, wall_ms = self.place.monotonic, self.place.wall_ms
+        self.core.wind_down(now, wall_ms)
+        self._turn()
+        self.core.stored(self.state.store.close(now, wall_ms), now, wall_ms)
+        for effect in self.core.take_effects():
+            self._do(effect)
+        for save in self.state.files.take_due(now, all_touched=True):
+            self._files[save.file.value] = save.content
+
+    def end(self, *, has_power: bool) -> None:
+        """It is over: whoever asked something hears so, if the machine can still say it."""
+        self.life.is_over = True
+        for channel in self._channels:
+            if has_power:
+                channel.close()
+            channel.is_closing = True
+
+    # ------------------------------------------------------------------ turns
+
+    def turn_soon(self) -> None:
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self.place.arrive(TURN_SECONDS, self._turn_now, self.life)
+
+    def _turn_now(self) -> None:
+        self.enter(self._turn)
+
+    def _turn(self) -> None:
+        self._is_turn_due = False
+        now, wall_ms = self.place.monotonic, self.place.wall_ms
+        self._is_masters_turn = self.epoch > 0
+        self.core.turn(now, wall_ms)
+        self.look_at_log()
+        effects = self.core.take_effects()
+        pace = self._pace
+        if pace.stalls and effects and self._random.random() < pace.stalls:
+            self.place.pause(pace.stall_seconds * self._random.random())
+            self.place.arrive(
+                0.0, lambda: self.enter(lambda: self._finish_turn(effects)), self.life
+            )
+        else:
+            self._finish_turn(effects)
+
+    def look_at_log(self) -> None:
+        """What is new in it."""
+        end = self.state.store.log.end
+        if end != self._log_end:
+            self._log_end = end
+            mirror = self._checks.mirror(self.number)
+            self._checks.appended(self, mirror.follow(self._disk.memory, end))
+
+    def _finish_turn(self, effects: list[Effect]) -> None:
+        """Answers leave, then the member has its turn."""
+        if self.epoch and not self.is_cut_off():
+            self._checks.has_authority(self)
+        for effect in effects:
+            self._do(effect)
+        replica, deadline = self.replica, self.core.deadline()
+        if replica is not None:
+            self.replica_turn()
+            if self.life.is_over:
+                return
+            deadline = min(deadline, replica.deadline())
+            if not self.state.effects.is_empty:
+                self.turn_soon()
+        self._begin_jobs()
+        self._wake_by(deadline)
+
+    def replica_turn(self) -> None:
+        """The member's."""
+        assert self.replica is not None
+        self.replica.turn(self.place.monotonic, self.place.wall_ms)
+        self.look_at_log()
+
+    def _wake_by(self, deadline: float) -> None:
+        now = self.place.monotonic
+        if deadline <= now:
+            self.turn_soon()
+        elif deadline < self._wakes_at:
+            self._wakes_at = deadline
+            self.place.at(deadline, lambda: self._wake(deadline), self.life)
+
+    def _wake(self, deadline: float) -> None:
+        if deadline == self._wakes_at:
+            self._wakes_at = NEVER
+            self._turn_now()
+
+    # ------------------------------------------------------------------ the disk
+
+    def _begin_jobs(self) -> None:
+        """What the turn gave the disk to do takes its time."""
+        jobs = self._background.jobs
+        for job in jobs:
+            if job.ticket > self._started:
+                self._started = job.ticket
+                self._finish_later(job.ticket)
+
+    def _finish_later(self, ticket: int) -> None:
+        pace, random = self._pace, self._random.random
+        seconds = pace.sync_seconds * (0.3 + random())
+        if pace.slow and random() < pace.slow:
+            seconds += pace.slow_seconds * random()
+        self.place.world.push(
+            self.place.world.now + seconds,
+            lambda: self.enter(lambda: self._finish(ticket)),
+            None,
+            self.life,
+        )
+
+    def _finish(self, ticket: int) -> None:
+        if self._pace.is_stuck:
+            self._finish_later(ticket)
+            return
+        self._background.complete(ticket)
+        if self.place.is_paused:
+            self.place.hold(self.turn_soon, self.life)
+        else:
+            self.turn_soon()
+
+    def _save(self, save: SaveFile) -> None:
+        """Beside, and then in its place: on disk for good when it is told."""
+
+        def written() -> None:
+            self._files[save.file.value] = save.content
+            now, wall_ms = self.place.monotonic, self.place.wall_ms
+            self.core.written(save.file, None, now, wall_ms)
+            self.turn_soon()
+
+        seconds = self._pace.sync_seconds * (1.0 + self._random.random())
+        self.place.arrive(seconds, lambda: self.enter(written), self.life)
+
+    # ------------------------------------------------------------------ effects
+
+    def _do(self, effect: Effect) -> None:
+        if isinstance(effect, Replies):
+            channel = _channel(effect.channel)
+            if self._has_no_authority:  # what was taken as a master's may be answered later
+                self._cut_off(channel)
+                return
+            for response in FrameReader(1 << 20, 1 << 16).feed(effect.frames):
+                self._send(channel, RequestCode.SEND_MESSAGE_V2, response.opaque, response)
+        elif isinstance(effect, Answer):
+            channel = _channel(effect.request.channel)
+            self._respond(channel, effect.request.command, effect.command)
+        elif isinstance(effect, SaveFile):
+            self._save(effect)
+        elif isinstance(effect, CloseChannel):
+            channel = _channel(effect.channel)
+            channel.close()
+            self._hung_up(channel)
+        elif isinstance(effect, AskBroker):
+            self._ask_broker(effect)
+        elif isinstance(effect, AskClient | AskNameServers | AwaitRegistration):
+            self._answer_later(effect.number)
+        elif isinstance(effect, Register):
+            self.register()
+        elif isinstance(effect, LogLine):
+            self._say(effect)
+        else:
+            assert isinstance(effect, Release | Spread | Tell), effect
+
+    def _say(self, line: LogLine) -> None:
+        if line.cause is not None and not isinstance(line.cause, DiskError):
+            raise line.cause
+        self.place.world.tell(f"{self.place.name} says: {line.text[:160]}")
+
+    def _answer_later(self, number: int) -> None:
+        def answer() -> None:
+            self.core.client_answered(number, None, self.place.monotonic, self.place.wall_ms)
+            self.turn_soon()
+
+        self.place.after(0.01, lambda: self.enter(answer), self.life)
+
+    def _ask_broker(self, effect: AskBroker) -> None:
+        def answered(answer: Command | str) -> None:
+            now, wall_ms = self.place.monotonic, self.place.wall_ms
+            self.core.broker_answered(effect.number, answer, now, wall_ms)
+            self.turn_soon()
+
+        self.caller.ask(
+            effect.address,
+            effect.command,
+            effect.timeout_seconds,
+            lambda answer: self.enter(lambda: answered(answer)),
+        )
+
+    # ------------------------------------------------------------------ answers
+
+    def _respond(self, channel: Channel, request: Command, response: Command) -> None:
+        if request.is_oneway:
+            return
+        if request.code in _PULLS and response.code == ResponseCode.SUCCESS:
+            self.look_at_log()
+            self._checks.handed_out(self, response.body)
+        self._send(channel, request.code, request.opaque, response)
+
+    def _send(self, channel: Channel, code: int, opaque: int, response: Command) -> None:
+        if code in _SENDS:
+            if self.is_cut_off():
+                self._cut_off(channel)
+                return
+            if response.code == ResponseCode.SUCCESS:
+                self._check_acknowledged(response)
+        if not channel.is_closing:
+            channel.respond(opaque, response)
+
+    def is_cut_off(self) -> bool:
+        """Whether a master's answers to sends may not leave any more, by a clock read just now."""
+        return (self._is_masters_turn or self.epoch > 0) and self._has_no_authority
+
+    @property
+    def _has_no_authority(self) -> bool:
+        replica = self.replica
+        return replica is not None and self.place.monotonic >= replica.authority_until
+
+    def _cut_off(self, channel: Channel) -> None:
+        self.place.world.tally["answers without authority"] += 1
+        channel.close()
+
+    def _check_acknowledged(self, response: Command) -> None:
+        told = SendMessageResponse.decode(response.ext)
+        position = int(told.msg_id[-16:], 16)
+        self._checks.acknowledged(self, position, told.queue_id, told.queue_offset)
+
+
+def _channel(channel: object) -> Channel:
+    assert isinstance(channel, Channel)
+    return channel

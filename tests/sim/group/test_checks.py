@@ -1,0 +1,223 @@
+"""What must be true of groups, held against logs that are made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import final
+
+import pytest
+
+from gantrymq.ha.lease import Lease, Wishes
+from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_lease_store import LeaseStore
+from gantrymq.sim.group_mirror import Mirror, Place, Stored
+from gantrymq.sim.group_network import Network
+from gantrymq.sim.group_world import Life, World
+from gantrymq.sim.group_world import Place as Node
+
+SIZE = 100
+
+
+@final
+@dataclass
+class Broker:
+    """Who promises something."""
+
+    number: int
+    epoch: int = 0
+    epoch_seen: int = 0
+
+
+@final
+class Scene:
+    """Two members in sync, of which the first leads."""
+
+    def __init__(self, *, flushes: bool = True) -> None:
+        self.world = World(1)
+        network = Network(self.world, Random(1))
+        self.leases = LeaseStore(self.world, network, Random(1))
+        self.checks = Checks(self.world, self.leases, 1 << 20, flushes=flushes, least=2)
+        self.brokers = [Broker(1), Broker(2)]
+        self._version = ""
+        self.write(Lease(holder=1, epoch=1, in_sync=frozenset({1, 2})))
+        self.lead(0, 1)
+
+    def write(self, lease: Lease) -> None:
+        place = Node(self.world, 1, "one", Random(1), 0.0)
+        versioned = replace(lease, version=self._version)
+        self.leases.write(place, Life(), versioned, lambda answer: None)
+        self.world.run(self.world.now + 2.0)
+        assert self.leases.lease is not None
+        self._version = self.leases.lease.version
+
+    def lead(self, index: int, epoch: int) -> None:
+        self.brokers[index].epoch = epoch
+        self.checks.leads(self.brokers[index], epoch)
+
+    def log(self, number: int, *keys: bytes) -> None:
+        """This is what a member's log is."""
+        mirror, digest = Mirror(1 << 20), 0
+        for index, key in enumerate(keys):
+            digest = hash((digest, tuple(key)))
+            place = Place(b"T", 0, index)
+            mirror.records.append(Stored(index * SIZE, (index + 1) * SIZE, digest, key, place))
+            mirror._ends.append((index + 1) * SIZE)
+        self.checks.mirrors[number] = mirror
+
+    def acknowledge(self, index: int, offset: int) -> None:
+        self.checks.acknowledged(self.brokers[index], offset * SIZE, 0, offset)
+
+    def read(self, index: int, count: int) -> None:
+        """A consumer gets the last of so many records."""
+        head = SIZE.to_bytes(4, "big") + bytes(24) + ((count - 1) * SIZE).to_bytes(8, "big")
+        self.checks.handed_out(self.brokers[index], head.ljust(SIZE, b"\0"))
+
+
+def test_what_all_of_the_set_have_may_be_acknowledged() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a", b"b")
+    scene.acknowledge(0, 0)
+    scene.acknowledge(0, 1)
+    assert scene.world.tally["acknowledged"] == 2
+
+
+def test_a_message_that_one_of_the_set_lacks_may_not() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a")
+    scene.acknowledge(0, 0)
+    with pytest.raises(AssertionError, match="member 2 lacks"):
+        scene.acknowledge(0, 1)
+
+
+def test_nor_one_where_the_set_is_too_small() -> None:
+    scene = Scene()
+    scene.write(Lease(holder=1, epoch=1, in_sync=frozenset({1})))
+    scene.log(1, b"a")
+    with pytest.raises(AssertionError, match="in sync"):
+        scene.acknowledge(0, 0)
+
+
+def test_nobody_joins_the_set_who_lacks_a_promise() -> None:
+    scene = Scene()
+    scene.log(1, b"a")
+    scene.log(2, b"a")
+    scene.acknowledge(0, 0)
+    with pytest.raises(AssertionError, match="member 3 lacks"):
+        scene.write(Lease(holder=1, epoch=1, in_sync=frozenset({1, 2, 3})))
+
+
+def test_a_master_of_an_earlier_epoch_acknowledges_nothing() -> None:
+    scene = Scene()
+    scene.log(1, b"a")
+    scene.log(2, b"a")
+    scene.lead(1, 2)
+    with pytest.raises(AssertionError, match="epoch 2 has begun"):
+        scene.acknowledge(0, 0)
+
+
+def test_a_new_master_has_all_promises() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a", b"b")
+    scene.acknowledge(0, 1)
+    scene.log(2, b"a", b"other")
+    with pytest.raises(AssertionError, match="leads epoch 2 without"):
+        scene.lead(1, 2)
+
+
+def test_a_loss_is_excused_where_the_operator_allowed_it() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a", b"b")
+    scene.acknowledge(0, 1)
+    scene.leases.wish(lambda wishes: Wishes(allows_unclean=True))
+    scene.log(2, b"a")
+    scene.lead(1, 2)
+    assert scene.world.tally["excused losses"] == 1
+    scene.log(1, b"a", b"new")
+    scene.log(2, b"a", b"new")
+    scene.acknowledge(1, 1)
+
+
+def test_and_where_no_disk_had_to_have_it_and_none_of_the_set_has() -> None:
+    scene = Scene(flushes=False)
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a", b"b")
+    scene.acknowledge(0, 1)
+    scene.log(2, b"a")
+    scene.write(Lease(holder=2, epoch=2, in_sync=frozenset({2})))
+    with pytest.raises(AssertionError, match="without"):
+        scene.lead(1, 2)
+    scene.log(1, b"a")
+    scene.lead(1, 3)
+    assert scene.world.tally["excused losses"] == 1
+
+
+def test_a_member_of_the_set_may_lack_what_its_machine_lost() -> None:
+    scene = Scene(flushes=False)
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a")
+    scene.checks.shaken.add(2)
+    scene.checks.reread(2, 1)
+    scene.read(0, 2)
+    scene.log(1, b"a", b"b", b"c")
+    with pytest.raises(AssertionError, match="member 2 lacks"):
+        scene.read(0, 3)
+
+
+def test_but_not_where_it_was_to_be_on_its_disk() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a")
+    scene.checks.shaken.add(2)
+    scene.checks.reread(2, 1)
+    with pytest.raises(AssertionError, match="member 2 lacks"):
+        scene.read(0, 2)
+
+
+def test_who_has_not_met_the_master_since_a_loss_may_show_it_once_more() -> None:
+    scene = Scene(flushes=False)
+    scene.log(1, b"a", b"b")
+    scene.log(2, b"a", b"b")
+    scene.acknowledge(0, 1)
+    scene.log(2, b"a", b"other")
+    scene.write(Lease(holder=2, epoch=2, in_sync=frozenset({2})))
+    scene.checks.shaken.add(1)
+    scene.lead(1, 2)
+    scene.brokers[0].epoch = 0
+    scene.read(1, 2)
+    scene.read(0, 2)
+    assert scene.world.tally["read what was lost"] == 1
+    scene.brokers[0].epoch = 1
+    with pytest.raises(AssertionError, match="the history has b'other'"):
+        scene.read(0, 2)
+
+
+def test_nothing_is_appended_by_who_knows_a_later_epoch() -> None:
+    scene = Scene()
+    scene.log(1, b"a")
+    new = scene.checks.mirror(1).records
+    scene.brokers[0].epoch_seen = 1
+    scene.checks.appended(scene.brokers[0], new)
+    scene.brokers[0].epoch_seen = 2
+    with pytest.raises(AssertionError, match="knows of 2"):
+        scene.checks.appended(scene.brokers[0], new)
+
+
+def test_only_members_of_the_set_are_elected() -> None:
+    scene = Scene()
+    with pytest.raises(AssertionError, match="from outside"):
+        scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
+
+
+def test_who_was_told_finds_the_message_at_the_end() -> None:
+    scene = Scene()
+    scene.log(1, b"a", b"b")
+    scene.checks.whole(1, {b"a": 0, b"b": SIZE})
+    with pytest.raises(AssertionError, match="nothing is there"):
+        scene.checks.whole(1, {b"c": 2 * SIZE})
+    with pytest.raises(AssertionError, match="is there"):
+        scene.checks.whole(1, {b"c": SIZE})
