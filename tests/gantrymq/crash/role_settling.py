@@ -146,6 +146,7 @@ class Administering:
         assert found is not None, text
         if self._setting and found[1] not in {self._setting, self._maybe}:
             self.faults.append(f"{self.name}: {_SETTING} is {found[1]}, set was {self._setting}")
+        self._setting = self._maybe = found[1]  # answered or not, it stays
 
     def _judge_names(self, what: str, there: set[str], gone: set[str], found: set[str]) -> None:
         if missing := there - found:

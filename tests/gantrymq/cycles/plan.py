@@ -1,0 +1,51 @@
+"""Which faults, in which order: all from a seed.
+
+Ten at a time, so that ten have every kind, of some kinds one or another form.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.cycles.faults import FAULTS, Kind
+
+FORMS: Final[tuple[tuple[Kind, ...], ...]] = (
+    (Kind.MASTER_KILLED, Kind.POD_KILLED),
+    (Kind.FOLLOWER_KILLED,),
+    (Kind.MASTER_STOPPED,),
+    (Kind.MASTER_CUT,),
+    (Kind.FOLLOWER_CUT, Kind.PEERS_PARTED, Kind.MASTER_MUTED),
+    (Kind.LEASE_CUT,),
+    (Kind.LEASE_PARTED,),
+    (Kind.MASTER_FULL,),
+    (Kind.MASTER_TERMINATED,),
+    (Kind.SWITCHED,),
+)
+ROUND: Final = len(FORMS)
+CYCLES: Final = int(os.environ.get("GANTRY_CYCLES", str(ROUND)))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    number: int
+    kind: Kind
+    hold_seconds: float
+
+
+def rounds(count: int, seed: int) -> Iterator[list[Step]]:
+    """So many steps, of which each round has a group of its own."""
+    chance = random.Random(seed)
+    for first in range(0, count, ROUND):
+        turn = first // ROUND
+        kinds = [forms[turn % len(forms)] for forms in FORMS]
+        chance.shuffle(kinds)
+        steps = []
+        for number, kind in enumerate(kinds, first + 1):
+            holds = FAULTS[kind].holds_seconds
+            hold = holds[0] if turn == 0 else chance.choice(holds)
+            steps.append(Step(number, kind, hold))
+        yield steps[: count - first]
