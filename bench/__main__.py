@@ -24,6 +24,8 @@ from bench import (
     client_targets,
     codec,
     document,
+    ha,
+    ha_targets,
     machine,
     report,
     routes,
@@ -35,8 +37,10 @@ from bench.load import LoadProgram
 from bench.report import Row, Target
 from bench.servers import GANTRY, JAVA
 
-GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER}
-PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client")
+GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER, "ha": tuple(ha.PARTS)}
+PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client", *ha.PARTS)
+HA_JUDGES = {"ha-sync": ha_targets.judge_sync, "ha-async": ha_targets.judge_async}
+OURS = (GANTRY, JAVA)
 DISTURBED_SHARE = 0.05
 
 
@@ -47,7 +51,7 @@ def main() -> None:
         "parts",
         nargs="*",
         metavar="PART",
-        help=f"of {', '.join(PARTS)}; store, broker: their parts; all",
+        help=f"of {', '.join(PARTS)}; store, broker, ha: their parts; all",
     )
     arguments = parser.parse_args()
     parts = _parts(arguments.parts)
@@ -75,9 +79,14 @@ def main() -> None:
         amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
         run = partial(client.measure_clients, amount)
         _measure("client", run, client_targets.judge, facts, arguments.quick)
+    for part, measure_groups in ha.PARTS.items():
+        if part in parts:
+            amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
+            known = facts | {"servers_and_load": "all brokers on one core, the load on another"}
+            run = partial(measure_groups, amount)
+            _measure(part, run, HA_JUDGES[part], known, arguments.quick)
     if not arguments.quick:
-        ours = dict.fromkeys(("namesrv", *store.PARTS, *broker.PARTS, "client"), (GANTRY, JAVA))
-        document.write({"codec": (codec.COMPILED, codec.JAVA)} | ours)
+        document.write({"codec": (codec.COMPILED, codec.JAVA)} | dict.fromkeys(PARTS[1:], OURS))
     print(f"took {time.monotonic() - began:.0f} s")
 
 

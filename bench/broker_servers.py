@@ -35,10 +35,16 @@ class Broker:
     """One broker's folder, settings and, while it runs, its process."""
 
     def __init__(
-        self, name: str, folder: Path, name_server: NameServer, settings: Mapping[str, str]
+        self,
+        name: str,
+        folder: Path,
+        name_server: NameServer,
+        settings: Mapping[str, str],
+        port: int = 0,
     ) -> None:
+        """On that port, and on those beside it; 0: any."""
         self.name = name
-        self.port = free_port(also=(-2, 1))  # the fast port and the one for replicas
+        self.port = port or broker_port()
         self.name_server = name_server
         self.store = folder / "store"
         self._folder = folder
@@ -170,6 +176,11 @@ class Broker:
         own = self._process.pid
         children = Path(f"/proc/{own}/task/{own}/children").read_text()
         return own, *map(int, children.split())
+
+
+def broker_port() -> int:
+    """Free, as are the fast port and the one for replicas beside it."""
+    return free_port(also=(-2, 1))
 
 
 def _asked(topic: str, queues: int) -> Iterator[Request]:

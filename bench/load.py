@@ -46,6 +46,7 @@ class Load:
     """What one run of the load program saw."""
 
     answers: int
+    accepted: int  # answers whose code is 0
     bytes: int
     seconds: float
     own_cpu_seconds: float

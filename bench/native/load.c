@@ -9,7 +9,9 @@
  *   load answer PORT FRAMES [sleep]    sleep: between questions, as a server does
  *       Answers each frame with the first frame of the file FRAMES, until it is killed; never sleeps.
  *
- * A frame is an int32 length, big-endian, and that many bytes; nothing but the length is looked at.
+ * A frame is an int32 length, big-endian, and that many bytes. Of an answer nothing but the length
+ * and the code is looked at; those with code 0, whose header may be of either encoding, are
+ * `accepted`.
  * `ask` prints one line of JSON. Loopback only.
  */
 #define _GNU_SOURCE
@@ -37,6 +39,7 @@ enum {
     LATENCIES_MAX = 8 << 20, /* 64 MiB of samples: far more than one run makes */
     LATENCY_NS = 100,        /* their unit: 32 bits hold seven minutes */
     DEAF_MS = 10000,
+    HEAD_BYTES = 32,         /* of an answer: as far as its code */
 };
 
 struct connection {
@@ -44,6 +47,9 @@ struct connection {
     uint8_t length[4];     /* the length word of the frame under way, while it is incomplete */
     uint32_t length_bytes; /* how much of it is there */
     uint32_t wanted;       /* bytes still to come of the frame under way */
+    char head[HEAD_BYTES]; /* how it begins */
+    uint32_t head_bytes;
+    uint32_t accepted; /* of those that were completed last */
     char *output;
     size_t output_begin, output_end;
     int64_t due; /* when the request under way should have been sent (depth 1 only) */
@@ -117,6 +123,13 @@ static void put_frame(struct connection *peer, const struct frames *frames, uint
     peer->output_end += size;
 }
 
+/* Behind a byte that tells the encoding and three of the header's length: `{"code":0,` or int16. */
+static uint32_t is_accepted(const struct connection *peer) {
+    const char *head = peer->head;
+    if (peer->head_bytes < 14) return 0;
+    return head[0] ? !head[4] && !head[5] : !memcmp(head + 4, "{\"code\":0", 9) && head[13] == ',';
+}
+
 /* How many frames the bytes of `input` complete. */
 static uint32_t count_frames(struct connection *peer, size_t size) {
     uint32_t complete = 0;
@@ -127,12 +140,18 @@ static uint32_t count_frames(struct connection *peer, size_t size) {
                 peer->length[peer->length_bytes++] = input[at++];
             if (peer->length_bytes < 4) break;
             peer->wanted = big_endian(peer->length);
-            peer->length_bytes = 0;
+            peer->length_bytes = peer->head_bytes = 0;
         }
         size_t here = size - at < peer->wanted ? size - at : peer->wanted;
+        size_t more = HEAD_BYTES - peer->head_bytes < here ? HEAD_BYTES - peer->head_bytes : here;
+        memcpy(peer->head + peer->head_bytes, input + at, more);
+        peer->head_bytes += more;
         at += here;
         peer->wanted -= here;
-        complete += peer->wanted == 0;
+        if (peer->wanted == 0) {
+            complete++;
+            peer->accepted += is_accepted(peer);
+        }
     }
     return complete;
 }
@@ -176,7 +195,7 @@ struct load {
     struct connection **idle;
     uint32_t *latencies, connections, depth, idle_count, latency_count;
     int64_t interval, next_due, last_answer, longest_gap;
-    uint64_t sent, answers, bytes;
+    uint64_t sent, answers, accepted, bytes;
 };
 
 static void send_requests(struct load *load, struct connection *peer, uint32_t count) {
@@ -197,6 +216,8 @@ static void send_due(struct load *load, int64_t now) {
 static void take_answers(struct load *load, struct connection *peer, uint32_t count) {
     int64_t now = now_ns();
     load->answers += count;
+    load->accepted += peer->accepted;
+    peer->accepted = 0;
     if (now - load->last_answer > load->longest_gap) load->longest_gap = now - load->last_answer;
     load->last_answer = now;
     if (load->depth == 1 && load->latency_count < LATENCIES_MAX) {
@@ -264,9 +285,9 @@ static void print_result(struct load *load, double seconds) {
     getrusage(RUSAGE_SELF, &usage);
     qsort(load->latencies, load->latency_count, sizeof(uint32_t), compare);
     uint32_t count = load->latency_count;
-    printf("{\"answers\":%lu,\"bytes\":%lu,\"seconds\":%.6f,\"own_cpu_seconds\":%.6f,"
+    printf("{\"answers\":%lu,\"accepted\":%lu,\"bytes\":%lu,\"seconds\":%.6f,\"own_cpu_seconds\":%.6f,"
            "\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,\"longest_gap_us\":%.1f}\n",
-           load->answers, load->bytes, seconds,
+           load->answers, load->accepted, load->bytes, seconds,
            usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
                (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
            microseconds(load->latencies, count, 0.50), microseconds(load->latencies, count, 0.99),

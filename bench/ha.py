@@ -1,0 +1,194 @@
+"""Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
+
+All are up at once, on one core together, and take turns under the load program. A round ends when
+all followers have what was sent in it, so that what copying costs is in its CPU time. In the end a
+follower is killed, its master takes a lot of messages, and the follower has to catch up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.broker_paces import Pace
+from bench.broker_sends import (
+    BATCH,
+    CPU_SUFFIX,
+    QUEUES,
+    REFUSED_SUFFIX,
+    TOPIC,
+    Requests,
+    write_sends,
+)
+from bench.ha_groups import Group, groups
+from bench.load import LoadProgram, Shape
+from bench.report import Row
+from bench.routes import Samples
+from bench.servers import JAVA
+from bench.store_workers import scratch
+
+MASTER_SUFFIX: Final = ", of it the master's"
+LAG_SUFFIX: Final = ", until followers have it"
+KIB: Final = 1024
+SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
+CATCH_UP: Final = "a follower that was away catches up"
+CATCH_UP_BYTES: Final = 192 << 20
+CATCH_UP_BODY: Final = 64 * KIB
+CATCH_UP_SECONDS: Final = 60.0
+FILL_SECONDS: Final = 0.5
+WARM: Final = Shape(64, 1)
+ATTEMPTS: Final = 3
+BROKEN: Final = "a round that broke off and was left out: its length"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """So many clients, each waiting for its answer, with sends of this kind."""
+
+    clients: int
+    batch: int = 1
+    body: int = KIB
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        what = f"batches of {self.batch}" if self.batch > 1 else "sends"
+        who = f"{self.clients} clients" if self.clients > 1 else "1 client"
+        return f"{what} of {self.body // KIB} KiB, {who}"
+
+
+SYNC_ORDERS: Final = (
+    Order(1),
+    Order(16),
+    Order(64),
+    Order(256),
+    Order(16, batch=BATCH),
+    Order(16, body=16 * KIB),
+)
+ASYNC_ORDERS: Final = (Order(1), Order(64), Order(16, batch=BATCH), Order(16, body=16 * KIB))
+
+
+def measure_sync(pace: Pace) -> list[Row]:
+    """Each message is answered when a follower has it, or all who are in sync."""
+    samples = Samples()
+    with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
+        _rounds(samples, running, folder, SYNC_ORDERS, pace)
+    return samples.rows()
+
+
+def measure_async(pace: Pace) -> list[Row]:
+    """Followers come behind."""
+    samples = Samples()
+    with scratch() as folder, groups(folder, "ASYNC_MASTER") as running:
+        _rounds(samples, running, folder, ASYNC_ORDERS, pace)
+        requests = write_sends(folder / "fill", body=CATCH_UP_BODY)
+        program = LoadProgram(folder)
+        for _ in range(pace.rounds - 1):
+            for group in running.values():
+                _catch_up(samples, group, program, requests)
+    return samples.rows()
+
+
+PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
+    "ha-sync": measure_sync,
+    "ha-async": measure_async,
+}
+
+
+def _rounds(
+    samples: Samples,
+    running: Mapping[str, Group],
+    folder: Path,
+    orders: Sequence[Order],
+    pace: Pace,
+) -> None:
+    program = LoadProgram(folder)
+    warm = write_sends(folder / "warm", body=KIB)
+    for group in running.values():
+        group.master.create_topic(TOPIC, QUEUES)
+        seconds = pace.warm_up_seconds if group.name == JAVA else 1.0
+        program.run(group.master.port, warm.path, WARM, seconds)
+        group.wait_for_followers()
+    for number, order in enumerate(orders):
+        requests = write_sends(folder / f"sends-{number}", body=order.body, batch=order.batch)
+        for _ in range(pace.rounds):
+            for group in running.values():
+                _try_round(samples, group, program, requests, order, pace.round_seconds * SHARE)
+
+
+def _try_round(
+    samples: Samples,
+    group: Group,
+    program: LoadProgram,
+    requests: Requests,
+    order: Order,
+    seconds: float,
+) -> None:
+    """A machine that is busy otherwise makes members lose their lease, and Java's refuse."""
+    for _ in range(ATTEMPTS):
+        try:
+            _round(samples, group, program, requests, order, seconds)
+        except (OSError, RuntimeError):
+            samples.add(BROKEN, "seconds", group.name, seconds)
+        else:
+            return
+
+
+def _round(
+    samples: Samples,
+    group: Group,
+    program: LoadProgram,
+    requests: Requests,
+    order: Order,
+    seconds: float,
+) -> None:
+    group.settle()  # a machine that has other work may have made another one master
+    before, stored = group.cpu_seconds(), group.master.stored(TOPIC, QUEUES)
+    shape = Shape(order.clients, 1)
+    load = program.run(group.master.port, requests.path, shape, seconds)
+    behind = group.wait_for_followers()
+    after = group.cpu_seconds()
+    messages = max(1, group.master.stored(TOPIC, QUEUES) - stored)
+    of_master, of_all = after[0] - before[0], sum(after) - sum(before)
+    what, name = order.text, group.name
+    samples.add(what, "messages/s", name, load.accepted * order.batch / load.seconds)
+    samples.add(f"{what}: p50", "ms", name, load.p50_us / 1000)
+    samples.add(f"{what}: p99", "ms", name, load.p99_us / 1000)
+    samples.add(what + CPU_SUFFIX, "us", name, of_all / messages * 1e6)
+    samples.add(what + CPU_SUFFIX + MASTER_SUFFIX, "us", name, of_master / messages * 1e6)
+    samples.add(what + LAG_SUFFIX, "ms", name, behind * 1000)
+    if load.accepted < load.answers:
+        samples.add(what + REFUSED_SUFFIX, "answers", name, load.answers - load.accepted)
+
+
+# ---------------------------------------------------------------- from far behind
+
+
+def _catch_up(samples: Samples, group: Group, program: LoadProgram, requests: Requests) -> None:
+    """From when it has got some of it until it has all."""
+    away = group.followers[0]
+    away.kill()
+    wanted = group.log_end() + CATCH_UP_BYTES
+    while group.log_end() < wanted:
+        program.run(group.master.port, requests.path, WARM, FILL_SECONDS)
+    away.start()
+    first = _bytes_to_copy(group)
+    began, cpu = time.monotonic(), sum(group.cpu_seconds())
+    group.wait_for_followers()
+    seconds = time.monotonic() - began
+    cpu = sum(group.cpu_seconds()) - cpu
+    samples.add(CATCH_UP, "MB/s", group.name, first / seconds / 1e6)
+    samples.add(CATCH_UP + ", CPU a MB", "us", group.name, cpu / first * 1e12)
+
+
+def _bytes_to_copy(group: Group) -> int:
+    """What it still lacks when it has the first bytes of what it missed."""
+    end = time.monotonic() + CATCH_UP_SECONDS
+    while time.monotonic() < end:
+        behind = group.behind()
+        if behind is not None and behind < CATCH_UP_BYTES:
+            return behind
+    raise TimeoutError(f"a follower of {group.name} does not copy")
