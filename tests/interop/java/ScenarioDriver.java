@@ -59,12 +59,16 @@ import org.apache.rocketmq.common.message.MessageQueue;
 public class ScenarioDriver {
     private static final int SEND_TIMEOUT_MILLIS = 10_000;
     private static final int SHORT_MILLIS = 1000;
+    private static final int SEEK_TRIES = 5;
+    private static final int SEEK_MILLIS = 3000;
     private static final int NO_MESSAGE = 208;
     private static final long FOREVER = Long.MAX_VALUE;
 
     private final Map<String, TransactionMQProducer> producers = new ConcurrentHashMap<>();
     private final Map<String, DefaultMQPushConsumer> consumers = new ConcurrentHashMap<>();
     private final Map<String, DefaultLitePullConsumer> readers = new ConcurrentHashMap<>();
+    private final Map<DefaultLitePullConsumer, List<MessageExt>> cameWhileSeeking =
+        new ConcurrentHashMap<>();
     private final Map<String, Inbox> inboxes = new ConcurrentHashMap<>();
     private final Map<String, Transaction> transactions = new ConcurrentHashMap<>();
     private final PrintStream answers;
@@ -132,7 +136,9 @@ public class ScenarioDriver {
         } else if (consumers.containsKey(name)) {
             consumers.remove(name).shutdown();
         } else if (readers.containsKey(name)) {
-            readers.remove(name).shutdown();
+            DefaultLitePullConsumer reader = readers.remove(name);
+            cameWhileSeeking.remove(reader);
+            reader.shutdown();
         }
         return null;
     }
@@ -373,12 +379,15 @@ public class ScenarioDriver {
             reader.start();
         }
         readers.put(order.getString("as"), reader);
+        cameWhileSeeking.put(reader, new ArrayList<>());
         return null;
     }
 
     private Object poll(JSONObject order) {
         DefaultLitePullConsumer reader = readers.get(order.getString("as"));
         JSONArray found = new JSONArray();
+        List<MessageExt> came = cameWhileSeeking.replace(reader, new ArrayList<>());
+        came.forEach(message -> found.add(fields(message)));
         long end = System.currentTimeMillis() + order.getLongValue("millis");
         while (found.size() < order.getIntValue("count") && System.currentTimeMillis() < end) {
             reader.poll(200).forEach(message -> found.add(fields(message)));
@@ -389,9 +398,31 @@ public class ScenarioDriver {
     private Object seek(JSONObject order) throws Exception {
         DefaultLitePullConsumer reader = readers.get(order.getString("as"));
         for (MessageQueue queue : reader.fetchMessageQueues(order.getString("topic"))) {
-            reader.seek(queue, order.getLongValue("offset"));
+            seek(reader, queue, order.getLongValue("offset"));
         }
         return null;
+    }
+
+    /**
+     * Ends when something came from there. The client interrupts the pull that is under way, which
+     * can end the connection of all queues, and a pull that failed by that forgets that it was to
+     * go on elsewhere: then it is told again.
+     */
+    private void seek(DefaultLitePullConsumer reader, MessageQueue queue, long offset)
+            throws Exception {
+        List<MessageExt> came = cameWhileSeeking.get(reader);
+        for (int tries = 0; tries < SEEK_TRIES; tries++) {
+            reader.seek(queue, offset);
+            came.removeIf(message -> message.getQueueId() == queue.getQueueId());
+            long end = System.currentTimeMillis() + SEEK_MILLIS;
+            while (System.currentTimeMillis() < end) {
+                came.addAll(reader.poll(200));
+                if (came.stream().anyMatch(each -> each.getQueueId() == queue.getQueueId())) {
+                    return;
+                }
+            }
+        }
+        throw new IllegalStateException("nothing came of " + queue + " from " + offset);
     }
 
     private Object pull(JSONObject order) throws Exception {
