@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units build examples sim crash interop bench fuzz fuzz-short docs lock format clean
+.PHONY: help run test lint types units build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,8 +18,8 @@ help: ## list the verbs
 run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
 	$(BIN)/gantry standalone $(ARGS)
 
-test: .venv/ready ## everything that needs no cluster: lint, types, units, build, examples, sim, crash, interop
-	@$(BIN)/python -m tools.stages lint types units build examples sim crash fuzz-short interop
+test: .venv/ready ## everything that needs no cluster: lint, types, units, build, examples, sim, crash, cycles, interop
+	@GANTRY_CYCLES=$${GANTRY_CYCLES:-10} $(BIN)/python -m tools.stages lint types units build examples sim crash cycles fuzz-short interop
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
@@ -40,11 +40,17 @@ build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean env
 examples: .venv/ready ## every example, twice, against a real server: what it prints is compared
 	$(BIN)/python -m pytest tests/examples -q -p no:randomly $(ARGS)
 
-sim: .venv/ready ## histories of a whole store with crashes, from seeds (GANTRY_HISTORIES=n for more)
-	$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS)
+sim: .venv/ready ## histories of a store and of whole groups, from seeds (GANTRY_HISTORIES, GANTRY_GROUPS; SEED=n tells one)
+	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS))
+
+sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600), other ones each time
+	PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_long $${SIM_SECONDS:-3600}
 
 crash: .venv/ready ## real kills of a broker, kills and power cuts under its store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
+
+cycles: .venv/ready ## failovers of real processes in networks of their own, GANTRY_CYCLES (default 100; 0 leaves it out)
+	GANTRY_CYCLES=$${GANTRY_CYCLES:-100} $(BIN)/python -m pytest tests/cycles -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)
 
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
 	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)

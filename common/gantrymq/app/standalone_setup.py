@@ -107,6 +107,10 @@ def load(wish: Wish, environment: Mapping[str, str]) -> StandaloneSetup:
         defaults["brokerIP1"] = host.strip("[]")
     flags["namesrvAddr"] = known
     broker = load_broker(wish.config_file, environment, flags, wish.data, defaults)
+    if broker.group is not None:
+        raise ConfigurationError(
+            "groupMembers: a standalone broker is alone; start each member with `gantry broker`"
+        )
     if broker.settings.listen_port <= _FAST_DISTANCE:
         raise ConfigurationError(
             f"listenPort={broker.settings.listen_port}: clients are told this port, and the fast"

@@ -24,6 +24,7 @@ from gantrymq.base.settings import bind, file_layer, flag_layer, settings_to_tex
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.disk_background import DiskBackground
 from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.kept_tails import kept_tails
 from gantrymq.store.layout import COMMIT_LOG, LOCK
 from gantrymq.store.offline.census import Census
 from gantrymq.store.offline.file_row import read_row
@@ -33,6 +34,7 @@ from gantrymq.store.offline.inspection import Assumptions, Inspection
 from gantrymq.store.offline.repair import Tools, carry_out
 from gantrymq.store.offline.repair_plan import RepairPlan, Side, Wishes, is_refused, make_plan
 from gantrymq.store.offline.store_sizes import KEYS, detect
+from gantrymq.store.offline.tail_reading import look_at
 from gantrymq.store.recovery import Progress
 from gantrymq.store.settings import StoreSettings
 
@@ -71,7 +73,8 @@ def _stats(opened: Opened, arguments: argparse.Namespace) -> int:
     census = Census(opened.disk, read_row(opened.disk, COMMIT_LOG, sizes.log_bytes, findings))
     _follow(arguments, census.run())
     heads = read_heads(opened.disk, sizes.index, findings)
-    told = (census, heads, sizes.index)
+    tails = [look_at(opened.disk, each, sizes.log_bytes) for each in kept_tails(opened.disk)]
+    told = (census, heads, sizes.index, tails)
     _write(arguments, store_text.stats_json(*told), store_text.stats_lines(*told))
     return 0
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from gantrymq.app import store_text
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.store import checkpoint
+from gantrymq.store.kept_tails import TAILS, kept_tails
 from gantrymq.store.layout import CHECKPOINT, COMMIT_LOG, POSITION_MAX
 from gantrymq.store.marks import PATH as MARKS_PATH
-from gantrymq.store.offline.file_row import read_row
+from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Findings
 from gantrymq.store.offline.index_inspection import read_heads
 from gantrymq.store.offline.inspection import Assumptions
@@ -19,6 +21,7 @@ from gantrymq.store.offline.log_reader import Break
 from gantrymq.store.offline.queue_listing import list_queues
 from gantrymq.store.offline.record_choice import RecordChoice, chosen
 from gantrymq.store.offline.store_sizes import StoreSizes, detect, newest_slot
+from gantrymq.store.offline.tail_reading import row_of
 
 
 def lines(disk: Disk, assumptions: Assumptions, arguments: argparse.Namespace) -> Iterator[str]:
@@ -49,7 +52,7 @@ def _records(disk: Disk, sizes: StoreSizes, arguments: argparse.Namespace) -> It
         None if arguments.key is None else arguments.key.encode(),
         arguments.limit,
     )
-    row = read_row(disk, COMMIT_LOG, sizes.log_bytes, Findings())
+    row = _row(disk, sizes, arguments.tail)
     is_json = arguments.output == "json"
     for event in chosen(disk, row, choice):
         if isinstance(event, Break):
@@ -60,6 +63,18 @@ def _records(disk: Disk, sizes: StoreSizes, arguments: argparse.Namespace) -> It
             yield json.dumps(record, ensure_ascii=False)
         else:
             yield store_text.record_line(event, with_body=arguments.body)
+
+
+def _row(disk: Disk, sizes: StoreSizes, tail: str | None) -> FileRow:
+    """The log, or what was cut off it."""
+    if tail is None:
+        return read_row(disk, COMMIT_LOG, sizes.log_bytes, Findings())
+    kept = {each.path: each for each in kept_tails(disk)}
+    found = kept.get(tail) or kept.get(f"{TAILS}/{tail}")
+    if found is None:
+        there = ", ".join(kept) or "none"
+        raise ConfigurationError(f"--tail {tail}: no tail of this name is kept; there are: {there}")
+    return row_of(found, sizes.log_bytes)
 
 
 def _queues(disk: Disk, sizes: StoreSizes) -> Iterator[dict[str, store_text.Json]]:

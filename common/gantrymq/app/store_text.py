@@ -18,6 +18,7 @@ from gantrymq.store.offline.index_inspection import IndexHead
 from gantrymq.store.offline.inspection import Inspection
 from gantrymq.store.offline.log_reader import Break
 from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
+from gantrymq.store.offline.tail_reading import TailSeen
 from gantrymq.wire import hosts, java_string
 from gantrymq.wire.message import compression, properties, property_names
 from gantrymq.wire.message.record import Record
@@ -163,7 +164,9 @@ def plan_json(plan: RepairPlan) -> Json:
 # ---------------------------------------------------------------------- stats
 
 
-def stats_lines(census: Census, heads: Sequence[IndexHead], sizes: IndexSizes) -> Iterator[str]:
+def stats_lines(
+    census: Census, heads: Sequence[IndexHead], sizes: IndexSizes, tails: Sequence[TailSeen]
+) -> Iterator[str]:
     rows = [["topic", "queue", "messages", "bytes", "mean", "largest", "per second", "from", "to"]]
     for topic, figures in sorted(census.topics().items()):
         rows.append([printable(topic), "all", *_cells(figures)])
@@ -175,6 +178,16 @@ def stats_lines(census: Census, heads: Sequence[IndexHead], sizes: IndexSizes) -
         full = (head.count - 1) / (sizes.entries - 1)
         used = head.used_slots / sizes.slots
         yield f"{head.path}: {head.count - 1} entries, {full:.1%} full, {used:.1%} of its slots"
+    for each in tails:
+        yield _tail_line(each)
+
+
+def _tail_line(seen: TailSeen) -> str:
+    tail, damaged = seen.tail, "" if seen.is_whole else "; damaged since"
+    return (
+        f"{tail.path}: {seen.figures.messages} messages, {amount(tail.size)}, cut from the log at"
+        f" {tail.start} for epoch {tail.epoch}, {moment(tail.kept_ms)}{damaged}"
+    )
 
 
 def _cells(figures: Figures) -> list[str]:
@@ -189,7 +202,9 @@ def _cells(figures: Figures) -> list[str]:
     ]
 
 
-def stats_json(census: Census, heads: Sequence[IndexHead], sizes: IndexSizes) -> Json:
+def stats_json(
+    census: Census, heads: Sequence[IndexHead], sizes: IndexSizes, tails: Sequence[TailSeen]
+) -> Json:
     return {
         "total": _figures_json(census.total),
         "topics": {topic: _figures_json(each) for topic, each in census.topics().items()},
@@ -198,6 +213,23 @@ def stats_json(census: Census, heads: Sequence[IndexHead], sizes: IndexSizes) ->
             for (topic, queue_id), figures in census.queues.items()
         ],
         "index": [index_json(head, sizes) for head in heads],
+        "tails": [_tail_json(each) for each in tails],
+    }
+
+
+def _tail_json(seen: TailSeen) -> dict[str, Json]:
+    tail, figures = seen.tail, seen.figures
+    return {
+        "file": tail.path,
+        "position": tail.start,
+        "end": tail.end,
+        "bytes": tail.size,
+        "messages": figures.messages,
+        "firstStoreTimestamp": figures.first_ms,
+        "lastStoreTimestamp": figures.last_ms,
+        "epoch": tail.epoch,
+        "keptTimestamp": tail.kept_ms,
+        "whole": seen.is_whole,
     }
 
 

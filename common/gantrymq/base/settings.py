@@ -98,6 +98,13 @@ class Bound(Generic[S]):
         layer = self.sources.get(key)
         return Source.DEFAULT if layer is None else layer.source
 
+    def refusal(self, key: str, what: str) -> ConfigurationError:
+        """That a value cannot be used, though it is of the right kind."""
+        known = next(each for each in setting_fields(type(self.settings)) if each.key == key)
+        layer = self.sources.get(key, Layer(Source.DEFAULT, {}))
+        value = _text(getattr(self.settings, known.name))
+        return ConfigurationError(f"{key}={value} ({_origin(known, layer)}): {what}")
+
 
 # Any: like dataclasses.field, the result stands for a default of the field's own type.
 def setting(

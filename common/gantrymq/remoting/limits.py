@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
@@ -46,3 +47,7 @@ class SessionLimits:
     idle_seconds: float = 120.0
     """Silence of the peer, with no request of ours either, that ends the connection:
     serverChannelMaxIdleTimeSeconds, four times the 30 s between a client's heartbeats."""
+
+    silence_seconds: float = inf
+    """A request of ours that waited at least so long for nothing, and nothing else came meanwhile
+    either, ends the connection. For clients: servers bear with clients that do not answer."""

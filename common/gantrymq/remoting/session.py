@@ -57,6 +57,7 @@ class Session:
         "_expiries",
         "_frame_began_at",
         "_frame_bytes_max",
+        "_heard_at",
         "_held",
         "_is_closed",
         "_language",
@@ -86,6 +87,7 @@ class Session:
         self._version = version
         self._reader = FrameReader(limits.frame_bytes_max, limits.header_bytes_max)
         self._active_at = now
+        self._heard_at = now
         self._frame_began_at: float | None = None
         self._held = False
         self._is_closed = False
@@ -94,7 +96,8 @@ class Session:
         self._bytes_in = 0
         self._next_opaque = 0
         self._pending: dict[int, float] = {}
-        self._expiries: list[tuple[float, int]] = []
+        self._expiries: list[tuple[float, int, float]] = []
+        """When it is too late for its response, the request, and when it was sent."""
         self._output: list[bytes] = []
         self._output_bytes = 0
         self.is_over = False
@@ -105,7 +108,7 @@ class Session:
     def receive(self, data: bytes, now: float, feed: Feed | None = None) -> list[Event]:
         if self.is_over:
             return []
-        self._active_at = now
+        self._active_at = self._heard_at = now
         requests_before = self._requests_in
         if feed is None or self._draining:
             commands = self._reader.feed(data)
@@ -222,7 +225,7 @@ class Session:
         self._put(command)
         self._active_at = now
         self._pending[opaque] = now + timeout_s
-        heappush(self._expiries, (now + timeout_s, opaque))
+        heappush(self._expiries, (now + timeout_s, opaque, now))
         return opaque
 
     def notify(self, command: Command) -> None:
@@ -335,18 +338,23 @@ class Session:
         if self.is_over:
             return []
         events: list[Event] = []
+        silence = 0.0
         while self._expiries and self._expiries[0][0] <= now:
-            expiry, opaque = heappop(self._expiries)
+            expiry, opaque, sent_at = heappop(self._expiries)
             if self._pending.get(opaque) == expiry:
                 del self._pending[opaque]
                 events.append(TimedOut(opaque))
+                if self._heard_at <= sent_at:
+                    silence = max(silence, expiry - sent_at)
         frame = self._frame_deadline()
         if frame is not None and frame <= now:
             held = self._reader.buffered_bytes
             events.append(self._end(Reason.SLOW_FRAME, f"only {held} bytes of a frame came"))
+        elif silence >= self._limits.silence_seconds:
+            events.append(self._end(Reason.SILENT, f"nothing came for {silence:g} s"))
         elif self._active_at + self._limits.idle_seconds <= now:
-            silence = now - self._active_at
-            events.append(self._end(Reason.IDLE, f"nothing came for {silence:.0f} s"))
+            idle = now - self._active_at
+            events.append(self._end(Reason.IDLE, f"nothing came for {idle:.0f} s"))
         return events
 
     def closed(self, reason: Reason, now: float) -> list[Event]:
@@ -398,7 +406,7 @@ class Session:
         while expiries and pending.get(expiries[0][1]) != expiries[0][0]:
             heappop(expiries)
         if len(expiries) > len(pending) + STALE_EXPIRIES_MAX:
-            self._expiries = [(expiry, opaque) for opaque, expiry in pending.items()]
+            self._expiries = [each for each in expiries if pending.get(each[1]) == each[0]]
             heapify(self._expiries)
 
 

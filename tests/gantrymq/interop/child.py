@@ -58,6 +58,16 @@ class Child:
         assert self._process.stdout is not None
         return self._process.stdout
 
+    @property
+    def number(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def wait(self, seconds: float) -> None:
+        """Until it has ended by itself."""
+        self._process.wait(seconds)
+        self._close()
+
     def wait_until(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         """Wait for something this child should bring about; say what its logs say if not."""
         try:

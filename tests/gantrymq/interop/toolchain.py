@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -46,6 +46,7 @@ class JarSet(Enum):
     FILTER = ("servers", "FilterDriver")
     ACL = ("servers", "AclDriver")
     SCENARIOS = ("client", "ScenarioDriver")
+    CYCLES = ("client", "CycleDriver")
 
     @property
     def pom(self) -> Path:
@@ -69,15 +70,17 @@ class Java:
         return int(self.version.split(".")[0])
 
 
-def missing_tools() -> str | None:
+def missing_tools(
+    tools: Iterable[str] = tuple(NEEDED), leaves_out: str = "INTEROP=0"
+) -> str | None:
     """What to tell a user whose machine lacks one, or None."""
-    missing = sorted({package for tool, package in NEEDED.items() if _found(tool) is None})
+    missing = sorted({NEEDED[tool] for tool in tools if _found(tool) is None})
     if not missing:
         return None
     return (
-        f"The interop tests run real RocketMQ and need {' and '.join(missing)}:\n"
+        f"These tests run real RocketMQ and need {' and '.join(missing)}:\n"
         f"    apt-get install {' '.join(missing)}\n"
-        "INTEROP=0 leaves these tests out."
+        f"{leaves_out} leaves them out."
     )
 
 

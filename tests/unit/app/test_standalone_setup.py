@@ -67,6 +67,14 @@ def test_a_port_of_zero_switches_off_what_can_be(tmp_path: Path) -> None:
         loaded(tmp_path, listenPort="0")
 
 
+def test_a_member_of_a_group_is_not_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("sixteen bytes and more")
+    members = {"groupMembers": "1=a:1,2=b:1", "memberNumber": "1", "leaseNamespace": "mq"}
+    with pytest.raises(ConfigurationError, match="start each member with `gantry broker`"):
+        load(Wish(tmp_path, flags={**members, "groupSecretFile": str(secret)}), {})
+
+
 def test_every_port_that_cannot_be_had_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -357,3 +358,38 @@ def test_a_reader_that_stops_early_is_no_error(store: Path) -> None:
     shell = f"{sys.executable} -c '{CODE}' store dump {store} | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def keep_tail(store: Path, start: int, end: int) -> str:
+    """As if this part of the log had been cut off it."""
+    data = (store / LOG).read_bytes()[start:end]
+    path = f"gantry/tails/{start:020d}-{end:020d}-6-{zlib.crc32(data):08x}"
+    (store / path).parent.mkdir(parents=True)
+    (store / path).write_bytes(data)
+    return path
+
+
+def test_kept_tails_are_listed(store: Path) -> None:
+    assert told("stats", store)[1]["tails"] == []
+    path = keep_tail(store, 245, 497)
+    _, answer = told("stats", store)
+    (tail,) = answer["tails"]
+    assert (tail["file"], tail["position"], tail["bytes"], tail["messages"]) == (path, 245, 252, 1)
+    assert (tail["epoch"], tail["whole"]) == (6, True)
+    done = gantry("stats", store)
+    assert f"{path}: 1 messages, 252 bytes, cut from the log at 245 for epoch 6, 20" in done.stdout
+    damage(store, path, 100)
+    assert "damaged since" in gantry("stats", store).stdout
+    assert told("stats", store)[1]["tails"][0]["whole"] is False
+
+
+def test_a_kept_tail_is_dumped_like_the_log(store: Path) -> None:
+    path = keep_tail(store, 245, 497)
+    of_log = gantry("dump", store, "--from", "245", "--to", "497", "--body", "--output", "json")
+    for name in (path, path.rpartition("/")[2]):
+        done = gantry("dump", store, "--tail", name, "--body", "--output", "json")
+        assert done.stdout.splitlines()[:-1] == of_log.stdout.splitlines()
+        assert json.loads(done.stdout.splitlines()[-1])["break"] == "end"
+    done = gantry("dump", store, "--tail", "nothing")
+    assert done.returncode == 2
+    assert f"there are: {path}" in done.stderr

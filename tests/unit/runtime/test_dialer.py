@@ -101,6 +101,25 @@ async def test_no_answer_in_time_is_a_timeout_and_the_connection_stays(
     assert server.counters.accepted == {"internal": 1}
 
 
+async def test_silence_ends_the_connection_where_that_is_wanted(start_server: StartServer) -> None:
+    """Whoever else waits for an answer there need not wait any longer."""
+    peer = Peer()
+    server = await start_server(peer)
+    dialer = Dialer(settings=DialerSettings(session=SessionLimits(silence_seconds=0.01)))
+    connection = dialer.connection(address(server))
+    held = asyncio.create_task(connection.request(Command(KEEP), 30.0))
+    await peer.kept.get()
+
+    with pytest.raises(RequestTimeoutError):
+        await connection.request(Command(KEEP), 0.02)
+
+    with pytest.raises(ConnectionLostError, match="silent nothing came"):
+        await held
+    assert (await connection.request(Command(ECHO), 30.0)).code == 0
+    assert server.counters.accepted == {"internal": 2}
+    await dialer.close()
+
+
 async def test_what_the_server_asks_is_refused_by_default(
     start_server: StartServer, dialer: Dialer
 ) -> None:

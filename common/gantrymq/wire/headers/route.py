@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire.header import Header, Int32, Int64, Wire
+
+# Beside the fields of a registration and of its end: the epoch of the reign that the sender knows,
+# where a group elects its master. Java ignores it.
+EPOCH_FIELD: Final = "gantryEpoch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

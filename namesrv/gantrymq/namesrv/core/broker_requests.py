@@ -26,9 +26,12 @@ from gantrymq.wire.bodies.kv import kv_table_to_json
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
-from gantrymq.wire.headers.route import QueryDataVersionResponse, RegisterBrokerResponse
+from gantrymq.wire.headers.route import (
+    EPOCH_FIELD,
+    QueryDataVersionResponse,
+    RegisterBrokerResponse,
+)
 
-EPOCH_FIELD: Final = "gantryEpoch"
 LISTENERS_FIELD: Final = "gantryListeners"
 
 # Java compares with the low 31 bits only.

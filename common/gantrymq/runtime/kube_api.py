@@ -1,0 +1,188 @@
+"""Requests to the Kubernetes API, each sent once: what became of one is known, or said not to be.
+
+In a pod it is where KUBERNETES_SERVICE_HOST says, by TLS, with the authority and the token of the
+pod's service account. The kubelet replaces both files while the pod runs: each request is made
+with those of its moment.
+
+Invariant: no request is repeated here. A write that was carried out, and is sent once more, is
+refused as a conflict, and whoever hears that takes it for one that was never carried out.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Final, final
+
+import aiohttp
+
+from gantrymq.base.errors import ConfigurationError, GantryError
+
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+# A lease is renewed each 0.8 s, and one request is under way at a time.
+REQUEST_SECONDS: Final = 0.7
+
+_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class UnansweredError(GantryError):
+    """Nobody knows what became of the request, but for what the text says."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ApiPlace:
+    """Where the API is, and who asks."""
+
+    url: str
+    account: Path | None = None
+    """The folder of a service account; None: nobody in particular, for an API without any."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """Whatever its status is."""
+
+    status: int
+    body: bytes
+
+
+def place_of_pod(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiPlace:
+    """The API of the cluster that this pod is in; ConfigurationError where this is none."""
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        raise ConfigurationError(
+            "this is no pod of a Kubernetes cluster (KUBERNETES_SERVICE_HOST is not set)"
+        )
+    for name in ("token", "ca.crt"):
+        if not (account / name).is_file():
+            raise ConfigurationError(
+                f"{account / name} is not there: let the pod have its service account's token"
+                " (automountServiceAccountToken)"
+            )
+    return ApiPlace(f"https://{f'[{host}]' if ':' in host else host}:{port}", account)
+
+
+def namespace_of_pod(account: Path = ACCOUNT) -> str:
+    """That the pod is in; "" where this is none."""
+    try:
+        return (account / "namespace").read_text().strip()
+    except OSError:
+        return ""
+
+
+@final
+class KubeApi:
+    """A client of one API. Made within the event loop; `close` ends it."""
+
+    def __init__(self, place: ApiPlace, answer_bytes_max: int) -> None:
+        self._answer_bytes_max = answer_bytes_max
+        self._authority: bytes | None = None
+        self._context: ssl.SSLContext | None = None
+        self._place = place
+        trace = aiohttp.TraceConfig()
+        trace.on_request_headers_sent.append(_count_sending)
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
+            auto_decompress=False,
+            trace_configs=[trace],
+        )
+
+    @property
+    def url(self) -> str:
+        return self._place.url
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def ask(self, method: str, path: str, body: bytes | None = None) -> ApiAnswer:
+        """The API's answer; UnansweredError if there is none."""
+        sending = _Sending()
+        try:
+            async with self._session.request(
+                method,
+                self._place.url + path,
+                data=body,
+                headers=self._headers(),
+                ssl=self._tls(),
+                allow_redirects=False,
+                trace_request_ctx=sending,
+            ) as response:
+                return ApiAnswer(response.status, await self._read(response))
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            state = "sent, and not answered" if sending.count else "not sent"
+            is_late = isinstance(error, TimeoutError)
+            why = f"in {REQUEST_SECONDS:g} s" if is_late else str(error) or "the connection ended"
+            url = self._place.url + path
+            raise UnansweredError(f"{method} {url} was {state}: {why}") from None
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for piece in response.content.iter_any():
+            body += piece
+            if len(body) > self._answer_bytes_max:
+                raise UnansweredError(
+                    f"{self._place.url} answers with more than {self._answer_bytes_max} bytes"
+                )
+        return bytes(body)
+
+    def _headers(self) -> Mapping[str, str]:
+        account = self._place.account
+        headers = {**_HEADERS, "Content-Type": "application/json"}
+        if account is not None:
+            headers["Authorization"] = f"Bearer {_content(account / 'token').decode().strip()}"
+        return headers
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        account = self._place.account
+        if account is None:
+            return True
+        authority = _content(account / "ca.crt")
+        if self._context is None or authority != self._authority:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            try:
+                context.load_verify_locations(cadata=authority.decode())
+            except (ssl.SSLError, ValueError) as error:
+                raise UnansweredError(f"{account / 'ca.crt'} is no certificate: {error}") from None
+            self._context, self._authority = context, authority
+        return self._context
+
+
+class _Sending(SimpleNamespace):
+    """How often a request has left."""
+
+    count: int = 0
+
+
+class _AgainError(aiohttp.ClientError):
+    """aiohttp repeats what looks as if it could be repeated."""
+
+    def __str__(self) -> str:
+        return "the connection ended"
+
+
+async def _count_sending(
+    session: aiohttp.ClientSession,
+    context: SimpleNamespace,
+    parameters: aiohttp.TraceRequestHeadersSentParams,
+) -> None:
+    del session, parameters
+    sending = context.trace_request_ctx
+    if sending.count:
+        raise _AgainError
+    sending.count += 1
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnansweredError(
+            f"nothing was sent: {path} cannot be read: {error.strerror}"
+        ) from None

@@ -1,0 +1,96 @@
+"""Whatever a peer of a member says, nothing is raised, held, believed or acknowledged of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gantrymq.fakes.group import SECRET, Master, filled, member, standing
+from gantrymq.ha import handshake
+from gantrymq.ha.epochs import Epoch
+from gantrymq.ha.events import Copied, Ended
+from gantrymq.ha.handshake import FollowersMeeting, MastersMeeting, Standing
+from gantrymq.ha.member_events import Refused, Welcomed
+from gantrymq.ha.member_follower import MemberFollower
+from gantrymq.ha.member_following import MemberFollowing
+from gantrymq.ha.member_frames import (
+    OPENING,
+    Beat,
+    Kind,
+    Letter,
+    MemberReader,
+    Report,
+    encode,
+    encode_data_head,
+    encode_table_head,
+)
+
+Fuzz = Callable[[list[bytes], Callable[[bytes], None]], None]
+
+OURS = Standing(1, (Epoch(1, 0),), 0, 100)
+EMPTY = Standing(1, (), 0, 0)
+
+
+def letters(data: bytes) -> list[Letter]:
+    return [each for each in MemberReader(*Kind).feed(data) if isinstance(each, Letter)]
+
+
+def meeting() -> tuple[list[bytes], list[bytes]]:
+    """What both say until they know each other: the follower, and the master."""
+    follower = FollowersMeeting(member(2), SECRET, b"f" * 16, EMPTY)
+    master = MastersMeeting(member(1), SECRET, b"m" * 16)
+    hello = follower.begin()
+    challenge, _ = master.take(letters(hello)[0])
+    proof, _ = follower.take(letters(challenge)[0])
+    return [hello, proof], [challenge]
+
+
+def test_what_followers_say(fuzz: Fuzz) -> None:
+    """Strangers, and members that have proven who they are."""
+    master = filled(Master({1}), 20)
+    said, _ = meeting()
+    whole = b"".join(said)
+    ours = standing(master, master.epoch, master.epochs)
+    reports = [encode(Report(end, end // 2)) for end in (0, 119, 500, 1 << 62)]
+
+    def check(data: bytes) -> None:
+        for before in (b"", whole):
+            met = MastersMeeting(member(1), SECRET, b"m" * 16)
+            link = MemberFollower(1, "10.0.0.9:40000", met, master.store, 0.0)
+            if before:
+                link.receive(before, 0.0)
+                link.welcome(ours, 0.0)
+                link.fill(0.0)
+            events = link.receive(data, 0.0)
+            assert not any(isinstance(each, Ended) for each in events[:-1])
+            report = link.report
+            assert 0 <= report.flushed <= report.received <= link.stream.sent
+            assert report.promised == report.stored == 0
+
+    fuzz([OPENING, *said, whole, *reports], check)
+
+
+def test_what_masters_say(fuzz: Fuzz) -> None:
+    """Strangers, and masters that have proven who they are."""
+    _, (challenge,) = meeting()
+    welcome = handshake.welcome(Standing(1, (Epoch(1, 0),), 0, 900))
+    refusal = handshake.refusal("not-master", "member 1 is not master", OURS)
+    data = encode_data_head(100, 3) + b"abc"
+    table = encode_table_head(1, "offsets", 2) + b"{}"
+    beat = encode(Beat(1, 900, 50, 0))
+
+    def check(said: bytes) -> None:
+        for before in (b"", challenge + welcome):
+            link = MemberFollowing(member(2), SECRET, b"f" * 16, OURS, 0.0)
+            if before:
+                link = MemberFollowing(member(2), SECRET, b"f" * 16, EMPTY, 0.0)
+                link.receive(before, 0.0)
+            position = 0 if before else 100
+            events = link.receive(said, 0.0)
+            assert not any(isinstance(each, Ended | Refused) for each in events[:-1])
+            for event in events:
+                assert before or not isinstance(event, Welcomed | Copied) or challenge in said
+                if isinstance(event, Copied):
+                    assert event.position == position
+                    position += len(event.data)
+
+    fuzz([OPENING, challenge, welcome, refusal, data, table, beat], check)
