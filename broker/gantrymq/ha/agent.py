@@ -34,6 +34,9 @@ from gantrymq.ha.tenure import Tenure
 # A hand-over that does not get there in time is given up, and the master goes on.
 HANDOVER_SECONDS: Final = 1.0
 
+# A master that cannot take messages tries so often to leave that to somebody who can.
+YIELD_SECONDS: Final = 5.0
+
 # A master that does not take us out of the set in time is not waited for.
 LEAVE_SECONDS: Final = 1.0
 
@@ -57,6 +60,8 @@ class Agent:
         "_switchover",
         "_tenure",
         "_words",
+        "_yields",
+        "_yields_at",
         "epoch",
         "in_sync",
         "is_leaving",
@@ -78,6 +83,9 @@ class Agent:
         self._switchover = Switchover(place.number)
         self._tenure = Tenure(place)
         self._words: list[Say] = []
+        self._yields = False
+        """Whether somebody else is to go on, because our disk does not answer."""
+        self._yields_at = -NEVER
         self.epoch = 0
         """Of which we are master; 0 while we are not."""
         self.in_sync: InSync | None = None
@@ -125,7 +133,7 @@ class Agent:
 
     def asks_promises(self, now: float) -> bool:
         """Whether the lease was not renewed when it should have been."""
-        return self.phase is Phase.LEADING and now >= self._tenure.asks_at
+        return self.phase is Phase.LEADING and not self._yields and now >= self._tenure.asks_at
 
     def promise(self, epoch: int, now: float) -> bool:
         """Not to seek the lease for its duration; False where we cannot say so."""
@@ -282,6 +290,8 @@ class Agent:
         desk, in_sync = self._desk, self.in_sync
         if in_sync is None:
             return
+        if self.phase is Phase.LEADING:
+            self._consider_yielding(around, now)
         if self.phase is Phase.HANDING_OVER:
             self._hand_over(around, now)
         else:
@@ -295,9 +305,9 @@ class Agent:
 
     def _write_on(self, around: Surroundings, in_sync: InSync, now: float) -> None:
         """Renew, with the set as it should be."""
-        trouble = around.trouble(now)
-        if trouble is not None:
-            self._say(f"the lease is not renewed: {trouble}", is_warning=True)
+        stall = around.stall(now)
+        if stall is not None:
+            self._say(f"the lease is not renewed: {stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
         elif (wanted := in_sync.wanted(now)) is not None:
@@ -328,6 +338,7 @@ class Agent:
         self._handing_by = NEVER
         self._switchover.end()
         self._chosen = NOBODY
+        self._yields, self._yields_at = False, -NEVER
         self.look(now)
 
     # ------------------------------------------------------------------ giving it away
@@ -353,6 +364,17 @@ class Agent:
         self._handing_by = now + HANDOVER_SECONDS
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
+    def _consider_yielding(self, around: Surroundings, now: float) -> None:
+        """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
+        disk is no reason to go: there would be no master, and consumers could not read on."""
+        trouble = around.trouble(now)
+        others_take = trouble is not None and around.others_take()
+        self._yields = others_take and around.stall(now) is not None
+        if others_take and now >= self._yields_at:
+            self._yields_at = now + YIELD_SECONDS
+            self._say(f"somebody else is to be master: {trouble}", is_warning=True)
+            self._begin_handover(NOBODY, now)
+
     def _consider_switch(self, in_sync: InSync, now: float) -> None:
         """What an operator wants."""
         lease = self.lease
@@ -369,28 +391,30 @@ class Agent:
             return
         if heir == NOBODY and not self.is_leaving:
             self.phase, self._handing_by = Phase.LEADING, NEVER
-            self._switchover.give_up(now)
+            if self._chosen != NOBODY:
+                self._switchover.give_up(now)
             self._say("the switchover was given up: nobody has everything", is_warning=True)
             return
+        goes = self.is_leaving or around.trouble(now) is not None
         self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)
-        self._release(lease, heir, now)
+        self._release(lease, heir, now, goes=goes)
 
     def _leave(self, around: Surroundings, now: float) -> None:
         """Nothing of ours is to be left in the lease. A master that has taken us in ends our
         connection once nobody waits for us any more."""
         lease, me = self.lease, self._place.number
         if lease and (lease.holder == me or (lease.heir == me and lease.holder == NOBODY)):
-            self._release(lease, NOBODY, now)
+            self._release(lease, NOBODY, now, goes=True)
         elif around.hears_master() and now < self._leaves_by:
             self._candidacy.again_at = self._leaves_by
         else:
             self.phase = Phase.RELEASED
 
-    def _release(self, lease: Lease, heir: int, now: float) -> None:
+    def _release(self, lease: Lease, heir: int, now: float, *, goes: bool) -> None:
         """Nobody's from now on: we are not master any more, whether this is carried out or not. Who
-        leaves is waited for by nobody, unless nobody else has everything."""
+        goes, or cannot follow, is waited for by nobody, unless nobody else has everything."""
         others = lease.in_sync - {self._place.number}
-        in_sync = others if self.is_leaving and heir else lease.in_sync
+        in_sync = others if goes and heir else lease.in_sync
         self._desk.write(lease.given_away(heir, in_sync), now)
 
     def _say(self, text: str, *, is_warning: bool = False) -> None:

@@ -48,6 +48,7 @@ class Candidacy:
             lease,
             desk.changed_at,
             around.sightings(),
+            around.stall(now),
             around.trouble(now),
         )
         verdict = judge(view, now)

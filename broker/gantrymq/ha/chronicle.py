@@ -13,16 +13,19 @@ Invariant: nothing here says more than the disk does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import final
+from typing import TypeVar, final
 
-from gantrymq.base.disk import Disk
+from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.ha import epoch_file, epochs, kept
 from gantrymq.ha.epochs import Epochs
 from gantrymq.ha.handshake import Standing
 from gantrymq.store import log_cut
 from gantrymq.store.engine import Store
 from gantrymq.store.log_cut import Wish
+
+_T = TypeVar("_T")
 
 
 @final
@@ -125,21 +128,31 @@ class Chronicle:
 
     def cut(self, position: int) -> None:
         """Our log goes on with the master's from here."""
-        log_cut.wish(self._disk, Wish(position, epoch=self.epoch))
+        self._save(log_cut.wish, Wish(position, epoch=self.epoch))
 
     def copy_anew(self, shared: int) -> None:
         """Our log is the master's up to here at most, and the master has no more what comes
         next."""
         self._keep(replace(self._kept, is_partial=True))
         self._write(())
-        log_cut.wish(self._disk, Wish(0, shared, self.epoch))
+        self._save(log_cut.wish, Wish(0, shared, self.epoch))
 
     # ------------------------------------------------------------------ files
 
     def _keep(self, now: kept.Kept) -> None:
-        kept.write(self._disk, now)
+        self._save(kept.write, now)
         self._kept = now
 
     def _write(self, now: Epochs) -> None:
-        epoch_file.write(self._disk, now)
+        self._save(epoch_file.write, now)
         self._epochs = now
+
+    def _save(self, write: Callable[[Disk, _T], None], content: _T) -> None:
+        """On a full disk in what is kept for such: who has to know of a master must not end."""
+        try:
+            write(self._disk, content)
+        except DiskError as error:
+            is_full = error.failure is DiskFailure.NO_SPACE
+            if not is_full or not self._store.watch.out_of_space():
+                raise
+            write(self._disk, content)

@@ -213,9 +213,16 @@ class Dials:
             return
         if link.is_welcome:
             self._note_stored()
-            end, is_leaving = self._chronicle.sure_end, self._agent.is_leaving
-            flushed = min(end, self._store.flushed)
-            following.report(end, flushed, self._promised, self._stored, now, is_leaving=is_leaving)
+            end = self._chronicle.sure_end
+            following.report(
+                end,
+                min(end, self._store.flushed),
+                self._promised,
+                self._stored,
+                now,
+                is_leaving=self._agent.is_leaving,
+                is_refusing=self._store.trouble(now) is not None,
+            )
         if following.deadline() <= now:
             self._see(number, link, following.expire(now), now)
 

@@ -3,7 +3,8 @@
 It needs all of these:
     the lease is free         released, or unchanged for its whole duration by our own clock; the
                               lease of an earlier life of ours is free for us
-    we may                    we are in the set that the lease says, not fenced, and our disk writes
+    we may                    we are in the set that the lease says, not fenced, and our disk
+                              answers; where it is full others go first, but not for good
     our log is whole          all of what was acknowledged is in it: see `Standing.is_electable`
     nobody is better          of those of the set that can be heard: the one whose log goes further
                               is waited for, but not for good
@@ -63,8 +64,10 @@ class View:
     changed_at: float
     """When we first read it as it is now."""
     sightings: Mapping[int, Sighting]
+    stall: str | None = None
+    """Why our disk does not answer."""
     trouble: str | None = None
-    """Why our disk cannot take messages."""
+    """Why we could not take messages; consumers can still read."""
 
 
 @final
@@ -85,10 +88,21 @@ class Verdict:
 def judge(view: View, now: float) -> Verdict:
     """Whether to seek the lease."""
     lease = view.lease
-    if view.trouble is not None:
-        return Verdict(f"our disk cannot take messages: {view.trouble}")
+    if view.stall is not None:
+        return Verdict(f"our disk does not answer: {view.stall}")
     if lease is None:
         return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
+    verdict = _judge(view, lease, now)
+    others_until = view.changed_at + DURATION_SECONDS + PATIENCE_SECONDS
+    if verdict.epoch and view.trouble is not None and now < others_until:
+        return Verdict(
+            f"others may take messages, we cannot: {view.trouble}", again_at=others_until
+        )
+    return verdict
+
+
+def _judge(view: View, lease: Lease, now: float) -> Verdict:
+    """As if we could take messages."""
     if not lease.in_sync or _knows_less(view, lease, now):
         return _judge_all(view, lease, now)
     if view.me in lease.fenced:

@@ -111,8 +111,10 @@ class InSync:
         return frozenset(wanted) if wanted != self.persisted else None
 
     def _goes_at(self, progress: _Progress) -> float:
-        """When it has to go, if it gets no further; who is leaving, at once."""
-        if progress.report.is_leaving:
+        """When it has to go, if it gets no further: at once who is leaving, or is full and does not
+        follow with all there is."""
+        has_all = 0 <= progress.goal <= self._position(progress.report)
+        if progress.report.is_leaving or (progress.report.is_refusing and not has_all):
             return -NEVER
         goes_at = progress.at + PROGRESS_SECONDS
         if self._position(progress.report) < progress.goal:

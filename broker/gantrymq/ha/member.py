@@ -285,8 +285,18 @@ class Member:
     def sightings(self) -> Mapping[int, Sighting]:
         return self._dials.sightings
 
+    def stall(self, now: float) -> str | None:
+        return self._store.stall(now)
+
     def trouble(self, now: float) -> str | None:
-        return self._store.write_trouble(now)
+        return self._store.trouble(now)
+
+    def others_take(self) -> bool:
+        lease = self.agent.lease
+        if self._in_sync is None or lease is None:
+            return False
+        others = self._in_sync.persisted - lease.fenced
+        return any(self._followers.takes_messages(each) for each in others)
 
     def hears_master(self) -> bool:
         return self._dials.hears_master
@@ -297,11 +307,11 @@ class Member:
 
     def heir(self, chosen: int, now: float) -> int:
         """Whose log ends where ours does, and is one of the set; who has the tables as well, while
-        that is waited for."""
+        that is waited for. Who takes messages, if there is one or we do not."""
         in_sync, lease = self._in_sync, self.agent.lease
         if in_sync is None or lease is None or not self._is_paused:
             return NOBODY
-        if not self._store.waiters.is_empty:
+        if not self._store.waiters.is_empty and self._store.stall(now) is None:
             return NOBODY
         complete = {each for each in in_sync.persisted if self._followers.has_all(each)}
         able = complete - lease.fenced
@@ -310,6 +320,9 @@ class Member:
             able = {each for each in able if self._followers.stored_by({each}) >= tables}
         if chosen != NOBODY:
             return chosen if chosen in able else NOBODY
+        takers = {each for each in able if self._followers.takes_messages(each)}
+        if takers or self._store.trouble(now) is not None:
+            able = takers
         preferred = lease.wishes.preferred
         return preferred if preferred in able else min(able, default=NOBODY)
 

@@ -384,6 +384,11 @@ class MemberFollowers:
             return False
         return link.report.received == self._store.log.end
 
+    def takes_messages(self, member: int) -> bool:
+        """Whether it follows, and is to stay, and could take messages if it were master."""
+        link = self._current.get(member)
+        return link is not None and not (link.report.is_leaving or link.report.is_refusing)
+
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """Of those who follow."""
         reign, end = self._reign, self._store.log.end

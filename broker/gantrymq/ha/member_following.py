@@ -149,6 +149,7 @@ class MemberFollowing:
         now: float,
         *,
         is_leaving: bool = False,
+        is_refusing: bool = False,
     ) -> None:
         """What we have now: called once a turn, or whenever it may have changed."""
         if not self.is_welcome or self.is_over:
@@ -162,8 +163,9 @@ class MemberFollowing:
             or promised != last.promised
             or stored != last.stored
             or is_leaving != last.is_leaving
+            or is_refusing != last.is_refusing
         ):
-            self._report = Report(received, flushed, promised, stored, is_leaving)
+            self._report = Report(received, flushed, promised, stored, is_leaving, is_refusing)
             self._speak(now)
 
     def _speak(self, now: float) -> None:

@@ -9,7 +9,7 @@
     J joining    JSON                      R refusal    JSON
     A report     8 received | 8 flushed    D data       8 position | the log's bytes from there on
                  | 8 promised | 8 stored   B beat       8 epoch | 8 end | 8 safe | 8 asked
-                 | 1 leaving
+                 | 1 leaving 1, refusing 2
                                            T table      8 number | 2 size of its name | name
                                                         | content
 
@@ -33,7 +33,9 @@ OPENING: Final = b"\xffGantry\x01"
 
 _HEAD: Final = struct.Struct(">cI")
 _POSITION: Final = struct.Struct(">q")
-_REPORT: Final = struct.Struct(">4q?")
+_REPORT: Final = struct.Struct(">4qB")
+_LEAVING: Final = 1
+_REFUSING: Final = 2
 _BEAT: Final = struct.Struct(">4q")
 _TABLE: Final = struct.Struct(">qH")
 
@@ -81,13 +83,15 @@ class Report:
     """What a follower has: in its log, and on its disk. `promised` is the last question of the
     master's that it answers with a promise not to seek the lease, `stored` the number of the last
     table that it has for good, as it has those before; 0 is none. Who is leaving asks to be taken
-    out of the set, and goes on as before until the master ends the connection."""
+    out of the set, and goes on as before until the master ends the connection. Who refuses could
+    take no messages if it were master."""
 
     received: int
     flushed: int
     promised: int = 0
     stored: int = 0
     is_leaving: bool = False
+    is_refusing: bool = False
 
 
 @final
@@ -150,7 +154,8 @@ def encode(frame: Report | Beat | Letter) -> bytes:
     """Of what is small; the log's bytes and the tables are sent as they are in memory."""
     if isinstance(frame, Report):
         numbers = (frame.received, frame.flushed, frame.promised, frame.stored)
-        return _framed(Kind.REPORT, _REPORT.pack(*numbers, frame.is_leaving))
+        flags = _LEAVING * frame.is_leaving | _REFUSING * frame.is_refusing
+        return _framed(Kind.REPORT, _REPORT.pack(*numbers, flags))
     if isinstance(frame, Beat):
         return _framed(Kind.BEAT, _BEAT.pack(frame.epoch, frame.end, frame.safe, frame.asked))
     return _framed(frame.kind, frame.body)
@@ -158,6 +163,12 @@ def encode(frame: Report | Beat | Letter) -> bytes:
 
 def _framed(kind: Kind, body: bytes) -> bytes:
     return _HEAD.pack(kind.value, len(body)) + body
+
+
+def _report(body: bytes) -> Report:
+    received, flushed, promised, stored, flags = _REPORT.unpack(body)
+    is_leaving, is_refusing = bool(flags & _LEAVING), bool(flags & _REFUSING)
+    return Report(received, flushed, promised, stored, is_leaving, is_refusing)
 
 
 @final
@@ -252,7 +263,7 @@ class MemberReader:
         self._want(_HEAD.size, self._headed)
         match self._kind:
             case Kind.REPORT:
-                return Report(*_REPORT.unpack(body))
+                return _report(body)
             case Kind.BEAT:
                 return Beat(*_BEAT.unpack(body))
             case Kind.TABLE:

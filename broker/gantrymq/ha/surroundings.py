@@ -18,8 +18,14 @@ class Surroundings(Protocol):
     def sightings(self) -> Mapping[int, Sighting]:
         """What other members said of themselves last."""
 
+    def stall(self, now: float) -> str | None:
+        """Why our disk does not answer."""
+
     def trouble(self, now: float) -> str | None:
-        """Why our disk cannot take messages."""
+        """Why we cannot take messages, or could not as master: a disk that is full, or stalls."""
+
+    def others_take(self) -> bool:
+        """Whether somebody of the set follows us who could take messages as master."""
 
     def hears_master(self) -> bool:
         """Whether we follow the one whom the lease names."""

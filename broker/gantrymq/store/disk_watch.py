@@ -84,6 +84,11 @@ class DiskWatch:
         self._judge()
         return is_freed
 
+    def has_room(self, size: int) -> bool:
+        """Whether the partition of the log had so much left at the last look."""
+        usage = self._usages.get(COMMIT_LOG)
+        return usage is not None and usage.free_bytes >= size
+
     @property
     def used_percent(self) -> float:
         """Of the fuller one of the partitions of log and queues; 0 while it is unknown."""

@@ -309,7 +309,6 @@ class Store:
         self._opened()
         assert not self._is_copy, "it is a copy already"
         self._is_copy = True
-        self._log_refused = None
         for one in self._intake.drop(wall_ms):
             self._answer(one, PutStatus.SERVICE_NOT_AVAILABLE, FENCED)
         self.waiters.dismiss()
@@ -329,18 +328,20 @@ class Store:
             self._broken = error
             raise
 
-    def write_trouble(self, now: float) -> str | None:
-        """Why this store cannot be relied upon to write; None where it can."""
+    def stall(self, now: float) -> str | None:
+        """Why nobody can tell when this disk will have anything for good; None where it answers."""
         persistence = self._persistence
         if persistence is None:
             return "the store is not open"
         began = persistence.flusher.syncing_since
         if began is not None and now >= began + STUCK_SECONDS:
             return f"a sync of the log has been under way for {now - began:.1f} s"
-        if self._log_refused is not None:
-            return self._log_refused.text
-        error = self._arrivals.failure or persistence.failure
-        return None if error is None else f"queues cannot be written: {error}"
+        return None
+
+    def trouble(self, now: float) -> str | None:
+        """Why this store cannot take messages, or could not if it led."""
+        refused = self.refusal()
+        return self.stall(now) or (None if refused is None else refused.text)
 
     # ------------------------------------------------------------------ copies
 
@@ -366,6 +367,7 @@ class Store:
         self._log_refused = None
         if refused is not None and not refused.is_diverged:
             self._log_refused = Refused(PutStatus.SERVICE_NOT_AVAILABLE, refused.text)
+            self.watch.look_soon()
         return refused
 
     # ------------------------------------------------------------------ the turn
@@ -394,6 +396,8 @@ class Store:
             self._answered += self.waiters.take_answers()
         self._use_reserve(persistence)
         self.watch.turn(now)
+        if self._is_copy and self._log_refused and self._has_room:
+            self._log_refused = None  # nothing may come that would show it
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
@@ -493,6 +497,11 @@ class Store:
         self.waiters.wait(pending, end, now, for_disk=self._is_sync)
         if self._is_sync:
             persistence.flusher.wait(pending.number, end, now)
+
+    @property
+    def _has_room(self) -> bool:
+        """For another file of the log."""
+        return self.watch.has_room(self.log.segments.file_bytes)
 
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""

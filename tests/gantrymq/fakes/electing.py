@@ -8,7 +8,7 @@ from itertools import count
 from typing import Final, final
 
 from gantrymq.fakes.lease_store import LeaseStore
-from gantrymq.fakes.store import SETTINGS, OpenedStore
+from gantrymq.fakes.store import SETTINGS, OpenedStore, message
 from gantrymq.ha.actions import Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
 from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import LeaseAnswer, Unanswered
@@ -129,8 +129,10 @@ class Node:
         """Whether it was taken."""
         if not self.is_up or not self.roles.is_leading or self.roles.is_paused:
             return False
-        for ticket in self.opened.put(number):
-            self._asked[ticket] = number
+        taken = self.opened.store.put(message(number))
+        if not isinstance(taken, int):
+            return False
+        self._asked[taken] = number
         return True
 
     def turn(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gantrymq.fakes.lease_store import LeaseStore
 from gantrymq.ha.actions import ReadLease, WriteLease
-from gantrymq.ha.agent import Agent
+from gantrymq.ha.agent import HANDOVER_SECONDS, YIELD_SECONDS, Agent
 from gantrymq.ha.election import Sighting
 from gantrymq.ha.epochs import Epoch
 from gantrymq.ha.handshake import Standing
@@ -40,12 +40,14 @@ class Around:
 
     def __init__(self, *, end: int = 500) -> None:
         self.end = end
+        self.full: str | None = None
         self.heirs: set[int] = set()
         self.is_following = False
         self.others: dict[int, Standing] = {2: BEHIND, 3: BEHIND}
         self.promised: float | None = None
         self.seen_epoch = 4
         self.stuck: str | None = None
+        self.takers: set[int] = set()
         self.now = 0.0
 
     def standing(self) -> Standing:
@@ -54,8 +56,14 @@ class Around:
     def sightings(self) -> Mapping[int, Sighting]:
         return {each: Sighting(said, self.now) for each, said in self.others.items()}
 
-    def trouble(self, now: float) -> str | None:
+    def stall(self, now: float) -> str | None:
         return self.stuck
+
+    def trouble(self, now: float) -> str | None:
+        return self.stuck or self.full
+
+    def others_take(self) -> bool:
+        return bool(self.takers)
 
     def hears_master(self) -> bool:
         return self.is_following
@@ -301,6 +309,14 @@ def joined(life: Life, member: int) -> None:
     in_sync.heard(member, Report(500, 500), 500, life.now)
 
 
+def runs_beside_2(life: Life, seconds: float) -> None:
+    """Member 2 has everything all the time."""
+    for _ in range(round(seconds / STEP)):
+        if life.agent.in_sync is not None:
+            joined(life, 2)
+        life.run(STEP)
+
+
 def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
     life = leading()
     joined(life, 2)
@@ -338,7 +354,7 @@ def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
     assert in_sync.persisted == in_sync.counted == {1, 2}
 
 
-def test_trouble_with_the_disk_ends_a_reign_in_time() -> None:
+def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
     life = leading()
     life.around.stuck = "a sync takes long"
     life.run(AUTHORITY_SECONDS + 2 * STEP)
@@ -348,6 +364,16 @@ def test_trouble_with_the_disk_ends_a_reign_in_time() -> None:
     life.around.stuck = None
     life.run(1.0)
     assert life.is_in(Phase.LEADING)
+
+
+def test_a_full_disk_ends_no_reign_where_nobody_else_takes_messages() -> None:
+    life = pair()
+    epoch = life.agent.epoch
+    life.around.full = "no space is left"
+    runs_beside_2(life, 10.0)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+    assert life.agent.epoch == epoch
 
 
 # ---------------------------------------------------------------------- giving it away
@@ -410,6 +436,42 @@ def test_who_is_told_to_be_what_it_is_grants_that() -> None:
     assert life.store.lease is not None
     assert life.store.lease.granted == 1
     assert life.is_in(Phase.LEADING)
+
+
+def test_who_is_full_hands_over_to_who_is_not() -> None:
+    life = pair()
+    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
+    life.run(2 * STEP)
+    lease = life.store.lease
+    assert lease is not None
+    assert (lease.holder, lease.heir) == (NOBODY, 2)
+    assert not life.may_acknowledge
+
+
+def test_a_full_disk_that_cannot_be_left_to_another_one_now_is_later() -> None:
+    life = pair()
+    life.around.full, life.around.takers = "no space is left", {2}
+    runs_beside_2(life, HANDOVER_SECONDS / 2)
+    assert life.is_in(Phase.HANDING_OVER)
+    runs_beside_2(life, HANDOVER_SECONDS)
+    life.around.heirs = {2}
+    runs_beside_2(life, 1.0)
+    assert life.is_in(Phase.LEADING)
+    runs_beside_2(life, YIELD_SECONDS)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
+
+
+@pytest.mark.parametrize(("takers", "goes_on"), [(set(), True), ({2}, False)])
+def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages(
+    takers: set[int], *, goes_on: bool
+) -> None:
+    life = pair()
+    life.around.stuck, life.around.takers = "a sync takes long", takers
+    for _ in range(int((AUTHORITY_SECONDS + 2.0) / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.may_acknowledge is goes_on
 
 
 def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:

@@ -38,11 +38,12 @@ def verdict(
     me: int = 2,
     ours: Standing | None = None,
     others: Mapping[int, Standing] | None = None,
+    stall: str | None = None,
     trouble: str | None = None,
 ) -> Verdict:
     sightings = {each: Sighting(said, now) for each, said in (others or {}).items()}
     ours = standing() if ours is None else ours
-    return judge(View(me, ALL, ours, lease, CHANGED_AT, sightings, trouble), now)
+    return judge(View(me, ALL, ours, lease, CHANGED_AT, sightings, stall, trouble), now)
 
 
 def test_a_held_lease_is_left_alone_for_its_whole_duration() -> None:
@@ -124,8 +125,15 @@ def test_a_fenced_member_may_not() -> None:
     assert verdict(replace(FREE, fenced=frozenset({2})), others={3: standing(1)}).epoch == 0
 
 
-def test_a_disk_that_takes_nothing_makes_no_master() -> None:
-    assert verdict(FREE, trouble="it is full").epoch == 0
+def test_a_disk_that_does_not_answer_makes_no_master() -> None:
+    assert verdict(FREE, stall="a sync takes long", trouble="a sync takes long").epoch == 0
+
+
+def test_others_go_before_a_full_disk_but_not_for_good() -> None:
+    early = verdict(FREE, CHANGED_AT + 5.0, trouble="it is full")
+    assert early.epoch == 0
+    assert "it is full" in early.reason
+    assert verdict(FREE, early.again_at, trouble="it is full").epoch == 5
 
 
 def test_the_new_set_is_who_is_there_and_whole() -> None:

@@ -175,6 +175,15 @@ def test_who_is_leaving_says_so() -> None:
     assert report.is_leaving
 
 
+def test_who_could_take_no_messages_says_so_and_takes_it_back() -> None:
+    dialed = Dialed().welcome()
+    said = []
+    for number, is_refusing in enumerate((True, True, False)):
+        dialed.link.report(100, 0, 0, 0, 0.1 + number, is_refusing=is_refusing)
+        said += [each.is_refusing for each in dialed.frames() if isinstance(each, Report)]
+    assert said == [True, False]
+
+
 def test_nothing_is_reported_before_the_welcome() -> None:
     dialed = Dialed().meet()
     dialed.link.report(100, 100, 0, 0, 0.1)

@@ -75,6 +75,8 @@ def test_the_bytes_are_as_described() -> None:
     numbers = b"".join(each.to_bytes(8, "big") for each in (1, 2, 3, 4))
     assert encode(Report(1, 2, 3, 4)) == b"A\0\0\0\x21" + numbers + b"\0"
     assert encode(Report(1, 2, 3, 4, is_leaving=True)) == b"A\0\0\0\x21" + numbers + b"\1"
+    both = Report(1, 2, 3, 4, is_leaving=True, is_refusing=True)
+    assert encode(both) == b"A\0\0\0\x21" + numbers + b"\3"
     head = b"T\0\0\0\x13" + (5).to_bytes(8, "big") + b"\0\x07offsets"
     assert encode_table_head(5, "offsets", 2) == head
     assert encode_data_head(9, 3) == b"D\0\0\0\x0b" + (9).to_bytes(8, "big")

@@ -133,11 +133,11 @@ def test_records_that_could_not_be_dispatched_come_before_the_first_put() -> Non
     disk.fail("remove", path="consumequeue/T/0", times=3)
     slave.store.append_copy(SIZE, begun_anew(2, "T", "U"), slave.now)
     slave.store.lead(slave.now)
-    assert slave.store.write_trouble(slave.now) is not None
+    assert slave.store.trouble(slave.now) is not None
     assert isinstance(slave.store.put(message(3)), Refused)
     slave.turn(1.0)
     slave.turn(1.0)
-    assert slave.store.write_trouble(slave.now) is None
+    assert slave.store.trouble(slave.now) is None
     slave.put(3)
     (answer,) = slave.turn().answers
     assert (answer.status, answer.queue_offset) == (PutStatus.PUT_OK, 1)
@@ -322,10 +322,11 @@ def test_a_sync_that_takes_long_is_trouble() -> None:
     slave = promoted(SYNC)
     slave.put(2)
     slave.turn()
-    assert slave.store.write_trouble(slave.now + 1.9) is None
-    assert "sync" in (slave.store.write_trouble(slave.now + 2.0) or "")
+    assert slave.store.stall(slave.now + 1.9) is None
+    assert "sync" in (slave.store.stall(slave.now + 2.0) or "")
+    assert slave.store.trouble(slave.now + 2.0) == slave.store.stall(slave.now + 2.0)
     slave.settle()
-    assert slave.store.write_trouble(slave.now + 60.0) is None
+    assert slave.store.trouble(slave.now + 60.0) is None
 
 
 def test_a_disk_that_refuses_is_trouble_until_it_takes_something() -> None:
@@ -337,10 +338,10 @@ def test_a_disk_that_refuses_is_trouble_until_it_takes_something() -> None:
     disk.fail("write", DiskFailure.BROKEN)
     slave.put(2)
     slave.turn()
-    assert slave.store.write_trouble(slave.now) is not None
+    assert slave.store.trouble(slave.now) is not None
     slave.put(3)
     slave.turn()
-    assert slave.store.write_trouble(slave.now) is None
+    assert slave.store.trouble(slave.now) is None
 
 
 def test_a_copy_whose_disk_refuses_is_in_trouble_too() -> None:
@@ -349,7 +350,7 @@ def test_a_copy_whose_disk_refuses_is_in_trouble_too() -> None:
     slave.store.append_copy(0, log_of(1), slave.now)
     disk.fail("write", DiskFailure.BROKEN)
     assert slave.store.append_copy(SIZE, log_of(1, 2)[SIZE:], slave.now) is not None
-    assert slave.store.write_trouble(slave.now) is not None
+    assert slave.store.trouble(slave.now) is not None
     assert slave.store.begin_copy() == SIZE
     assert slave.store.append_copy(SIZE, log_of(1, 2)[SIZE:], slave.now) is None
-    assert slave.store.write_trouble(slave.now) is None
+    assert slave.store.trouble(slave.now) is None
