@@ -12,11 +12,13 @@ its records. Held against it:
 - a master that has seen a later epoch than its own appends nothing
 - only a member of the set before is promoted, unless the operator allowed otherwise
 
-A loss is excused where the operator allowed it, and where messages did not wait for disks and no
-disk of those who may be elected has them any more. Where they do not wait for disks, a member of
-the set may lack what its machine lost: it is not elected as long as another one of the set has
-more, which the second rule sees to. And who has not met the master since such a loss may show a
-consumer once more what was lost.
+A loss is excused where the operator allowed it. Where messages do not wait for disks it is also
+excused where each member of the set had them, and lost them with its machine: then the new master
+has as much as the log of anybody of the set still has, whether its process runs or not. Until then
+a member of the set may lack what its machine lost, and nothing else. What a machine lost is read
+from its disk in the moment the power goes, so it does not depend on recovery, which must find all
+of what lies there. And who follows no master of an epoch since such a loss may show a consumer
+once more what was lost.
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ class Process(Protocol):
     def epoch_seen(self) -> int:
         """The highest it knows of."""
 
+    @property
+    def epoch_copied(self) -> int:
+        """The latest of which its log has a beginning, as it knows since a master took it in."""
+
 
 @final
 class Checks:
@@ -62,22 +68,25 @@ class Checks:
         self.mirrors: dict[int, Mirror] = {}
         self.top: Stored | None = None
         self.history: dict[int, Stored] = {}
-        self.shaken: set[int] = set()
-        """Machines that lost their power, and whose disks nobody has looked at yet."""
         self._elected_from: frozenset[int] = frozenset()
         """The set that the last master was to be one of."""
+        self._heard: frozenset[int] | None = None
+        """Whose logs counted when it was elected; None: everybody's."""
         self._file_bytes = file_bytes
         self._flushes = flushes
-        self._lacking: dict[int, int] = {}
-        """Whose machines lost the end of a log that no message waited for: what lies below here it
-        need not have, until it has."""
         self._least = least
-        self._lost: dict[int, int] = {}
-        """What was promised and lost, and excused: the end and the digest of each record."""
+        self._lost: dict[tuple[int, int], int] = {}
+        """What was promised and lost, and excused: the end and the digest of each record, and the
+        epoch that began without it."""
         self._read: dict[Place, int] = {}
         self._store = store
         self._world = world
         self._lease: Lease | None = None
+        self._taken: dict[int, dict[int, int]] = {}
+        """What machines had and lost: the ends and digests of records. Forgotten once the log goes
+        as far again."""
+        self._true_set: frozenset[int] = frozenset()
+        """What the lease said last when nobody had removed it, or put an old one in its place."""
         store.on_change = self._lease_changed
 
     def mirror(self, number: int) -> Mirror:
@@ -94,18 +103,32 @@ class Checks:
                 f"member {process.number} appends in epoch {process.epoch}, and knows of"
                 f" {process.epoch_seen}"
             )
+        taken = self._taken.get(process.number)
+        if taken is not None and self.mirror(process.number).end >= max(taken, default=0):
+            del self._taken[process.number]
 
-    def reread(self, number: int, lost: int) -> None:
-        """Somebody has looked at its disk; so many records are gone. Where messages wait for disks,
-        a member of the set has all promises there, whatever happened."""
-        if number in self.shaken and lost and not self._flushes:
-            ends = [each.end for each in self.mirrors.values()]
-            self._lacking[number] = max([*ends, self.top.end if self.top else 0])
-        self.shaken.discard(number)
-        self._world.tally["records lost from a disk"] += lost
+    def went_down(self, number: int, gone: list[Stored]) -> None:
+        """Its machine did, and these records are not on its disk."""
+        self._world.tally["records lost from a disk"] += len(gone)
+        if not self._flushes:
+            taken = self._taken.setdefault(number, {})
+            taken.update((each.end, each.digest) for each in gone)
+        self._look_at_disk(number, f"the machine of {number} of the set went down")
+
+    def reread(self, number: int, lost: int, *, was_cut: bool) -> None:
+        """It starts, and so many records are gone that were on its disk: only those that were to
+        be cut."""
+        assert was_cut or not lost, f"member {number} starts without {lost} records of its disk"
+        self._look_at_disk(number, f"{number} of the set starts")
+
+    def _look_at_disk(self, number: int, what: str) -> None:
+        """Where messages wait for disks, a member of the set has all promises there, whatever
+        happened."""
         lease = self._store.truth
-        if self._flushes and lease is not None and number in lease.in_sync:
-            self._must_have_all(frozenset({number}), f"{number} of the set starts")
+        if not self._flushes or lease is None or number not in lease.in_sync:
+            return
+        if lease.epoch == self.epoch or not self._store.allowed_unclean:
+            self._must_have_all(frozenset({number}), what)
 
     # ------------------------------------------------------------------ promises
 
@@ -141,7 +164,7 @@ class Checks:
             record = mirror.up_to(position + size)
             assert record is not None, f"member {process.number} hands out what is not in its log"
             at += size
-            if not process.epoch and self._goes_through_a_loss(mirror, record):
+            if not process.epoch and self._goes_through_a_loss(process, mirror, record):
                 self._world.tally["read what was lost"] += 1
                 continue
             self._promise(process, record, f"member {process.number}: reads {record.key!r}")
@@ -149,12 +172,14 @@ class Checks:
             assert known == record.digest, f"two messages at {record.place} were read"
             self._world.tally["read"] += 1
 
-    def _goes_through_a_loss(self, mirror: Mirror, record: Stored) -> bool:
-        """Whether up to there the log is one that was lost, and that nobody has promised again."""
-        for end, digest in self._lost.items():
+    def _goes_through_a_loss(self, process: Process, mirror: Mirror, record: Stored) -> bool:
+        """Whether up to there the log is one that was lost, that nobody has promised again, and
+        that no later master has looked at."""
+        for (end, digest), epoch in self._lost.items():
             own, promised = mirror.up_to(end), self.history.get(end)
             is_ours = end <= record.end and own is not None and own.digest == digest
-            if is_ours and (promised is None or promised.digest != digest):
+            is_gone = promised is None or promised.digest != digest
+            if is_ours and is_gone and process.epoch_copied < epoch:
                 return True
         return False
 
@@ -182,14 +207,15 @@ class Checks:
     def _must_have_all(self, members: frozenset[int], what: str) -> None:
         if self.top is None or self._store.truth is None:
             return
-        for number in sorted(members - self.shaken):
+        for number in sorted(members):
             mirror = self.mirror(number)
-            if mirror.has(self.top):
-                self._lacking.pop(number, None)
-                continue
-            assert self.top.end <= self._lacking.get(number, -1), (
+            assert mirror.has(self.top) or self._is_taken(number, self.top), (
                 f"{what}, but member {number} lacks {self.top.key!r}: its log ends at {mirror.end}"
             )
+
+    def _is_taken(self, number: int, record: Stored) -> bool:
+        """Whether its machine had all up to there, and lost it."""
+        return self._taken.get(number, {}).get(record.end) == record.digest
 
     # ------------------------------------------------------------------ masters
 
@@ -201,9 +227,9 @@ class Checks:
         mirror, top = self.mirror(process.number), self.top
         if top is None or mirror.has(top):
             return
-        common = max((end for end, each in self.history.items() if mirror.has(each)), default=0)
+        common = self._common(mirror)
         what = f"member {process.number} leads epoch {epoch} without {top}; it has {common}"
-        assert self._is_excused(top), what
+        self._must_be_excused(top, common, what)
         self._world.tally["excused losses"] += 1
         self._world.tell(f"excused: {what}")
         self._forget(common)
@@ -226,16 +252,25 @@ class Checks:
                     f" which ends at {end}"
                 )
 
-    def _is_excused(self, top: Stored) -> bool:
+    def _common(self, mirror: Mirror) -> int:
+        """Up to where the history is in this log."""
+        return max((end for end, each in self.history.items() if mirror.has(each)), default=0)
+
+    def _must_be_excused(self, top: Stored, common: int, what: str) -> None:
+        """A master begins that lacks what lies behind `common`."""
         if self._store.allowed_unclean:
-            return True
-        known = self._elected_from - self.shaken
-        return not self._flushes and not any(self.mirror(each).has(top) for each in known)
+            return
+        assert not self._flushes, what
+        for number in sorted(self._elected_from):
+            assert self._is_taken(number, top), f"{what}; member {number} did not lose it"
+        for number in sorted(self.mirrors.keys() if self._heard is None else self._heard):
+            other = self._common(self.mirror(number))
+            assert other <= common, f"{what}, and member {number} has {other}"
 
     def _forget(self, common: int) -> None:
         """What lies behind was lost."""
-        lost = {end: each.digest for end, each in self.history.items() if end > common}
-        self._lost.update(lost)
+        lost = [(end, each.digest) for end, each in self.history.items() if end > common]
+        self._lost.update(dict.fromkeys(lost, self.epoch))
         self.history = {end: each for end, each in self.history.items() if end <= common}
         self.top = self.history.get(common)
         digests = {each.digest for each in self.history.values()}
@@ -246,16 +281,19 @@ class Checks:
             return  # there is none, or it says nothing
         before, self._lease = self._lease, lease
         if before is None:
+            self._true_set = lease.in_sync
             return
-        if self._store.truth is not None:
-            self._lacking = {n: end for n, end in self._lacking.items() if n in lease.in_sync}
         if not self._store.allowed_unclean:
             self._must_have_all(lease.in_sync - before.in_sync, f"the lease names {lease.in_sync}")
         if len(lease.in_sync) != len(before.in_sync):
             grown = len(lease.in_sync) > len(before.in_sync)
             self._world.tally["grows" if grown else "shrinks"] += 1
         if lease.epoch > before.epoch:
-            self._elected_from = before.in_sync
+            is_known = self._store.truth_before is not None
+            self._elected_from = self._true_set
+            self._heard = self._true_set if is_known else None
+        if self._store.truth is not None:
+            self._true_set = lease.in_sync
         if lease.epoch > before.epoch and lease.holder != before.holder:
             self._world.tally["failovers"] += 1
         if lease.epoch > before.epoch and self._store.truth_before is not None:

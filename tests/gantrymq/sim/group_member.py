@@ -115,6 +115,11 @@ class MemberReplica:
         return self.member.standing().epoch
 
     @property
+    def epoch_copied(self) -> int:
+        epochs = self.member.standing().epochs
+        return epochs[-1].number if epochs else 0
+
+    @property
     def is_released(self) -> bool:
         return self.member.is_released
 

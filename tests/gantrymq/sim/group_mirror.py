@@ -12,17 +12,22 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
-from gantrymq.store.layout import COMMIT_LOG, NAME_DIGITS
+from gantrymq.store.layout import COMMIT_LOG, NAME_DIGITS, POSITION_MAX
 from gantrymq.store.walk import Found
 from gantrymq.testing.memory_disk import Inode, MemoryDisk
 
 _LEVELS: Final = DelayLevels("1s 5s 10s 30s")
+
+
+class GapError(AssertionError):
+    """A record that is not the next one of its queue."""
 
 
 @final
@@ -109,25 +114,41 @@ class Mirror:
 
     def reread(self, disk: MemoryDisk, log_end: int) -> int:
         """After a start: all of it again, as it is now; how many records are gone or others."""
+        before = self._begin_again()
+        self.follow(disk, log_end)
+        return len(self._missing(before))
+
+    def survey(self, disk: MemoryDisk) -> list[Stored]:
+        """After a power cut: all that lies there whole, read by nobody but us; what is gone."""
+        before = self._begin_again()
+        with suppress(GapError):  # a bit of it is wrong: there the log ends
+            while self._read_file(disk, POSITION_MAX, flushed=0):
+                pass
+        return self._missing(before)
+
+    def _begin_again(self) -> list[Stored]:
+        """Nothing was read; what was before."""
         before, self.records = self.records, []
         self._ends, self._next, self.read_to = [], {}, 0
-        self.follow(disk, log_end)
-        kept = 0
-        for old, new in zip(before, self.records, strict=False):
-            if old.digest != new.digest:
-                break
-            kept += 1
-        return len(before) - kept
+        return before
 
-    def _read_file(self, disk: MemoryDisk, log_end: int) -> bool:
-        """What lies in the file that was read last; whether there is a next one."""
+    def _missing(self, before: list[Stored]) -> list[Stored]:
+        """Those of before that are not what is here now."""
+        for at, (old, new) in enumerate(zip(before, self.records, strict=False)):
+            if old.digest != new.digest:
+                return before[at:]
+        return before[len(self.records) :]
+
+    def _read_file(self, disk: MemoryDisk, log_end: int, *, flushed: int = POSITION_MAX) -> bool:
+        """What lies in the file that was read last; whether there is a next one. A record behind
+        `flushed` may have been torn."""
         start = self.read_to - self.read_to % self._file_bytes
         inode = disk.find(f"{COMMIT_LOG}/{start:0{NAME_DIGITS}d}")
         if not isinstance(inode, Inode):
             return False
         end = min(log_end, start + self._file_bytes)
         data = bytes(inode.data[self.read_to - start : end - start])
-        entries = self._reader.read(data, self.read_to)
+        entries = self._reader.read(data, self.read_to, flushed=flushed)
         at = 0
         for entry in entries.found:
             self._add(entry, data[at : at + entry.size])
@@ -142,7 +163,8 @@ class Mirror:
         queue = entry.topic, int(entry.queue_id)
         place = Place(entry.topic, int(entry.queue_id), int(entry.queue_offset))
         wanted = self._next.get(queue, 0)
-        assert place.offset == wanted, f"{place} in the log, and {wanted} should be next"
+        if place.offset != wanted:
+            raise GapError(f"{place} in the log, and {wanted} should be next")
         self._next[queue] = wanted + 1
         start = int(entry.physical_offset)
         digest = zlib.crc32(data, self.records[-1].digest if self.records else 0)

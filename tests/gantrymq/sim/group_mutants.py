@@ -169,6 +169,19 @@ def _partial_history_is_electable() -> None:
     _members_join_before_they_have_everything()
 
 
+def _not_all_of_the_set_have_to_be_heard() -> None:
+    """Whoever may have lost the end of its log is elected if nobody says that he has more."""
+    judge_set = election._judge_set
+
+    def hasty(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
+        if view.standing.is_electable:
+            return judge_set(view, lease, free_at, now)
+        said = lease.in_sync & election.fresh(view.sightings, now).keys()
+        return judge_set(view, replace(lease, in_sync=said | {view.me}), free_at, now)
+
+    PATCH.setattr(election, "_judge_set", hasty)
+
+
 def _promotes_outside_of_the_set() -> None:
     judge_set = election._judge_set
 
@@ -282,6 +295,9 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "promises do not bind": Mutant(_promises_do_not_bind, weights=_API),
     "resume after a lost tail": Mutant(
         _resumes_after_a_lost_tail, weights=_POWER, changes={"flushes": False}
+    ),
+    "not all of the set have to be heard": Mutant(
+        _not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
     ),
     "partial history electable": Mutant(
         _partial_history_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW

@@ -117,12 +117,13 @@ class Node:
         life = Life()
         background = MemoryBackground(self.disk)
         store = self._store(background)
-        self.world.tally["truncations"] += log_cut.wished(self.disk) is not None
+        is_cut = log_cut.wished(self.disk) is not None
+        self.world.tally["truncations"] += is_cut
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end
         lost = self._checks.mirror(self.number).reread(self.disk.memory, log_end)
-        self._checks.reread(self.number, lost)
+        self._checks.reread(self.number, lost, was_cut=is_cut)
         self.world.tell(f"{self.place.name} starts: its log ends at {log_end}, {lost} records less")
         process = BrokerProcess(
             Machine(self.place, self.disk, background, self.files, self.pace, self.random),
@@ -237,10 +238,16 @@ class Node:
         if has_power:
             self.disk = self.disk.kill()
         else:
-            self._checks.shaken.add(self.number)
             self.boots += 1
             self.disk = self.disk.crash()
+            self._survey()
         self.world.after(self.random.uniform(*self.restart_seconds), self.start)
+
+    def _survey(self) -> None:
+        """What its disk has before anything runs on it again."""
+        gone = self._checks.mirror(self.number).survey(self.disk.memory)
+        self.world.tell(f"{self.place.name}: its disk has {len(gone)} records less")
+        self._checks.went_down(self.number, gone)
 
     # ------------------------------------------------------------------ trouble
 
@@ -250,6 +257,7 @@ class Node:
         self.boots += 1
         self.disk = self._new_disk()
         self.files.clear()
+        self._survey()
 
     def _new_disk(self) -> FaultyDisk:
         storage = Storage(DISK_BYTES, self.place.wall_ms)

@@ -69,6 +69,10 @@ class Replica(Protocol):
         """The highest."""
 
     @property
+    def epoch_copied(self) -> int:
+        """The latest that its log has a part of."""
+
+    @property
     def is_released(self) -> bool:
         """Whether the process may end."""
 
@@ -144,6 +148,10 @@ class BrokerProcess:
     @property
     def epoch_seen(self) -> int:
         return 0 if self.replica is None else self.replica.epoch_seen
+
+    @property
+    def epoch_copied(self) -> int:
+        return 0 if self.replica is None else self.replica.epoch_copied
 
     # ------------------------------------------------------------------ entering
 
