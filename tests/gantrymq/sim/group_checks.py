@@ -16,9 +16,9 @@ A loss is excused where the operator allowed it. Where messages do not wait for 
 excused where each member of the set had them, and lost them with its machine: then the new master
 has as much as the log of anybody of the set still has, whether its process runs or not. Until then
 a member of the set may lack what its machine lost, and nothing else. What a machine lost is read
-from its disk in the moment the power goes, so it does not depend on recovery, which must find all
-of what lies there. And who follows no master of an epoch since such a loss may show a consumer
-once more what was lost.
+from its disk in the moment the power goes, not taken from recovery, which must find all of it. If
+the lease was lost as well, the logs of all members count. And whoever no master has taken in since
+such a loss may show a consumer once more what was lost.
 """
 
 from __future__ import annotations
@@ -283,20 +283,20 @@ class Checks:
         if before is None:
             self._true_set = lease.in_sync
             return
-        if not self._store.allowed_unclean:
+        is_known = self._store.truth_before is not None
+        if is_known and not self._store.allowed_unclean:
             self._must_have_all(lease.in_sync - before.in_sync, f"the lease names {lease.in_sync}")
         if len(lease.in_sync) != len(before.in_sync):
             grown = len(lease.in_sync) > len(before.in_sync)
             self._world.tally["grows" if grown else "shrinks"] += 1
         if lease.epoch > before.epoch:
-            is_known = self._store.truth_before is not None
             self._elected_from = self._true_set
             self._heard = self._true_set if is_known else None
         if self._store.truth is not None:
             self._true_set = lease.in_sync
         if lease.epoch > before.epoch and lease.holder != before.holder:
             self._world.tally["failovers"] += 1
-        if lease.epoch > before.epoch and self._store.truth_before is not None:
+        if lease.epoch > before.epoch and is_known:
             is_member = lease.holder in before.in_sync and lease.holder not in before.fenced
             assert is_member or self._store.allowed_unclean, (
                 f"member {lease.holder} was elected from outside of {sorted(before.in_sync)},"

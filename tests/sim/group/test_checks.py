@@ -210,6 +210,20 @@ def test_where_the_lease_was_gone_everybodys_log_counts() -> None:
     assert scene.world.tally["excused losses"] == 1
 
 
+def test_and_then_one_from_outside_of_the_set_may_have_most() -> None:
+    scene = acknowledged_by_both()
+    scene.log(3, b"a", b"b")
+    scene.lose(1)
+    scene.lose(2, b"a")
+    scene.leases.delete()
+    scene._version = ""
+    scene.write(Lease())
+    scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
+    scene.brokers.append(Broker(3))
+    scene.lead(2, 2)
+    assert scene.world.tally["excused losses"] == 1
+
+
 def test_a_member_of_the_set_may_lack_what_its_machine_lost_and_nothing_else() -> None:
     scene = Scene(flushes=False)
     scene.log(1, b"a", b"b", b"c")
