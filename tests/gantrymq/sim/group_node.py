@@ -92,6 +92,8 @@ class Node:
         """Called when the process has ended and its machine goes on: PID 1 knows for sure."""
         self._assemble = assemble
         self._checks = checks
+        self._is_cut = False
+        """Whether its log was cut since it was read last: a start may fail behind the cut."""
         self._keeps_power = False
         self._chance = world.random(f"disk {number}").random
         self.disk = self._new_disk()
@@ -118,12 +120,14 @@ class Node:
         background = MemoryBackground(self.disk)
         store = self._store(background)
         is_cut = log_cut.wished(self.disk) is not None
+        self._is_cut |= is_cut
         self.world.tally["truncations"] += is_cut
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end
         lost = self._checks.mirror(self.number).reread(self.disk.memory, log_end)
-        self._checks.reread(self.number, lost, was_cut=is_cut)
+        self._checks.reread(self.number, lost, was_cut=self._is_cut)
+        self._is_cut = False
         self.world.tell(f"{self.place.name} starts: its log ends at {log_end}, {lost} records less")
         process = BrokerProcess(
             Machine(self.place, self.disk, background, self.files, self.pace, self.random),
