@@ -118,6 +118,7 @@ public class ScenarioDriver {
             case "checks": return transactions.get(order.getString("key")).checks;
             case "request": return request(order);
             case "consume": return startConsumer(order);
+            case "subscribe": return subscribe(order);
             case "received": return received(order);
             case "read": return startReader(order);
             case "poll": return poll(order);
@@ -321,9 +322,7 @@ public class ScenarioDriver {
             DefaultMQPushConsumer.class.getMethod("setClientRebalance", boolean.class)
                 .invoke(consumer, false);
         }
-        String expression = order.getString("expression");
-        consumer.subscribe(order.getString("topic"), order.getBooleanValue("sql")
-            ? MessageSelector.bySql(expression) : MessageSelector.byTag(expression));
+        consumer.subscribe(order.getString("topic"), selector(order));
         Inbox inbox = new Inbox(order.getIntValue("fails"), order.getString("diary"));
         if (order.containsKey("replier")) {
             inbox.replier = producers.get(order.getString("replier"));
@@ -333,6 +332,18 @@ public class ScenarioDriver {
         consumers.put(order.getString("as"), consumer);
         consumer.start();
         return null;
+    }
+
+    /** What a consumer at work wants from now on. */
+    private Object subscribe(JSONObject order) throws Exception {
+        consumers.get(order.getString("as")).subscribe(order.getString("topic"), selector(order));
+        return null;
+    }
+
+    private static MessageSelector selector(JSONObject order) {
+        String expression = order.getString("expression");
+        return order.getBooleanValue("sql")
+            ? MessageSelector.bySql(expression) : MessageSelector.byTag(expression);
     }
 
     private static AllocateMessageQueueStrategy strategy(String name) {

@@ -9,7 +9,6 @@ from gantrymq.broker.core.pulls import reading as read_at_once
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import State
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.pulls import COMMITS, SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place
 from gantrymq.store.pull import Pulled
 from gantrymq.store.readings import Reading
@@ -199,15 +198,6 @@ def test_a_group_that_went_away_is_not_made_again(pulls: PulledBroker) -> None:
     pulls.broker.pass_time(16.0)
     assert pulls.answer(held).code == 26
     assert pulls.state.groups.find("G") is None
-
-
-def test_a_new_subscription_counts_for_pulls_that_wait(pulls: PulledBroker) -> None:
-    channel = pulls.broker.channel
-    beat(pulls.broker, channel, consumer("G", "T", sub_version=1))
-    held = pulls.send(sys_flag=SUSPENDS, sub_version=1)
-    beat(pulls.broker, channel, consumer("G", "T", expression="B", sub_version=2))
-    pulls.store("a", TAGS="A")
-    assert pulls.broker.is_held(held)
 
 
 def test_the_offset_that_comes_along_is_committed_once(pulls: PulledBroker) -> None:

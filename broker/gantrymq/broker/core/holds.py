@@ -5,8 +5,11 @@
          -> the filter let none through: held on, but for MOVED_SECONDS at most, so that the
             consumer's offset gets on
          -> time is up: looked at once more, and answered whatever there is
+         -> the group wants something else by now: answered with nothing, and asked anew
 
-Each look makes all checks of a new pull, for what was allowed may not be any more.
+Each look makes all checks of a new pull, for what was allowed may not be any more. But it never
+goes by a filter that came later: the consumer compares tags with those that it asked for, and
+would drop what it gets by new ones. Java's broker lets that happen.
 
 Invariants: a held pull is answered once, or released when its connection ends. A message that
 arrives while a pull is being looked at has it looked at again. What arrives costs as much as its
@@ -24,6 +27,7 @@ from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.broker.core import pulls, steps
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
+from gantrymq.broker.core.subscriptions import Wish
 from gantrymq.remoting.refusal import failed, overloaded, rejected
 from gantrymq.store.pull import Pulled, PullStatus
 from gantrymq.wire.command import Command
@@ -71,13 +75,15 @@ class Hold:
         "offset",
         "request",
         "until",
+        "wish",
     )
 
-    def __init__(self, request: Request, header: PullMessageRequest, until: float) -> None:
-        self.request: Request = request
-        self.header: PullMessageRequest = header
+    def __init__(self, pull: Pull, until: float) -> None:
+        self.request: Request = pull.request
+        self.header: PullMessageRequest = pull.header
+        self.wish: Wish = pull.choice.wish
         self.until: float = until
-        self.offset: int = header.queue_offset
+        self.offset: int = pull.header.queue_offset
         self.is_looking: bool = False
         self.looks_again: bool = False
         self.is_over: bool = False
@@ -139,17 +145,18 @@ class Holds:
                 hold.until = self._state.now
                 self.look(hold)
 
-    def hold(self, request: Request, header: PullMessageRequest) -> Hold:
+    def hold(self, pull: Pull) -> Hold:
         """Until something arrives, or it has waited long enough; not where there is a `refusal`."""
-        assert self.refusal(request.channel) is None, "who holds asks before"
+        channel, header = pull.request.channel, pull.header
+        assert self.refusal(channel) is None, "who holds asks before"
         settings = self._state.settings
         wait_ms = header.suspend_timeout_millis
         if not settings.long_polling_enable:
             wait_ms = settings.short_polling_time_mills
         until = self._state.now + min(max(wait_ms, 0) / 1000, SECONDS_MAX)
-        hold = Hold(request, header, until)
+        hold = Hold(pull, until)
         self._queues.setdefault(hold.place, {})[hold] = None
-        self._channels.setdefault(request.channel, {})[hold] = None
+        self._channels.setdefault(channel, {})[hold] = None
         self._count += 1
         self._plan(until)
         return hold
@@ -215,6 +222,9 @@ class Holds:
         pull = pulls.checked(state, hold.request, hold.header)
         if isinstance(pull, Reply):
             self._answer(hold, pull.command)
+            return
+        if pull.choice.wish != hold.wish:
+            self._answer(hold, pulls.asked_anew(state, pull))
             return
         try:
             found = pulls.begun(pulls.reading(state, pull, hold.offset))

@@ -76,7 +76,7 @@ def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Out
     if refusal is not None:
         return Reply(refusal)
     state.stats.missed()
-    hold = state.holds.hold(pull.request, header)
+    hold = state.holds.hold(pull)
     if not is_fresh:
         state.holds.look(hold)
     return HELD

@@ -242,6 +242,18 @@ def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
 
 def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
     """Somebody reset the group's offset: it goes on here."""
+    return Reply(_sent_to(state, pull_, offset, ResponseCode.PULL_OFFSET_MOVED, OFFSET_RESET))
+
+
+def asked_anew(state: State, pull_: Pull) -> Command:
+    """Nothing, and nothing passed by: the consumer is to pull once more from where it did."""
+    state.stats.missed()
+    code, remark = ResponseCode.PULL_RETRY_IMMEDIATELY, _WORDS[PullStatus.NO_MATCHED_MESSAGE]
+    return _sent_to(state, pull_, pull_.header.queue_offset, code, remark)
+
+
+def _sent_to(state: State, pull_: Pull, offset: int, code: ResponseCode, remark: str) -> Command:
+    """An answer without a look at the messages: go on here."""
     header = pull_.header
     queue = state.store.queues.find(header.topic, header.queue_id)
     suggested = _suggested(state, pull_.group, is_slow=False)
@@ -249,7 +261,7 @@ def _moved_to(state: State, pull_: Pull, offset: int) -> Reply:
     if queue is not None:
         minimum, maximum = queue.minimum, readable_end_now(queue, state.store.readable)
     ext = _places(pull_, suggested, offset, minimum, maximum)
-    return Reply(Command(ResponseCode.PULL_OFFSET_MOVED, ext=ext, remark=OFFSET_RESET))
+    return Command(code, ext=ext, remark=remark)
 
 
 def _places(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.groups import READ_FORBIDDEN
@@ -43,20 +43,26 @@ KEPT_CODES_MAX: Final = 1_000
 NAMED_MAX: Final = 5
 
 
+# The hashes of tags, or the text of an expression.
+Wish: TypeAlias = frozenset[int] | str | None
+
+
 @final
 class Choice:
-    """What a consumer wants of a topic; None: all. Hot, hence slotted and not frozen; treat it as a
-    value."""
+    """What a consumer wants of a topic; None: all. `wish` is equal where a group's subscription
+    chooses the same. Hot, hence slotted and not frozen; treat it as a value."""
 
-    __slots__ = ("matches", "tags")
+    __slots__ = ("matches", "tags", "wish")
 
     def __init__(
         self,
         tags: Callable[[int], bool] | None = None,
         matches: Callable[[Record], bool] | None = None,
+        wish: Wish = None,
     ) -> None:
         self.tags: Callable[[int], bool] | None = tags
         self.matches: Callable[[Record], bool] | None = matches
+        self.wish: Wish = wish
 
 
 ALL: Final = Choice()
@@ -144,8 +150,11 @@ def _by_selector(
             f"The broker's consumer filter data is not exist!Your expression may be wrong! {error}",
         )
     if state.settings.filter_support_retry and header.topic.startswith(RETRY_PREFIX):
-        return Choice(matches=lambda record: _matches_retried(state, header.consumer_group, record))
-    return Choice(matches=selector.matches)
+        return Choice(
+            matches=lambda record: _matches_retried(state, header.consumer_group, record),
+            wish=said.sub_string,
+        )
+    return Choice(matches=selector.matches, wish=said.sub_string)
 
 
 def _matches_retried(state: State, group: str, record: Record) -> bool:
@@ -203,7 +212,8 @@ def _by_codes(codes: tuple[int, ...]) -> Choice:
 
 
 def _made_by_codes(codes: tuple[int, ...]) -> Choice:
-    return Choice(tags=tags.TagFilter("", (), frozenset(codes)).matches)
+    hashes = frozenset(codes)
+    return Choice(tags=tags.TagFilter("", (), hashes).matches, wish=hashes)
 
 
 _kept_by_tags: Final = lru_cache(TAG_FILTERS_MAX)(_made_by_tags)
