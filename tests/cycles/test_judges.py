@@ -15,7 +15,7 @@ from gantrymq.cycles.gaps import SECOND_NS, longest_seconds, rate_before
 from gantrymq.cycles.ledger import Ledger, Places, identity
 from gantrymq.cycles.load import CONSUMERS, STREAMS
 from gantrymq.cycles.outcome import Cycle
-from gantrymq.cycles.plan import FORMS, rounds
+from gantrymq.cycles.plan import FORMS, forms_of, rounds
 from gantrymq.cycles.records import LAYOUT, RecordReader, RecordWriter, Status
 
 QUEUES = 2
@@ -152,3 +152,12 @@ def test_ten_have_every_kind_and_a_seed_tells_which(seed: int) -> None:
         assert all(kinds & set(forms) for forms in FORMS)
     assert {each.kind for steps in plan for each in steps} == set(FAULTS)
     assert [len(steps) for steps in rounds(12, seed)] == [10, 2]
+
+
+def test_a_plan_of_named_kinds_has_these_alone() -> None:
+    steps = [each for some in rounds(10, 1, forms_of("switched, master_cut")) for each in some]
+    kinds = [each.kind for each in steps]
+    assert kinds.count(Kind.SWITCHED) == kinds.count(Kind.MASTER_CUT) == 5
+    assert forms_of("") == FORMS
+    with pytest.raises(ValueError, match="there are MASTER_KILLED"):
+        forms_of("moon")

@@ -1,13 +1,14 @@
 """Which faults, in which order: all from a seed.
 
-Ten at a time, so that ten have every kind, of some kinds one or another form.
+Ten at a time, so that ten have every kind, of some kinds one or another form. Or those alone that
+were asked for, each as often as the others.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +28,8 @@ FORMS: Final[tuple[tuple[Kind, ...], ...]] = (
 )
 ROUND: Final = len(FORMS)
 CYCLES: Final = int(os.environ.get("GANTRY_CYCLES", str(ROUND)))
+KINDS: Final = os.environ.get("CYCLES_KINDS", "")
+"""Names, with commas between them; all, where there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,24 @@ class Step:
     hold_seconds: float
 
 
-def rounds(count: int, seed: int) -> Iterator[list[Step]]:
+def forms_of(names: str) -> tuple[tuple[Kind, ...], ...]:
+    """Of a round that has only these kinds; ValueError for a name that no kind has."""
+    try:
+        kinds = [Kind[name.strip().upper()] for name in names.split(",") if name.strip()]
+    except KeyError as error:
+        known = ", ".join(kind.name for kind in Kind)
+        raise ValueError(f"{error} is no kind of fault; there are {known}") from None
+    return tuple((kinds[place % len(kinds)],) for place in range(ROUND)) if kinds else FORMS
+
+
+def rounds(
+    count: int, seed: int, forms: Sequence[tuple[Kind, ...]] = FORMS
+) -> Iterator[list[Step]]:
     """So many steps, of which each round has a group of its own."""
     chance = random.Random(seed)
     for first in range(0, count, ROUND):
         turn = first // ROUND
-        kinds = [forms[turn % len(forms)] for forms in FORMS]
+        kinds = [some[turn % len(some)] for some in forms]
         chance.shuffle(kinds)
         steps = []
         for number, kind in enumerate(kinds, first + 1):

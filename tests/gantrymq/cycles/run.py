@@ -17,14 +17,14 @@ from gantrymq.cycles.group import QUEUES, TOPIC, CycleGroup, Hosts
 from gantrymq.cycles.ledger import Ledger
 from gantrymq.cycles.load import CONSUMERS, Load
 from gantrymq.cycles.outcome import Cycle, Outcome
-from gantrymq.cycles.plan import Step, rounds
+from gantrymq.cycles.plan import KINDS, Step, forms_of, rounds
 from gantrymq.cycles.told import Told
 
 
 def run(folder: Path, count: int, seed: int) -> None:
     hosts = Hosts()
     outcome = Outcome()
-    for turn, steps in enumerate(rounds(count, seed), 1):
+    for turn, steps in enumerate(rounds(count, seed, forms_of(KINDS)), 1):
         place = folder / f"group-{turn}"
         place.mkdir()
         try:
