@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gantrymq.broker.core.messages import AskBroker, Request
-from gantrymq.broker.core.relays import PARKED_BYTES_MAX, PARKED_MAX
+from gantrymq.broker.core.relays import PARKED_BYTES_MAX, PARKED_MAX, STAY_SECONDS
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.members import Member, change_places, pair
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.fakes.transactions import COMMIT, Transactions
 from gantrymq.store.send_fields import BORN_HOST
 from gantrymq.wire import frames, hosts
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.message import batch
 from gantrymq.wire.message.batch import BatchPart
+from gantrymq.wire.version import V5_3_1
 
 SEND = RequestCode.SEND_MESSAGE_V2
 SUCCESS = ResponseCode.SUCCESS
@@ -219,3 +222,44 @@ def test_the_new_master_is_relayed_to_after_a_change() -> None:
     change_places(master, follower)
     assert master.ask(SEND, message(), b"a", channel=FakeChannel()).code == SUCCESS
     assert follower.bodies("T") == [b"a"]
+
+
+# ------------------------------------------------------------------ one address of the group
+
+
+def with_one_address() -> tuple[Member, Member]:
+    master, follower = grouped()
+    follower.state.identity = replace(follower.state.identity, group_address="10.0.0.9:10911")
+    return master, follower
+
+
+def test_who_knows_go_away_is_relayed_for_a_while_and_then_told() -> None:
+    _, follower = with_one_address()
+    assert follower.ask(SEND, message(), b"a").code == SUCCESS
+    follower.pass_time(STAY_SECONDS)
+    assert follower.ask(SEND, message(), b"b").code == ResponseCode.GO_AWAY
+    assert follower.ask(SEND, message(), b"b", channel=FakeChannel()).code == SUCCESS
+    assert follower.channel.close_reason is None
+
+
+def test_who_does_not_know_go_away_is_not_told() -> None:
+    _, follower = with_one_address()
+    for older in ({"version": V5_3_1}, {"language": LanguageCode.PYTHON}):
+        channel = FakeChannel()
+        request = follower.send(SEND, message(), b"a", channel=channel, **older)
+        answer = follower.answer(request)
+        assert answer is not None
+        assert answer.code == SUCCESS
+        assert channel.close_reason is not None
+
+
+def test_nobody_is_told_to_go_while_there_is_no_master() -> None:
+    _, follower = with_one_address()
+    follower.master_is("")
+    follower.send(SEND, message(), b"a")
+    follower.pass_time(STAY_SECONDS)
+    request = follower.send(SEND, message(), b"b")
+    assert follower.is_held(request)
+    follower.pass_time(2.0)
+    assert follower.answer(request) is None
+    assert follower.channel.close_reason is not None

@@ -1,13 +1,19 @@
-"""Sends that reach a member which is not master: they go to the one that is, and the connection is
-closed behind them.
+"""Sends that reach a member which is not master: they go to the one that is, and their clients are
+led there.
 
-    parked -> relayed to the master -> its answer passed on -> the connection is closed
+    parked -> relayed to the master -> its answer passed on -> the connection is closed, or told
            -> nobody is master within PARK_SECONDS          -> it is closed without an answer
            -> we are: carried out here, and nothing is closed
 
 Why so: producers of Java ask again at once, up to three times, by the addresses they know; told no,
 they would have used up their tries before name servers tell of the new master. And only a broken
-connection has them look there at once: 4.9 knows no GO_AWAY, and 5.3.3 throws on the second.
+connection has them look there at once.
+
+Told: where the group has one address, a client of Java that knows GO_AWAY makes another connection
+to it, sends again what was answered so, and has its other answers by the old one. So nothing of it
+is closed: by a race of Java's, sends under way on a connection that breaks may hear of it when
+their time is over. But 5.3.3 throws on the second GO_AWAY to one send, and the address may lead
+here for a while yet: so the first sends of each connection are relayed, for STAY_SECONDS.
 
 A relayed send says whom it came from, in the field BORN_HOST, so that the message is born there.
 Invariant: it is not relayed again. Bounds: PARKED_MAX sends, of PARKED_BYTES_MAX; what comes beyond
@@ -30,10 +36,12 @@ from gantrymq.broker.core.messages import (
     Request,
 )
 from gantrymq.broker.core.responses import refused
+from gantrymq.remoting.refusal import going_away
 from gantrymq.store.put import UNAVAILABLE
 from gantrymq.store.send_fields import BORN_HOST
-from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
 from gantrymq.wire.command import Command
+from gantrymq.wire.version import V5_3_1
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -43,6 +51,9 @@ PARK_SECONDS: Final = 2.0
 
 # A producer's patience, which began before ours.
 ASK_SECONDS: Final = 3.0
+
+# About as long as a Service takes to lead elsewhere; each more of them costs a connection.
+STAY_SECONDS: Final = 0.3
 
 PARKED_MAX: Final = 10_000
 PARKED_BYTES_MAX: Final = 32 << 20
@@ -70,6 +81,7 @@ class Relays:
     """Of one broker."""
 
     __slots__ = (
+        "_arrivals",
         "_bytes",
         "_channels",
         "_has_said",
@@ -80,6 +92,8 @@ class Relays:
     )
 
     def __init__(self, state: State) -> None:
+        self._arrivals: dict[Channel, float] = {}
+        """When the first send came of each connection that is told to go away, not closed."""
         self._bytes = 0
         self._channels: dict[Channel, tuple[int, float]] = {}
         """How many of a connection's sends are with us, and until when more are taken."""
@@ -108,6 +122,8 @@ class Relays:
         state = self._state
         if BORN_HOST in (request.command.ext or {}):
             return _not_master(state)
+        if self._is_to_go(request):
+            return Reply(going_away())
         channel, size = request.channel, len(request.command.body)
         count, until = self._channels.get(channel, (0, state.now + PARK_SECONDS))
         if state.now >= until or len(self) >= PARKED_MAX or self._bytes + size > PARKED_BYTES_MAX:
@@ -130,6 +146,7 @@ class Relays:
 
     def take_parked(self) -> list[Request]:
         """We are master: those that waited for one."""
+        self._arrivals.clear()
         parked = list(self._parked)
         for request in parked:
             del self._parked[request]
@@ -156,14 +173,30 @@ class Relays:
         if isinstance(answer, Command) and answer.code != ResponseCode.SERVICE_NOT_AVAILABLE:
             passed_on = Command(answer.code, ext=answer.ext, remark=answer.remark, body=answer.body)
             effects.answer(request, passed_on)
+        elif self._knows_go_away(request.command):
+            effects.answer(request, going_away())
         else:
             effects.release(request)
-        self._over(request, "this broker is not master, and the send went to the one that is")
+        if self._leave(request) and not self._knows_go_away(request.command):
+            reason = "this broker is not master, and the send went to the one that is"
+            effects.add(CloseChannel(request.channel, reason))
 
-    def _over(self, request: Request, reason: str) -> None:
-        """Close its connection behind the last of its sends."""
-        if self._leave(request):
-            self._state.effects.add(CloseChannel(request.channel, reason))
+    def _is_to_go(self, request: Request) -> bool:
+        """Whether its connection has stayed long enough, and there is somebody to go to."""
+        command = request.command
+        if command.is_oneway or not self._knows_go_away(command):
+            return False
+        now = self._state.now
+        came_at = self._arrivals.setdefault(request.channel, now)
+        return bool(self._master) and now >= came_at + STAY_SECONDS
+
+    def _knows_go_away(self, command: Command) -> bool:
+        """Whether its client makes another connection, and where that leads is not up to it."""
+        return (
+            bool(self._state.identity.group_address)
+            and command.language == LanguageCode.JAVA
+            and command.version > V5_3_1
+        )
 
     def _leave(self, request: Request) -> bool:
         """It is not with us any more; whether it was its connection's last."""
@@ -181,9 +214,9 @@ class Relays:
             self._has_said = True
             self._state.effects.info(
                 f"sends reach {self._state.identity.address}, which is not master: they are"
-                f" relayed to the one that is, within {PARK_SECONDS:.0f} s, and their connections"
-                " are closed, so that producers ask name servers where to send to; told no, they"
-                " would ask here again at once and give up"
+                f" relayed to the one that is, within {PARK_SECONDS:.0f} s, and their clients are"
+                " told to connect anew, or their connections are closed, so that they find it;"
+                " told no, they would ask here again at once and give up"
             )
 
     # ------------------------------------------------------------------ the machine
@@ -197,10 +230,13 @@ class Relays:
         for request in late:
             del self._parked[request]
             self._state.effects.release(request)
-            self._over(request, "this broker is not master, and nobody is")
+            if self._leave(request):
+                reason = "this broker is not master, and nobody is"
+                self._state.effects.add(CloseChannel(request.channel, reason))
 
     def closed(self, channel: Channel) -> None:
         """Whoever sent them does not wait any more; what is under way goes on without."""
+        self._arrivals.pop(channel, None)
         if self._channels.pop(channel, None) is None:
             return
         for request in (*self._parked, *self._under_way):
