@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.broker.core import clients
 from gantrymq.broker.core import conflicts as module
 from gantrymq.broker.core.conflicts import Kind
 from gantrymq.broker.core.messages import Level
@@ -102,8 +103,8 @@ def test_client_that_connects_anew_is_no_duplicate() -> None:
 def test_two_processes_with_one_client_id_are_said_once_with_what_to_do() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
     for _ in range(3):
-        beat(broker, one, consumer("G", "T"), client_id="c")
-        beat(broker, two, consumer("G", "T"), client_id="c")
+        beat(broker, one, consumer("G", "T", sub_version=1), client_id="c")
+        beat(broker, two, consumer("G", "T", sub_version=2), client_id="c")
     (warning,) = warnings(broker)
     assert one.peer in warning
     assert two.peer in warning
@@ -112,15 +113,78 @@ def test_two_processes_with_one_client_id_are_said_once_with_what_to_do() -> Non
     assert (conflict.kind, conflict.group, conflict.client_id) == (Kind.CLIENT_ID, "G", "c")
 
 
-def test_duplicate_is_over_when_one_of_the_connections_ends() -> None:
+def test_two_processes_are_seen_by_heartbeats_that_leave_their_subscriptions_out() -> None:
     broker, one, two = OpenedBroker(), FakeChannel(), FakeChannel()
+    beat(broker, one, consumer("G", "T", sub_version=1), client_id="c", fingerprint=7)
+    beat(broker, two, consumer("G", "T", sub_version=2), client_id="c", fingerprint=7)
+    for channel in (one, two):
+        beat(broker, channel, consumer("G"), client_id="c", fingerprint=7, without_sub=True)
+    assert kinds(broker) == [Kind.CLIENT_ID]
+
+
+def test_one_process_on_two_connections_is_no_duplicate() -> None:
+    broker, by_group, by_own = OpenedBroker(), FakeChannel(), FakeChannel()
+    for _ in range(3):
+        for channel in (by_own, by_group):
+            beat(broker, channel, consumer("G", "T"), client_id="c")
+    assert warnings(broker) == []
+
+
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_one_process_that_subscribes_anew_on_two_connections_is_no_duplicate(
+    newer_first: bool,
+) -> None:
+    broker, older, newer = OpenedBroker(), FakeChannel(), FakeChannel()
+    for sub_version in range(1, 5):
+        channels = (older, newer) if sub_version == 1 or not newer_first else (newer, older)
+        for channel in channels:
+            beat(broker, channel, consumer("G", "T", sub_version=sub_version), client_id="c")
+    assert warnings(broker) == []
+
+
+def test_processes_that_broke_unnoticed_one_after_the_other_are_no_duplicates() -> None:
+    broker, last = OpenedBroker(), FakeChannel()
+    for sub_version in range(1, 4):
+        last = FakeChannel()
+        for _ in range(2):
+            beat(broker, last, consumer("G", "T", sub_version=sub_version), client_id="c")
+    assert warnings(broker) == []
+    assert len(broker.state.clients.consumers["G"].clients) == 3
+
+
+def test_one_process_on_two_connections_beside_what_broke_is_no_duplicate() -> None:
+    broker, broken, one, two = OpenedBroker(), FakeChannel(), FakeChannel(), FakeChannel()
+    beat(broker, broken, consumer("G", "T", sub_version=1), client_id="c")
+    for _ in range(3):
+        for channel in (one, two):
+            beat(broker, channel, consumer("G", "T", sub_version=2), client_id="c")
+    assert warnings(broker) == []
+
+
+def test_duplicate_is_over_when_one_of_the_processes_ends() -> None:
+    broker, one, two, also_two = OpenedBroker(), FakeChannel(), FakeChannel(), FakeChannel()
     for _ in range(2):
-        beat(broker, one, consumer("G", "T"), client_id="c")
-        beat(broker, two, consumer("G", "T"), client_id="c")
+        beat(broker, one, consumer("G", "T", sub_version=1), client_id="c")
+        for channel in (two, also_two):
+            beat(broker, channel, consumer("G", "T", sub_version=2), client_id="c")
+    assert kinds(broker) == [Kind.CLIENT_ID]
     broker.close(one)
     assert kinds(broker) == []
-    beat(broker, two, consumer("G", "T"), client_id="c")
+    for channel in (two, also_two):
+        beat(broker, channel, consumer("G", "T", sub_version=2), client_id="c")
     assert kinds(broker) == []
+
+
+def test_who_speaks_is_compared_with_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "COMPARED_MAX", 2)
+    broker, other, two = OpenedBroker(), FakeChannel(), [FakeChannel(), FakeChannel()]
+    beat(broker, other, consumer("G", "T", sub_version=1), client_id="c")
+    for channel in two:
+        beat(broker, channel, consumer("G", "T", sub_version=2), client_id="c")
+    assert not broker.state.clients.consumers["G"]._suspects
+    beat(broker, other, consumer("G", "T", sub_version=1), client_id="c")
+    beat(broker, two[0], consumer("G", "T", sub_version=2), client_id="c")
+    assert kinds(broker) == [Kind.CLIENT_ID]
 
 
 def test_long_lists_of_topics_are_cut() -> None:

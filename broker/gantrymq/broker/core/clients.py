@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, TypeAlias, final
 
 from gantrymq.broker.core.messages import Channel
@@ -26,6 +27,13 @@ from gantrymq.wire.bodies.heartbeat import (
 
 Wants: TypeAlias = frozenset[tuple[str, str, str]]
 """What a member wants: topics, each with type and text of its expression."""
+
+Versions: TypeAlias = frozenset[int]
+"""When a member's process made each of its subscriptions, in ms: it says so on all its connections,
+and another process made its own at other times."""
+
+# Of those that a client id has, when one of them speaks: the newest.
+COMPARED_MAX: Final = 16
 
 # What is kept of a subscription besides its texts, and of each of its tags and their hashes.
 SUBSCRIPTION_BYTES: Final = 500
@@ -67,6 +75,10 @@ class ConsumerGroup:
     """How many want the same."""
     _channels: dict[str, dict[Channel, None]] = field(default_factory=dict)
     """By client id, in the order they came."""
+    _versions: dict[Channel, Versions] = field(default_factory=dict)
+    _suspects: dict[str, Channel] = field(default_factory=dict)
+    """By client id: who spoke and had other versions than another connection, since connections
+    last came or went."""
 
     @property
     def is_broadcasting(self) -> bool:
@@ -86,10 +98,6 @@ class ConsumerGroup:
         channels = self._channels.get(client_id)
         return None if channels is None else self.clients[next(reversed(channels))]
 
-    def connections_of(self, client_id: str) -> list[Client]:
-        """Oldest first."""
-        return [self.clients[channel] for channel in self._channels.get(client_id, ())]
-
     def wants_of(self, client: Client) -> Wants | None:
         """What it said last; None when it only ever said that it still wants the same (5.x)."""
         return self._wants.get(client.channel)
@@ -103,6 +111,7 @@ class ConsumerGroup:
         self.clients[client.channel] = client
         if is_new:
             self._channels.setdefault(client.client_id, {})[client.channel] = None
+            self._suspects.pop(client.client_id, None)
         return is_new
 
     def remove(self, channel: Channel) -> bool:
@@ -110,6 +119,8 @@ class ConsumerGroup:
         client = self.clients.pop(channel, None)
         if client is None:
             return False
+        self._suspects.pop(client.client_id, None)
+        self._versions.pop(channel, None)
         channels = self._channels[client.client_id]
         del channels[channel]
         if not channels:
@@ -120,6 +131,7 @@ class ConsumerGroup:
     def subscribe(self, channel: Channel, said: Sequence[SubscriptionData]) -> bool:
         """Whether the topics of the group changed."""
         self._remember_wants(channel, frozenset(map(_want, said)))
+        self._versions[channel] = frozenset(each.sub_version for each in said)
         changed = False
         named = set()
         for subscription in said:
@@ -132,6 +144,34 @@ class ConsumerGroup:
             del self.subscriptions[topic]
             changed = True
         return changed
+
+    def rival_of(self, client: Client) -> Client | None:
+        """Who has the same client id, and is another process that speaks as well; the client has
+        just spoken.
+
+        Both have spoken since the younger one came, and what they said last differs. So neither a
+        connection that broke unnoticed is one, nor another of the same process: if that has
+        subscribed anew, its connections differ only until each has said so.
+        """
+        channels = self._channels[client.client_id]
+        own = self._versions.get(client.channel)
+        if len(channels) == 1 or own is None:
+            return None
+        suspect = self._suspects.get(client.client_id)
+        if suspect is not None and self._versions[suspect] != own:
+            return self.clients[suspect]
+        compared = islice(reversed(channels), COMPARED_MAX)
+        if any(self._versions.get(each, own) != own for each in compared):
+            self._suspects[client.client_id] = client.channel
+        else:
+            self._suspects.pop(client.client_id, None)
+        return None
+
+    def is_shared(self, client_id: str) -> bool:
+        """Whether the connections of this client id are not all of one process."""
+        channels = self._channels.get(client_id, ())
+        said = {self._versions[each] for each in channels if each in self._versions}
+        return len(said) > 1
 
     def _remember_wants(self, channel: Channel, wants: Wants) -> None:
         if self._wants.get(channel) != wants:

@@ -2,11 +2,12 @@
 id. RocketMQ's clients share a group's queues out by client id, each on its own, believing that all
 members are different and want the same. Otherwise messages are lost for some, or delivered twice.
 
-    members want different things                        until all want the same
-    an older connection of a client id still speaks      until only one connection has the id
-    after a newer one has come
+    members want different things             until all want the same
+    two processes with one client id speak    until only one has the id
 
-An older connection that is silent is one that broke unnoticed: no conflict.
+One process may have several connections: it reaches a master by the group's address and by its
+own, and what broke unnoticed is there for a while. That is no conflict. Java's old pull consumers
+say nothing that tells one process from another, so theirs are not seen.
 
 Invariant: a conflict is said once when it arises, counted, and kept while it lasts.
 """
@@ -73,11 +74,11 @@ class Conflicts:
     def heard(self, group: ConsumerGroup, client: Client, wall_ms: int) -> None:
         """The client is in the group, and has just spoken."""
         self._compare_subscriptions(group, client, wall_ms)
-        newest = group.find(client.client_id)
-        if newest is not None and newest is not client:
+        rival = group.rival_of(client)
+        if rival is not None:
             key = (Kind.CLIENT_ID, group.name, client.client_id)
             if key not in self._lasting:
-                self._arises(key, _two_connections(group, client, newest), wall_ms)
+                self._arises(key, _two_processes(group, client, rival), wall_ms)
 
     def left(self, name: str, group: ConsumerGroup | None) -> None:
         """It lost members; None when it has none any more."""
@@ -113,7 +114,7 @@ class Conflicts:
 def _lasts(group: ConsumerGroup, conflict: Conflict) -> bool:
     if conflict.kind is Kind.SUBSCRIPTIONS:
         return group.disagrees
-    return len(group.connections_of(conflict.client_id)) > 1
+    return group.is_shared(conflict.client_id)
 
 
 def _two_wishes(group: ConsumerGroup, client: Client) -> str:
@@ -148,7 +149,7 @@ def _clipped(text: str) -> str:
     return text[: CHARACTERS_SHOWN_MAX - 1] + "…"
 
 
-def _two_connections(group: ConsumerGroup, one: Client, other: Client) -> str:
+def _two_processes(group: ConsumerGroup, one: Client, other: Client) -> str:
     return (
         f"client id {one.client_id} in group {group.name} is used by {one.channel.peer} and by"
         f" {other.channel.peer}; queues are shared out by client id, so both read the same ones and"
