@@ -23,7 +23,7 @@ from gantrymq.broker.lease_client import LeaseClient, SliceClient, api_of
 from gantrymq.broker.member_links import MemberLinks
 from gantrymq.ha.actions import Action, Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
 from gantrymq.ha.authority import Authority
-from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.chronicle import Chronicle, note_doubt
 from gantrymq.ha.endpoint_slice import Endpoint
 from gantrymq.ha.handshake import NONCE_BYTES
 from gantrymq.ha.handshake import Member as MemberName
@@ -116,6 +116,10 @@ class MemberHost:
             api=api.url,
             address=group.ha_addresses[group.number],
         )
+
+    def store_opens(self) -> None:
+        """Before it does."""
+        note_doubt(self._disk, _boot_id())
 
     def store_opened(self) -> None:
         """What the machine went down with is noted before anything else can go wrong: the next

@@ -173,6 +173,8 @@ class BrokerHost:
             if self._setup.settings.acl_enable:
                 self.state.access.replace(self._acl_file.load())
                 self._acl_file.watch(self.state.access.replace)
+            if self._member is not None:
+                self._member.store_opens()
             self._open_store()
             if self._member is not None:
                 self._member.store_opened()

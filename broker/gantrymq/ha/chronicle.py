@@ -21,11 +21,34 @@ from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.ha import epoch_file, epochs, kept
 from gantrymq.ha.epochs import Epochs
 from gantrymq.ha.handshake import Standing
-from gantrymq.store import log_cut
+from gantrymq.store import log_cut, marks, reserve
 from gantrymq.store.engine import Store
 from gantrymq.store.log_cut import Wish
 
 _T = TypeVar("_T")
+
+
+def note_doubt(disk: Disk, boot: str) -> None:
+    """Before the store is opened. Where the machine went down, that writes again what may be
+    damaged and calls it known: a start that failed behind it would leave nothing to doubt."""
+    known = kept.read(disk)
+    if known.boot in ("", boot):
+        return
+    sure_to = marks.log_position(disk)
+    if known.sure_to is None or sure_to < known.sure_to:
+        _save(disk, kept.write, replace(known, sure_to=sure_to), lambda: reserve.free(disk))
+
+
+def _save(
+    disk: Disk, write: Callable[[Disk, _T], None], content: _T, make_room: Callable[[], bool]
+) -> None:
+    """On a full disk in what is kept for such: who has to know of a master must not end."""
+    try:
+        write(disk, content)
+    except DiskError as error:
+        if error.failure is not DiskFailure.NO_SPACE or not make_room():
+            raise
+        write(disk, content)
 
 
 @final
@@ -148,11 +171,4 @@ class Chronicle:
         self._epochs = now
 
     def _save(self, write: Callable[[Disk, _T], None], content: _T) -> None:
-        """On a full disk in what is kept for such: who has to know of a master must not end."""
-        try:
-            write(self._disk, content)
-        except DiskError as error:
-            is_full = error.failure is DiskFailure.NO_SPACE
-            if not is_full or not self._store.watch.out_of_space():
-                raise
-            write(self._disk, content)
+        _save(self._disk, write, content, self._store.watch.out_of_space)

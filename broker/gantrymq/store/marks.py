@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
+from gantrymq.store import own_file
 from gantrymq.store.layout import OWN
 from gantrymq.store.segments import SyncFailedError
 
@@ -119,6 +120,16 @@ def decode_slot(data: bytes) -> Slot | None:
     numbers = _BODY.unpack(body)
     marks = Marks(LogMark(*numbers[1:4]), *numbers[4:8])
     return Slot(numbers[0], marks, numbers[8], numbers[9])
+
+
+def log_position(disk: Disk) -> int:
+    """Up to where the log is known to be on the disk, by what the last process left; 0: by
+    nothing. For whoever has to know before the store is opened, which changes it."""
+    data = own_file.content(disk, PATH, FILE_BYTES) or b""
+    slots = [decode_slot(data[at : at + SLOT_BYTES]) for at in SLOT_POSITIONS]
+    found = [slot for slot in slots if slot is not None]
+    last = max(found, key=lambda slot: slot.sequence, default=None)
+    return 0 if last is None else last.marks.log.position
 
 
 @final

@@ -33,6 +33,19 @@ DISK_SHARE: Final = 100
 RETRY_SECONDS: Final = 1.0
 
 
+def free(disk: Disk) -> bool:
+    """Whether it takes up no space now."""
+    try:
+        file = disk.open(PATH)
+        try:
+            file.resize(0)
+        finally:
+            file.close()
+    except DiskError as error:
+        return error.failure is DiskFailure.NOT_FOUND  # freed by hand
+    return True
+
+
 @final
 class Reserve:
     """Made without; `open` takes it at a start."""
@@ -64,15 +77,7 @@ class Reserve:
         if not self.is_held:
             return False
         self.is_held = False
-        try:
-            file = self._disk.open(PATH)
-            try:
-                file.resize(0)
-            finally:
-                file.close()
-        except DiskError as error:
-            return error.failure is DiskFailure.NOT_FOUND  # freed by hand
-        return True
+        return free(self._disk)
 
     def turn(self, now: float) -> None:
         """Take it again, once there is space."""

@@ -117,7 +117,7 @@ class Group:
         process.register = Registrations(process, self.habits.name_servers).changed
         numbers = self.settings.members
         link = LinkSettings(
-            Name("broker-a", node.number, f"boot {node.boots}"),
+            Name("broker-a", node.number, node.boot),
             SECRET,
             frozenset(numbers),
             waits=True,

@@ -105,7 +105,7 @@ class MemberReplica:
             store,
             WatchedRoles(process, checks),
             lambda: random.randbytes(16),
-            f"boot {node.boots}",
+            node.boot,
             process.place.monotonic,
         )
         node.network.listen(node.number, HA_PORT, self._accept)

@@ -18,6 +18,7 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
+from gantrymq.ha.chronicle import note_doubt
 from gantrymq.sim.group_callers import Caller, Directory
 from gantrymq.sim.group_checks import Checks
 from gantrymq.sim.group_network import Network
@@ -102,6 +103,11 @@ class Node:
 
     # ------------------------------------------------------------------ a start
 
+    @property
+    def boot(self) -> str:
+        """Another one after each start of the machine."""
+        return f"boot {self.boots}"
+
     def start(self) -> None:
         """The process, and the machine if need be."""
         if self.process is not None:
@@ -122,6 +128,7 @@ class Node:
         is_cut = log_cut.wished(self.disk) is not None
         self._is_cut |= is_cut
         self.world.tally["truncations"] += is_cut
+        note_doubt(self.disk, self.boot)
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end

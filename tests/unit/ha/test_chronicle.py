@@ -6,12 +6,13 @@ import pytest
 
 from gantrymq.base.disk import DiskError
 from gantrymq.fakes.store import OpenedStore
-from gantrymq.ha import epoch_file
-from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha import epoch_file, kept
+from gantrymq.ha.chronicle import Chronicle, note_doubt
 from gantrymq.ha.epochs import Epoch
 from gantrymq.store import log_cut
 from gantrymq.store.log_cut import Wish
 from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.testing.memory_disk import BLOCK_BYTES
 
 
 def killed() -> FaultyDisk:
@@ -95,6 +96,39 @@ def test_and_stays_so_over_starts_until_it_is_cut() -> None:
     opened = OpenedStore(disk, is_copy=True)
     assert opened.store.log.end == start
     assert Chronicle(disk, opened.store, "next").standing().sure_to is None
+
+
+def test_and_though_the_first_start_behind_it_failed_once_the_store_was_open() -> None:
+    disk, start = with_a_doubtful_end()
+    note_doubt(disk, "next")
+    assert OpenedStore(disk, is_copy=True).store.log.end > start
+    disk = disk.kill()
+    note_doubt(disk, "next")
+    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next")
+    assert chronicle.sure_end == start
+    assert not chronicle.is_electable
+
+
+def test_nothing_is_doubtful_behind_a_clean_stop_or_a_kill() -> None:
+    for boot, end in (("next", OpenedStore.close), ("first boot", OpenedStore.turn)):
+        disk = FaultyDisk()
+        opened = OpenedStore(disk)
+        Chronicle(disk, opened.store, "first boot").begin(1)
+        opened.put(1)
+        opened.turn()
+        end(opened)
+        disk = disk.kill()
+        note_doubt(disk, boot)
+        again = OpenedStore(disk, is_copy=True)
+        assert Chronicle(disk, again.store, boot).standing().sure_to is None
+
+
+def test_a_full_disk_does_not_keep_it_from_being_noted() -> None:
+    disk, start = with_a_doubtful_end()
+    memory = disk.memory
+    memory.total_bytes -= memory.storage.free_bytes // BLOCK_BYTES * BLOCK_BYTES
+    note_doubt(disk, "next")
+    assert kept.read(disk).sure_to == start
 
 
 def test_or_until_all_of_it_was_compared_with_a_masters() -> None:
