@@ -19,6 +19,7 @@ queue has pulls, spread over turns: what one turn answers lies in memory until i
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -140,10 +141,16 @@ class Holds:
         """The broker stops: everyone is answered as if the time were over, and nobody waits any
         more."""
         self._is_closed = True
+        self.answer_all()
+
+    def answer_all(self) -> Sequence[Channel]:
+        """As if the time were over; whose they were."""
+        channels = list(self._channels)
         for holds in list(self._channels.values()):
             for hold in list(holds):
                 hold.until = self._state.now
                 self.look(hold)
+        return channels
 
     def hold(self, pull: Pull) -> Hold:
         """Until something arrives, or it has waited long enough; not where there is a `refusal`."""

@@ -114,6 +114,7 @@ class Reign:
         state.identity = replace(state.identity, broker_id=member, address=self._own_address)
         self._begin_services_anew()
         state.pops.retire()
+        state.stranded.follow()
         state.effects.info(
             f"this broker, member {state.identity.member} of {state.identity.name}, is not master"
             f" any more, epoch {self.epoch}, its log ends at {state.store.log.end}"

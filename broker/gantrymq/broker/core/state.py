@@ -39,6 +39,7 @@ from gantrymq.broker.core.resets import Resets
 from gantrymq.broker.core.routes import Routes
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
+from gantrymq.broker.core.stranded import Stranded
 from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
 from gantrymq.broker.core.transaction_check import TransactionCheck
@@ -124,6 +125,7 @@ class State:
         "started_ms",
         "stats",
         "store",
+        "stranded",
         "timers",
         "topics",
         "transaction_check",
@@ -204,6 +206,7 @@ class State:
         self.timers = TimerService(self)
         self.following = Following(self)
         self.copying = Copying(self)
+        self.stranded = Stranded(self)
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -223,6 +226,7 @@ class State:
             self.timers,
             self.following,
             self.copying,
+            self.stranded,
         )
 
     @property
