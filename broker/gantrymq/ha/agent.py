@@ -366,11 +366,13 @@ class Agent:
 
     def _consider_yielding(self, around: Surroundings, now: float) -> None:
         """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
-        disk is no reason to go: there would be no master, and consumers could not read on."""
+        disk is no reason to go: there would be no master, and consumers could not read on. Nor
+        where the lease cannot be written: nobody could take it."""
         trouble = around.trouble(now)
-        others_take = trouble is not None and around.others_take()
-        self._yields = others_take and around.stall(now) is not None
-        if others_take and now >= self._yields_at:
+        if trouble is None or not around.others_take():
+            self._yields = False
+        elif self._yields_at <= now < self._tenure.asks_at:
+            self._yields = around.stall(now) is not None
             self._yields_at = now + YIELD_SECONDS
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
             self._begin_handover(NOBODY, now)

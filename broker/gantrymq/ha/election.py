@@ -93,8 +93,9 @@ def judge(view: View, now: float) -> Verdict:
     if lease is None:
         return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
     verdict = _judge(view, lease, now)
-    others_until = view.changed_at + DURATION_SECONDS + PATIENCE_SECONDS
-    if verdict.epoch and view.trouble is not None and now < others_until:
+    others_until = _free_at(view, lease) + 2 * PATIENCE_SECONDS
+    is_chosen = lease.heir == view.me
+    if verdict.epoch and view.trouble is not None and not is_chosen and now < others_until:
         return Verdict(
             f"others may take messages, we cannot: {view.trouble}", again_at=others_until
         )

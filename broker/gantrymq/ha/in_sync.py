@@ -87,6 +87,8 @@ class InSync:
                 self._begin_to_count(member, known, log_end, now)
 
     def _begin_to_count(self, member: int, known: _Progress, log_end: int, now: float) -> None:
+        if known.report.is_refusing:
+            return  # it would soon be behind again, and all would have waited for it
         if member not in self.persisted and known.joins_at is None:
             known.joins_at, known.joins_by = log_end, now + JOIN_SECONDS
 
@@ -111,10 +113,8 @@ class InSync:
         return frozenset(wanted) if wanted != self.persisted else None
 
     def _goes_at(self, progress: _Progress) -> float:
-        """When it has to go, if it gets no further: at once who is leaving, or is full and does not
-        follow with all there is."""
-        has_all = 0 <= progress.goal <= self._position(progress.report)
-        if progress.report.is_leaving or (progress.report.is_refusing and not has_all):
+        """When it has to go, if it gets no further; who is leaving, at once."""
+        if progress.report.is_leaving:
             return -NEVER
         goes_at = progress.at + PROGRESS_SECONDS
         if self._position(progress.report) < progress.goal:

@@ -307,7 +307,7 @@ class Member:
 
     def heir(self, chosen: int, now: float) -> int:
         """Whose log ends where ours does, and is one of the set; who has the tables as well, while
-        that is waited for. Who takes messages, if there is one or we do not."""
+        that is waited for. Who takes messages, unless we have to go."""
         in_sync, lease = self._in_sync, self.agent.lease
         if in_sync is None or lease is None or not self._is_paused:
             return NOBODY
@@ -321,7 +321,8 @@ class Member:
         if chosen != NOBODY:
             return chosen if chosen in able else NOBODY
         takers = {each for each in able if self._followers.takes_messages(each)}
-        if takers or self._store.trouble(now) is not None:
+        has_to_go = self.agent.is_leaving or self._settings.link.me.number in lease.fenced
+        if takers or not has_to_go:
             able = takers
         preferred = lease.wishes.preferred
         return preferred if preferred in able else min(able, default=NOBODY)

@@ -99,6 +99,7 @@ class MemberFollower:
         "_told",
         "_unstored",
         "address",
+        "has_reported",
         "is_held_up",
         "is_over",
         "log_start",
@@ -126,6 +127,8 @@ class MemberFollower:
         self.log_start = 0
         """Where its log begins, once it follows."""
         self.phase = Phase.MEETING
+        self.has_reported = False
+        """Whether `report` is what it said, and not what we know from the meeting."""
         self.report = Report(0, 0)
         self.standing: Standing | None = None
         """As it was when we met."""
@@ -364,7 +367,7 @@ class MemberFollower:
         ):
             text = f"{report} cannot be: before it was {last}, and it was sent the log up to "
             return [self.end(Ending.GARBAGE, f"{text}{self.stream.sent}")]
-        self.report = report
+        self.report, self.has_reported = report, True
         while self._unstored and self._unstored[0][0] <= report.stored:
             self._unstored.popleft()
         return ()

@@ -387,7 +387,9 @@ class MemberFollowers:
     def takes_messages(self, member: int) -> bool:
         """Whether it follows, and is to stay, and could take messages if it were master."""
         link = self._current.get(member)
-        return link is not None and not (link.report.is_leaving or link.report.is_refusing)
+        if link is None or not link.has_reported:
+            return False
+        return not (link.report.is_leaving or link.report.is_refusing)
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """Of those who follow."""

@@ -59,6 +59,10 @@ from gantrymq.wire.message.record import Record
 # A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
 STUCK_SECONDS: Final = 2.0
 
+# A copy whose log could not be written is believed to be able to after so long, where nothing shows
+# it sooner.
+REFUSED_SECONDS: Final = 30.0
+
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
 DRAIN_SECONDS: Final = 1.0
 
@@ -91,10 +95,12 @@ class Store:
         "_intake",
         "_is_copy",
         "_is_sync",
+        "_lacked_room",
         "_levels",
         "_local_hour",
         "_log_refused",
         "_persistence",
+        "_refused_at",
         "_reserve",
         "ages",
         "disk",
@@ -137,6 +143,8 @@ class Store:
         self._answered: list[PutAnswer] = []
         self._broken: SyncFailedError | None = None
         self._log_refused: Refused | None = None
+        self._refused_at = 0.0
+        self._lacked_room = False
         self.safe: int | None = None
         """From here on in the log consumers see nothing: it may be taken back; None: all."""
         self.disk = disk
@@ -364,10 +372,9 @@ class Store:
         except SyncFailedError as error:
             self._broken = error
             raise
-        self._log_refused = None
-        if refused is not None and not refused.is_diverged:
-            self._log_refused = Refused(PutStatus.SERVICE_NOT_AVAILABLE, refused.text)
-            self.watch.look_soon()
+        is_ours = refused is not None and not refused.is_diverged
+        status = PutStatus.SERVICE_NOT_AVAILABLE
+        self._note_refusal(Refused(status, refused.text) if refused and is_ours else None, now)
         return refused
 
     # ------------------------------------------------------------------ the turn
@@ -396,8 +403,8 @@ class Store:
             self._answered += self.waiters.take_answers()
         self._use_reserve(persistence)
         self.watch.turn(now)
-        if self._is_copy and self._log_refused and self._has_room:
-            self._log_refused = None  # nothing may come that would show it
+        if self._is_copy and self._log_refused:
+            self._forget_refusal(now)
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
@@ -477,10 +484,10 @@ class Store:
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         """What was fed, and behind it what was put: all of it with one write, or nothing."""
         group, pending = self._intake.take(wall_ms)
-        refused = self._log_refused = self.log.write(group.arena, now)
+        refused = self.log.write(group.arena, now)
+        self._note_refusal(refused, now)
         group.end()
         if refused is not None:
-            self.watch.look_soon()
             for one in pending:
                 self._answer(one, refused.status, refused.text)
             return
@@ -492,16 +499,26 @@ class Store:
             else:
                 self._answer(one, PutStatus.PUT_OK)
 
+    def _note_refusal(self, refused: Refused | None, now: float) -> None:
+        """Whether the log could be written just now."""
+        self._log_refused = refused
+        if refused is not None:
+            self._refused_at, self._lacked_room = now, False
+            self.watch.look_soon()
+
     def _wait(self, pending: Pending, persistence: Persistence, end: int, now: float) -> None:
         """It was written with a group that ends here, and has to be safer before its answer."""
         self.waiters.wait(pending, end, now, for_disk=self._is_sync)
         if self._is_sync:
             persistence.flusher.wait(pending.number, end, now)
 
-    @property
-    def _has_room(self) -> bool:
-        """For another file of the log."""
-        return self.watch.has_room(self.log.segments.file_bytes)
+    def _forget_refusal(self, now: float) -> None:
+        """Of a copy, to which nothing may come that would show that the log can be written: once
+        there is room again; where that was never short, after a while."""
+        if not self.watch.has_room(self.log.segments.file_bytes):
+            self._lacked_room = True
+        elif self._lacked_room or now >= self._refused_at + REFUSED_SECONDS:
+            self._log_refused = None
 
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""

@@ -462,6 +462,20 @@ def test_a_full_disk_that_cannot_be_left_to_another_one_now_is_later() -> None:
     assert life.store.lease.heir == 2
 
 
+def test_a_master_that_goes_on_by_promises_leaves_nothing_to_others() -> None:
+    life = pair()
+    life.store.is_gone = True
+    for _ in range(int(6.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
+    for _ in range(int(2.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+
+
 @pytest.mark.parametrize(("takers", "goes_on"), [(set(), True), ({2}, False)])
 def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages(
     takers: set[int], *, goes_on: bool

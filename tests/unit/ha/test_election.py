@@ -130,10 +130,14 @@ def test_a_disk_that_does_not_answer_makes_no_master() -> None:
 
 
 def test_others_go_before_a_full_disk_but_not_for_good() -> None:
-    early = verdict(FREE, CHANGED_AT + 5.0, trouble="it is full")
+    early = verdict(FREE, CHANGED_AT + 1.0, trouble="it is full")
     assert early.epoch == 0
     assert "it is full" in early.reason
     assert verdict(FREE, early.again_at, trouble="it is full").epoch == 5
+
+
+def test_whom_the_last_master_chose_goes_though_it_is_full() -> None:
+    assert verdict(replace(FREE, heir=2), CHANGED_AT, trouble="it is full").epoch == 5
 
 
 def test_the_new_set_is_who_is_there_and_whole() -> None:

@@ -81,22 +81,12 @@ def test_who_was_leaving_and_came_back_stays() -> None:
     assert group.wanted(0.2) is None
 
 
-def test_who_is_full_stays_while_it_has_all_there_is() -> None:
-    group = of(1, 2, 3)
-    group.heard(3, has(100), 100, 0.1)
+def test_who_is_full_does_not_come() -> None:
+    group = of(1)
     group.heard(2, Report(100, 100, is_refusing=True), 100, 0.1)
-    assert group.wanted(0.1) is None
-    group.heard(3, has(120), 120, 0.2)
-    group.heard(2, Report(100, 100, is_refusing=True), 120, 0.2)
-    group.heard(2, Report(100, 100, is_refusing=True), 120, 0.3)
-    assert group.wanted(0.3) == frozenset({1, 3})
-
-
-def test_who_is_full_and_gone_is_not_waited_for() -> None:
-    group = of(1, 2)
-    group.heard(2, Report(100, 100, is_refusing=True), 100, 0.1)
-    group.lost(2)
-    assert group.wanted(0.1) == frozenset({1})
+    assert group.counted == {1}
+    group.heard(2, has(100), 100, 0.2)
+    assert group.counted == {1, 2}
 
 
 def test_who_comes_and_leaves_holds_nobody_up() -> None:

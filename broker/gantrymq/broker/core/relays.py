@@ -183,8 +183,7 @@ class Relays:
 
     def _is_to_go(self, request: Request) -> bool:
         """Whether its connection has stayed long enough, and there is somebody to go to."""
-        command = request.command
-        if command.is_oneway or not self._knows_go_away(command):
+        if not self._knows_go_away(request.command):
             return False
         now = self._state.now
         came_at = self._arrivals.setdefault(request.channel, now)
@@ -194,6 +193,7 @@ class Relays:
         """Whether its client makes another connection, and where that leads is not up to it."""
         return (
             bool(self._state.identity.group_address)
+            and not command.is_oneway
             and command.language == LanguageCode.JAVA
             and command.version > V5_3_1
         )
