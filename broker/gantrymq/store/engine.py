@@ -38,6 +38,7 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.intake import Intake, Pending
 from gantrymq.store.kernel import Fed, Kernel
+from gantrymq.store.log_refusal import LogRefusal
 from gantrymq.store.marks import MarksFile
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.persistence import Persistence
@@ -58,10 +59,6 @@ from gantrymq.wire.message.record import Record
 
 # A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
 STUCK_SECONDS: Final = 2.0
-
-# A copy whose log could not be written is believed to be able to after so long, where nothing shows
-# it sooner.
-REFUSED_SECONDS: Final = 30.0
 
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
 DRAIN_SECONDS: Final = 1.0
@@ -95,12 +92,10 @@ class Store:
         "_intake",
         "_is_copy",
         "_is_sync",
-        "_lacked_room",
         "_levels",
         "_local_hour",
-        "_log_refused",
+        "_log_refusal",
         "_persistence",
-        "_refused_at",
         "_reserve",
         "ages",
         "disk",
@@ -142,9 +137,7 @@ class Store:
         self.waiters = Waiters(settings)
         self._answered: list[PutAnswer] = []
         self._broken: SyncFailedError | None = None
-        self._log_refused: Refused | None = None
-        self._refused_at = 0.0
-        self._lacked_room = False
+        self._log_refusal = LogRefusal()
         self.safe: int | None = None
         """From here on in the log consumers see nothing: it may be taken back; None: all."""
         self.disk = disk
@@ -279,7 +272,7 @@ class Store:
 
     def refusal(self) -> Refused | None:
         """What keeps the store from writing now, if only what came last."""
-        return self._obstacle() or self._log_refused
+        return self._obstacle() or self._log_refusal.last
 
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
@@ -307,7 +300,7 @@ class Store:
         self._opened()
         assert self._is_copy, "it takes messages already"
         self._is_copy = False
-        self._log_refused = None
+        self._log_refusal.note(None, now)
         self._arrivals.lead()
         self.log.prepare(now)
 
@@ -403,8 +396,9 @@ class Store:
             self._answered += self.waiters.take_answers()
         self._use_reserve(persistence)
         self.watch.turn(now)
-        if self._is_copy and self._log_refused:
-            self._forget_refusal(now)
+        if self._is_copy and self._log_refusal.last is not None:
+            has_room = self.watch.has_room(self.log.segments.file_bytes)
+            self._log_refusal.doubt(now, has_room=has_room)
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
@@ -501,9 +495,8 @@ class Store:
 
     def _note_refusal(self, refused: Refused | None, now: float) -> None:
         """Whether the log could be written just now."""
-        self._log_refused = refused
+        self._log_refusal.note(refused, now)
         if refused is not None:
-            self._refused_at, self._lacked_room = now, False
             self.watch.look_soon()
 
     def _wait(self, pending: Pending, persistence: Persistence, end: int, now: float) -> None:
@@ -511,14 +504,6 @@ class Store:
         self.waiters.wait(pending, end, now, for_disk=self._is_sync)
         if self._is_sync:
             persistence.flusher.wait(pending.number, end, now)
-
-    def _forget_refusal(self, now: float) -> None:
-        """Of a copy, to which nothing may come that would show that the log can be written: once
-        there is room again; where that was never short, after a while."""
-        if not self.watch.has_room(self.log.segments.file_bytes):
-            self._lacked_room = True
-        elif self._lacked_room or now >= self._refused_at + REFUSED_SECONDS:
-            self._log_refused = None
 
     def _use_reserve(self, persistence: Persistence) -> None:
         """Units that find no space may use what was kept for them; the index can be missed."""

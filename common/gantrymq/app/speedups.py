@@ -97,6 +97,7 @@ HOT_MODULES: Final = (
     "gantrymq.store.kernel",
     "gantrymq.store.leftovers",
     "gantrymq.store.log_blocks",
+    "gantrymq.store.log_refusal",
     "gantrymq.store.marks",
     "gantrymq.store.open_files",
     "gantrymq.store.pending_put",
