@@ -61,6 +61,7 @@ public class ScenarioDriver {
     private static final int SHORT_MILLIS = 1000;
     private static final int SEEK_TRIES = 5;
     private static final int SEEK_MILLIS = 3000;
+    private static final int QUIET_MILLIS = 1000;
     private static final int NO_MESSAGE = 208;
     private static final long FOREVER = Long.MAX_VALUE;
 
@@ -408,6 +409,9 @@ public class ScenarioDriver {
 
     private Object seek(JSONObject order) throws Exception {
         DefaultLitePullConsumer reader = readers.get(order.getString("as"));
+        while (!reader.poll(QUIET_MILLIS).isEmpty()) {
+            continue; // what a pull finds while a seek interrupts it is handed out all the same
+        }
         for (MessageQueue queue : reader.fetchMessageQueues(order.getString("topic"))) {
             seek(reader, queue, order.getLongValue("offset"));
         }
