@@ -83,8 +83,8 @@ class Checks:
         self._world = world
         self._lease: Lease | None = None
         self._taken: dict[int, dict[int, int]] = {}
-        """What machines had and lost: the ends and digests of records. Forgotten once the log has
-        them again."""
+        """What machines had and lost: the ends and digests of records. Forgotten once the log
+        goes on, and as far again; that it starts with as much may be what is damaged."""
         self._true_set: frozenset[int] = frozenset()
         """What the lease said last when nobody had removed it, or put an old one in its place."""
         store.on_change = self._lease_changed
@@ -103,11 +103,9 @@ class Checks:
                 f"member {process.number} appends in epoch {process.epoch}, and knows of"
                 f" {process.epoch_seen}"
             )
-        taken, mirror = self._taken.get(process.number, {}), self.mirror(process.number)
-        for end, digest in list(taken.items()):
-            own = mirror.up_to(end)
-            if own is not None and own.digest == digest:
-                del taken[end]
+        taken = self._taken.get(process.number)
+        if taken and records and self.mirror(process.number).end >= max(taken):
+            del self._taken[process.number]
 
     def went_down(self, number: int, gone: list[Stored]) -> None:
         """Its machine did, and these records are not on its disk."""

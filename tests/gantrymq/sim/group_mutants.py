@@ -312,6 +312,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "flush mark = recovered end": Mutant(
         _recovery_takes_what_it_finds_for_flushed,
+        budget=80,  # one history in twelve shows it
         weights={"broken disk": 1.0, "power cut": 1.5, "kill": 0.5},
         changes={"flushes": True},
     ),
