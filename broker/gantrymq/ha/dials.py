@@ -193,14 +193,19 @@ class Dials:
         self._actions.append(Dial(self._last_number, address))
 
     def _hang_up(self, number: int, reason: str) -> None:
+        if self._take_out(number):
+            self._actions.append(HangUp(number, reason))
+
+    def _take_out(self, number: int) -> bool:
+        """Whether it was one of ours."""
         link = self._links.pop(number, None)
         if link is None:
-            return
+            return False
         if link.following is not None:
             link.following.closed()
         if link.is_welcome:
             self._forget_link()
-        self._actions.append(HangUp(number, reason))
+        return True
 
     def _forget_link(self) -> None:
         """What was said on it counts for no other one."""
@@ -253,14 +258,8 @@ class Dials:
 
     def closed(self, number: int, now: float) -> None:
         """It is gone, or never came to be."""
-        link = self._links.pop(number, None)
-        if link is None:
-            return
-        if link.following is not None:
-            link.following.closed()
-        if link.is_welcome:
-            self._forget_link()
-        self._agent.look(now)
+        if self._take_out(number):
+            self._agent.look(now)
 
     @property
     def numbers(self) -> Sequence[int]:
