@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.servers import JAVA
+
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
@@ -31,6 +33,10 @@ class Pace:
     queues: int
     start_rounds: int
     crowd: Crowd
+
+    def seconds_of(self, name: str, *, counts: bool) -> float:
+        """Of a round; Java's first one of a kind is longer: its machine compiles meanwhile."""
+        return self.warm_up_seconds if name == JAVA and not counts else self.round_seconds
 
 
 FULL = Pace(

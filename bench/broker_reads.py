@@ -19,6 +19,7 @@ from bench.message_requests import PULL, pulls
 from bench.report import Row
 from bench.routes import DifferenceError, Samples
 from bench.store_workers import scratch
+from bench.turns import counted, in_turns
 from gantrymq.interop.wire import connect, decode
 
 FILL_SECONDS = 1.0
@@ -32,8 +33,8 @@ def measure_reads(pace: Pace) -> list[Row]:
     samples = Samples()
     with scratch() as folder, serving(folder) as brokers:
         program = LoadProgram(folder)
-        for broker in brokers.values():
-            fill(broker, program, folder, pace.backlog)
+        for _, name in in_turns(1, brokers):
+            fill(brokers[name], program, folder, pace.backlog)
         clients = LoadClients(folder)
         for encoding in pace.encodings:
             with clients.of(brokers, encoding, TOPIC) as running:
@@ -62,15 +63,14 @@ def _by_clients(
 ) -> None:
     for how in ("push", "pull"):
         what = BACKLOG.format(encoding, how)
-        for number in range(pace.rounds + 1):
-            for name, broker in brokers.items():
-                group = f"bench-{how}-{encoding}-{number}"
-                before = broker.cpu_seconds()
-                took = clients[name].consumed(how, group, pace.backlog, PULL)
-                cpu_us = (broker.cpu_seconds() - before) / took.messages * 1e6
-                if number:  # the first warms up
-                    samples.add(what, "messages/s", name, took.rate)
-                    samples.add(what + CPU_SUFFIX, "us", name, cpu_us)
+        for number, name in in_turns(pace.rounds + 1, brokers, clients):
+            group = f"bench-{how}-{encoding}-{number}"
+            before = brokers[name].cpu_seconds()
+            took = clients[name].consumed(how, group, pace.backlog, PULL)
+            cpu_us = (brokers[name].cpu_seconds() - before) / took.messages * 1e6
+            if number:  # the first warms up
+                samples.add(what, "messages/s", name, took.rate)
+                samples.add(what + CPU_SUFFIX, "us", name, cpu_us)
 
 
 def _by_program(
@@ -82,7 +82,8 @@ def _by_program(
     pace: Pace,
 ) -> None:
     paths = {name: folder / f"pulls-{name}-{encoding}" for name in brokers}
-    for name, broker in brokers.items():
+    for _, name in in_turns(1, brokers):
+        broker = brokers[name]
         ends = broker.queue_ends(TOPIC, QUEUES)
         frames = pulls(TOPIC, ends, binary=encoding == "binary")
         _compare(broker, frames)
@@ -90,16 +91,19 @@ def _by_program(
         program.run(broker.port, paths[name], PIPELINES, pace.warm_up_seconds / 2)
     for shape in (CLIENTS, PIPELINES):
         what = f"load program, {encoding}: pulls of {PULL}, {shape.text}"
-        for _ in range(pace.rounds):
-            for name, broker in brokers.items():
-                before = broker.cpu_seconds()
-                load = program.run(broker.port, paths[name], shape, pace.round_seconds)
-                messages = load.answers * PULL
-                cpu_us = (broker.cpu_seconds() - before) / messages * 1e6
-                samples.add(what, "messages/s", name, messages / load.seconds)
-                samples.add(what + CPU_SUFFIX, "us", name, cpu_us)
-                size = load.bytes / load.answers
-                samples.add(f"{what}, size of an answer", "B", name, size)
+        for counts, name in counted(pace.rounds, brokers):
+            broker = brokers[name]
+            before = broker.cpu_seconds()
+            seconds = pace.seconds_of(name, counts=counts)
+            load = program.run(broker.port, paths[name], shape, seconds)
+            messages = load.answers * PULL
+            cpu_us = (broker.cpu_seconds() - before) / messages * 1e6
+            if not counts:
+                continue
+            samples.add(what, "messages/s", name, messages / load.seconds)
+            samples.add(what + CPU_SUFFIX, "us", name, cpu_us)
+            size = load.bytes / load.answers
+            samples.add(f"{what}, size of an answer", "B", name, size)
 
 
 def _compare(broker: Broker, frames: list[bytes]) -> None:

@@ -23,6 +23,7 @@ from bench.report import Figure, Row
 from bench.routes import Samples
 from bench.servers import GANTRY, JAVA
 from bench.store_workers import scratch
+from bench.turns import alone, counted, in_turns
 
 TOPIC: Final = "bench-orders"
 QUEUES: Final = 16
@@ -99,26 +100,27 @@ def _by_clients(
     encoding: str,
     pace: Pace,
 ) -> None:
-    for client in clients.values():  # its machine compiles while it runs, as the Java broker's does
-        client.sent("sync", THREADS, pace.warm_up_seconds, BODY)
+    for _, name in in_turns(1, brokers, clients):
+        # Its machine compiles while it runs, as the Java broker's does.
+        clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
     orders = {
-        f"sync, {THREADS} threads": ("sync", THREADS, pace.round_seconds, BODY),
-        f"async, {WINDOW} under way": ("async", WINDOW, pace.round_seconds, BODY),
-        f"batches of {BATCH}, {THREADS} threads": (
-            "batch", THREADS, pace.round_seconds, BODY, BATCH,
-        ),
-    }  # fmt: skip
-    for words, order in orders.items():
+        f"sync, {THREADS} threads": ("sync", THREADS),
+        f"async, {WINDOW} under way": ("async", WINDOW),
+        f"batches of {BATCH}, {THREADS} threads": ("batch", THREADS),
+    }
+    for words, (how, under_way) in orders.items():
         what = f"{CLIENT}, {encoding}: {words}"
-        for _ in range(pace.rounds):
-            for name, broker in brokers.items():
-                before = broker.cpu_seconds()
-                sent = clients[name].sent(*order)
-                cpu = broker.cpu_seconds() - before
-                _add(samples, what, name, sent.messages, sent.seconds, cpu, sent.refused)
-                if sent.max_us:
-                    samples.add(f"{what}: p50", "ms", name, sent.p50_us / 1000)
-                    samples.add(f"{what}: p99", "ms", name, sent.p99_us / 1000)
+        for counts, name in counted(pace.rounds, brokers, clients):
+            before = brokers[name].cpu_seconds()
+            seconds = pace.seconds_of(name, counts=counts)
+            sent = clients[name].sent(how, under_way, seconds, BODY, BATCH)  # the last for batches
+            cpu = brokers[name].cpu_seconds() - before
+            if not counts:
+                continue
+            _add(samples, what, name, sent.messages, sent.seconds, cpu, sent.refused)
+            if sent.max_us:
+                samples.add(f"{what}: p50", "ms", name, sent.p50_us / 1000)
+                samples.add(f"{what}: p99", "ms", name, sent.p99_us / 1000)
 
 
 # ---------------------------------------------------------------- the load program
@@ -152,30 +154,30 @@ def send_rounds(
     pace: Pace,
 ) -> None:
     """As fast as they answer, in turns."""
-    for _ in range(pace.rounds):
-        for name, broker in brokers.items():
-            run = Run(broker, program, requests)
-            load = run.send(shape, pace.round_seconds)
-            refused = load.answers * requests.batch - run.stored
-            # What was under way at the end is stored and not answered.
-            _add(samples, what, name, run.stored, load.seconds, run.cpu_seconds, max(0, refused))
+    for counts, name in counted(pace.rounds, brokers):
+        run = Run(brokers[name], program, requests)
+        load = run.send(shape, pace.seconds_of(name, counts=counts))
+        # What was under way at the end is stored and not answered.
+        refused = max(0, load.answers * requests.batch - run.stored)
+        if counts:
+            _add(samples, what, name, run.stored, load.seconds, run.cpu_seconds, refused)
 
 
 class Run:
     """One run of the load program against one broker."""
 
     def __init__(self, broker: Broker, program: LoadProgram, requests: Requests) -> None:
-        self._broker = broker
+        self.broker = broker
         self._program = program
         self._requests = requests
         self.stored = 0
         self.cpu_seconds = 0.0
 
     def send(self, shape: Shape, seconds: float, rate: float = 0.0) -> Load:
-        stored, cpu = self._broker.stored(TOPIC, QUEUES), self._broker.cpu_seconds()
-        load = self._program.run(self._broker.port, self._requests.path, shape, seconds, rate)
-        self.cpu_seconds = self._broker.cpu_seconds() - cpu
-        self.stored = self._broker.stored(TOPIC, QUEUES) - stored
+        stored, cpu = self.broker.stored(TOPIC, QUEUES), self.broker.cpu_seconds()
+        load = self._program.run(self.broker.port, self._requests.path, shape, seconds, rate)
+        self.cpu_seconds = self.broker.cpu_seconds() - cpu
+        self.stored = self.broker.stored(TOPIC, QUEUES) - stored
         return load
 
 
@@ -188,14 +190,13 @@ def _latencies(
 ) -> None:
     rates = samples.values[f"load program, JSON: {CLIENTS.text}", "messages/s"]
     halves = {name: Figure.of(seen).median / 2 for name, seen in rates.items()}
-    for _ in range(pace.rounds):
-        for name, broker in brokers.items():
-            load = Run(broker, program, requests).send(CLIENTS, pace.latency_seconds, halves[JAVA])
-            _waits(samples, HALF_OF_JAVA, name, load)
-        load = Run(brokers[GANTRY], program, requests).send(
-            CLIENTS, pace.latency_seconds, halves[GANTRY]
-        )
-        _waits(samples, HALF_OF_OWN, GANTRY, load)
+    for _, name in in_turns(pace.rounds, brokers):
+        run = Run(brokers[name], program, requests)
+        load = run.send(CLIENTS, pace.latency_seconds, halves[JAVA])
+        _waits(samples, HALF_OF_JAVA, name, load)
+        if name == GANTRY:
+            load = run.send(CLIENTS, pace.latency_seconds, halves[GANTRY])
+            _waits(samples, HALF_OF_OWN, GANTRY, load)
 
 
 def _waits(samples: Samples, what: str, name: str, load: Load) -> None:
@@ -217,22 +218,22 @@ def measure_flush(pace: Pace) -> list[Row]:
         serving(folder / "sync", {"flushDiskType": "SYNC_FLUSH"}) as safe,
     ):
         program, requests = LoadProgram(folder), write_sends(folder / "sends")
-        for broker in (*quick.values(), *safe.values()):
-            program.run(broker.port, requests.path, CLIENTS, pace.warm_up_seconds / 2)
-        for name, broker in quick.items():
+        everybody = [*quick.values(), *safe.values()]
+        for broker in everybody:
+            with alone([broker], everybody):
+                program.run(broker.port, requests.path, CLIENTS, pace.warm_up_seconds / 2)
+        for name in quick:
             for _ in range(pace.rounds):
-                pair = {
-                    False: Run(broker, program, requests),
-                    True: Run(safe[name], program, requests),
-                }
-                rates = {}
-                for is_safe, run in pair.items():
-                    load = run.send(CLIENTS, pace.round_seconds)
-                    rates[is_safe] = run.stored / load.seconds
-                cpu_us = pair[True].cpu_seconds / max(1, pair[True].stored) * 1e6
-                samples.add(SYNC_FLUSH, "messages/s", name, rates[True])
+                rates = []
+                runs = [Run(of[name], program, requests) for of in (quick, safe)]
+                for run in runs:
+                    with alone([run.broker], everybody):
+                        load = run.send(CLIENTS, pace.round_seconds)
+                    rates.append(run.stored / load.seconds)
+                cpu_us = runs[-1].cpu_seconds / max(1, runs[-1].stored) * 1e6
+                samples.add(SYNC_FLUSH, "messages/s", name, rates[-1])
                 samples.add(SYNC_FLUSH + CPU_SUFFIX, "us", name, cpu_us)
-                samples.add(SYNC_SHARE, "%", name, rates[True] / rates[False] * 100)
+                samples.add(SYNC_SHARE, "%", name, rates[-1] / rates[0] * 100)
     return samples.rows()
 
 

@@ -159,20 +159,22 @@ class Broker:
     # ------------------------------------------------------------------ what it costs
 
     def cpu_seconds(self) -> float:
-        return sum(time.clock_gettime(cpu_clock(process_id)) for process_id in self._processes())
+        return sum(time.clock_gettime(cpu_clock(process_id)) for process_id in self.process_ids())
 
     def memory(self) -> Memory:
         """Pages that its processes share count for each of them in the first figure."""
         rss = pss = 0.0
-        for process_id in self._processes():
+        for process_id in self.process_ids():
             rollup = Path(f"/proc/{process_id}/smaps_rollup").read_text()
             sizes = {key: int(size) / 1024 for key, size in re.findall(r"(\w+): +(\d+) kB", rollup)}
             rss += sizes["Rss"]
             pss += sizes["Pss"]
         return Memory(rss, pss)
 
-    def _processes(self) -> Sequence[int]:
-        assert self._process is not None
+    def process_ids(self) -> Sequence[int]:
+        """Its own, and of what it started; none while it does not run."""
+        if self._process is None:
+            return ()
         own = self._process.pid
         children = Path(f"/proc/{own}/task/{own}/children").read_text()
         return own, *map(int, children.split())

@@ -22,6 +22,7 @@ from bench.report import Row
 from bench.routes import SETTLE_SECONDS, Samples
 from bench.store_data import copy_store
 from bench.store_workers import scratch
+from bench.turns import in_turns
 from gantrymq.interop.wire import connect, decode
 
 BODY: Final = 1024
@@ -42,7 +43,8 @@ def measure_starts(pace: Pace) -> list[Row]:
     samples = Samples()
     for _ in range(pace.start_rounds):
         with scratch() as folder, cold(folder) as brokers:
-            for broker in brokers.values():
+            for _, name in in_turns(1, brokers):
+                broker = brokers[name]
                 _start(samples, START_EMPTY, broker)
                 time.sleep(SETTLE_SECONDS)
                 samples.add(IDLE_RSS, "MiB", broker.name, broker.memory().rss)
@@ -66,13 +68,12 @@ def _start(samples: Samples, what: str, broker: Broker) -> None:
 def _many_queues(samples: Samples, folder: Path, pace: Pace) -> None:
     what = f"{START_QUEUES}{pace.queues}"
     with cold(folder) as brokers:
-        for broker in brokers.values():
-            broker.start()
-            _make_queues(broker, pace.queues)
-        for _ in range(pace.start_rounds):
-            for broker in brokers.values():
-                broker.stop()
-                _start(samples, what, broker)
+        for _, name in in_turns(1, brokers):
+            brokers[name].start()
+            _make_queues(brokers[name], pace.queues)
+        for _, name in in_turns(pace.start_rounds, brokers):
+            brokers[name].stop()
+            _start(samples, what, brokers[name])
 
 
 def _make_queues(broker: Broker, count: int) -> None:
@@ -118,7 +119,8 @@ def _after_a_kill(samples: Samples, folder: Path, pace: Pace) -> None:
     gib = f"{pace.stored_bytes / 2**30:.3g} GiB"
     with serving(folder) as brokers:
         program = LoadProgram(folder)
-        for broker in brokers.values():
+        for _, name in in_turns(1, brokers):
+            broker = brokers[name]
             fill(broker, program, folder, pace.stored_bytes // BODY, BODY)
             samples.add(RSS_AFTER + gib, "MiB", broker.name, broker.memory().rss)
             samples.add(f"PSS, after {gib}", "MiB", broker.name, broker.memory().pss)

@@ -27,6 +27,7 @@ from bench.report import Row
 from bench.routes import Samples
 from bench.servers import GANTRY, JAVA
 from bench.store_workers import cpu_clock, scratch
+from bench.turns import in_turns
 
 JAVA_BATCH: Final = 32
 WINDOW: Final = 4096
@@ -128,30 +129,32 @@ class _Turns:
 
     def _send(self, what: str, ours: Order, theirs: Order) -> None:
         orders = {GANTRY: ours, JAVA: theirs}
-        self._clients[JAVA].sent(*theirs(self._pace.warm_up_seconds))
-        self._clients[GANTRY].sent(*ours(OWN_WARM_UP_SECONDS))
-        for _ in range(self._pace.rounds):
-            for name, client in self._clients.items():
-                stored, before = self._broker.stored(TOPIC, QUEUES), _cpu_seconds(client)
-                sent = client.sent(*orders[name](self._pace.round_seconds))
-                cpu_seconds = _cpu_seconds(client) - before
-                stored = self._broker.stored(TOPIC, QUEUES) - stored
-                self._add(what, name, stored, sent.seconds, cpu_seconds)
-                if refused := max(0, sent.messages + sent.refused - stored):
-                    self.samples.add(what + REFUSED_SUFFIX, "messages", name, refused)
+        warm_up = {GANTRY: OWN_WARM_UP_SECONDS, JAVA: self._pace.warm_up_seconds}
+        for number, name in in_turns(self._pace.rounds + 1, self._clients):
+            client = self._clients[name]
+            seconds = self._pace.round_seconds if number else warm_up[name]
+            stored, before = self._broker.stored(TOPIC, QUEUES), _cpu_seconds(client)
+            sent = client.sent(*orders[name](seconds))
+            cpu_seconds = _cpu_seconds(client) - before
+            stored = self._broker.stored(TOPIC, QUEUES) - stored
+            if number == 0:
+                continue
+            self._add(what, name, stored, sent.seconds, cpu_seconds)
+            if refused := max(0, sent.messages + sent.refused - stored):
+                self.samples.add(what + REFUSED_SUFFIX, "messages", name, refused)
 
     # ------------------------------------------------------------------ reads
 
     def consume(self, what: str, how: str, backlog: int, *more: object) -> None:
         """All of the backlog, by a new group each time."""
-        for number in range(self._pace.rounds + 1):
-            for name, client in self._clients.items():
-                group = "-".join(map(str, (name, how, *more, number)))
-                before = _cpu_seconds(client)
-                took = client.consumed(how, group, backlog, *more)
-                if number:
-                    cpu_seconds = _cpu_seconds(client) - before
-                    self._add(what, name, took.messages, took.seconds, cpu_seconds)
+        for number, name in in_turns(self._pace.rounds + 1, self._clients):
+            client = self._clients[name]
+            group = "-".join(map(str, (name, how, *more, number)))
+            before = _cpu_seconds(client)
+            took = client.consumed(how, group, backlog, *more)
+            if number:
+                cpu_seconds = _cpu_seconds(client) - before
+                self._add(what, name, took.messages, took.seconds, cpu_seconds)
 
     # ------------------------------------------------------------------ memory
 

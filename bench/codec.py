@@ -88,6 +88,12 @@ class Worker:
     def process_id(self) -> int:
         return self._process.pid
 
+    def process_ids(self) -> Sequence[int]:
+        """Its own, and of what it started."""
+        own = self.process_id
+        children = Path(f"/proc/{own}/task/{own}/children").read_text()
+        return own, *map(int, children.split())
+
     def answer(self, *order: object) -> str:
         """Its line for an order."""
         assert self._process.stdin is not None

@@ -1,7 +1,8 @@
 """Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
 
-All are up at once, on one core together, and take turns under the load program. A round ends when
-all followers have what was sent in it, so that what copying costs is in its CPU time. In the end a
+They share a core and take turns under the load program; pairs stand still while others have theirs.
+A round ends when all followers have what was sent in it, so that what copying costs is in its CPU
+time. In the end a
 follower is killed, its master takes a lot of messages, and the follower has to catch up.
 """
 
@@ -29,6 +30,7 @@ from bench.report import Row
 from bench.routes import Samples
 from bench.servers import JAVA
 from bench.store_workers import scratch
+from bench.turns import counted, in_turns
 
 MASTER_SUFFIX: Final = ", of it the master's"
 LAG_SUFFIX: Final = ", until followers have it"
@@ -86,9 +88,8 @@ def measure_async(pace: Pace) -> list[Row]:
         _rounds(samples, running, folder, ASYNC_ORDERS, pace)
         requests = write_sends(folder / "fill", body=CATCH_UP_BODY)
         program = LoadProgram(folder)
-        for _ in range(pace.rounds - 1):
-            for group in running.values():
-                _catch_up(samples, group, program, requests)
+        for _, name in in_turns(pace.rounds - 1, running):
+            _catch_up(samples, running[name], program, requests)
     return samples.rows()
 
 
@@ -107,16 +108,18 @@ def _rounds(
 ) -> None:
     program = LoadProgram(folder)
     warm = write_sends(folder / "warm", body=KIB)
-    for group in running.values():
+    for _, name in in_turns(1, running):
+        group = running[name]
         group.master.create_topic(TOPIC, QUEUES)
         seconds = pace.warm_up_seconds if group.name == JAVA else 1.0
         program.run(group.master.port, warm.path, WARM, seconds)
         group.wait_for_followers()
     for number, order in enumerate(orders):
         requests = write_sends(folder / f"sends-{number}", body=order.body, batch=order.batch)
-        for _ in range(pace.rounds):
-            for group in running.values():
-                _try_round(samples, group, program, requests, order, pace.round_seconds * SHARE)
+        for counts, name in counted(pace.rounds, running):
+            kept = samples if counts else Samples()
+            seconds = pace.seconds_of(name, counts=counts) * SHARE
+            _try_round(kept, running[name], program, requests, order, seconds)
 
 
 def _try_round(

@@ -39,12 +39,22 @@ POLL_SECONDS = 0.005
 class Group:
     """Brokers that run, one of them master."""
 
-    def __init__(self, name: str, brokers: Sequence[Broker]) -> None:
+    def __init__(self, name: str, brokers: Sequence[Broker], *, elects: bool = False) -> None:
         self.name = name
+        self._elects = elects
         self.brokers = brokers
         self.master = brokers[0]
         for broker in brokers:
             broker.start()
+
+    def process_ids(self) -> Sequence[int]:
+        """Of what stands still while another group is measured: not of members that elect.
+
+        They would lose their lease by it; together they take 4 % of the core when nobody asks.
+        """
+        if self._elects:
+            return ()
+        return [process_id for broker in self.brokers for process_id in broker.process_ids()]
 
     @property
     def followers(self) -> Sequence[Broker]:
@@ -135,14 +145,15 @@ def groups(folder: Path, role: str) -> Iterator[dict[str, Group]]:
             home = folder / name.replace(", ", "-").replace(" ", "-")
             (home / "namesrv").mkdir(parents=True)
             name_server = stack.enter_context(gantry_name_server(home / "namesrv"))
-            if name in (JAVA, GANTRY):
+            elects = name not in (JAVA, GANTRY)
+            if not elects:
                 brokers = pair(name, home, name_server, role)
             else:
                 size = ELECTED_SIZES[COLUMNS.index(name) - 2]
                 brokers = stack.enter_context(electing(size, home, name_server, role))
             for broker in brokers:
                 stack.callback(broker.kill)
-            made[name] = Group(name, brokers)
+            made[name] = Group(name, brokers, elects=elects)
         for group in made.values():
             group.settle()
         yield made

@@ -18,6 +18,7 @@ from bench.routes import Samples
 from bench.servers import GANTRY, JAVA
 from bench.store_data import copy_store, drop_cached, log_files, write_segment
 from bench.store_workers import SEGMENT_BYTES, StoreWorker, StoreWorkers, scratch
+from bench.turns import counted, in_turns
 
 CPU_SUFFIX = ", CPU a message"
 OPEN_CPU_SUFFIX = ", CPU"
@@ -70,8 +71,8 @@ def measure_append(pace: Pace) -> list[Row]:
     samples = Samples()
     with scratch() as folder, StoreWorkers(folder).both() as workers:
         _open(workers, folder)
-        for worker in workers.values():
-            worker.took("append", pace.warm_up_messages, 128, 1, GROUPS[-1])
+        for _, name in in_turns(1, workers):
+            workers[name].took("append", pace.warm_up_messages, 128, 1, GROUPS[-1])
         for words, body in BODIES.items():
             count = pace.round_messages[words]
             for queues in (1, 64):
@@ -98,12 +99,11 @@ def _crowd(samples: Samples, workers: Mapping[str, StoreWorker], pace: Pace, wor
     body, count = BODIES[words], pace.round_messages[words]
     workers[GANTRY].answer("prepare", body, 1, WAITERS)
     orders = {GANTRY: f"frames {count} {WAITERS}", JAVA: f"sync {count} {body} {WAITERS}"}
-    for number in range(pace.rounds + 1):
-        for name, worker in workers.items():
-            took = worker.took(*orders[name].split())
-            if number:
-                samples.add(what, "messages/s", name, took.rate)
-                samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
+    for counts, name in counted(pace.rounds, workers):
+        took = workers[name].took(*orders[name].split())
+        if counts:
+            samples.add(what, "messages/s", name, took.rate)
+            samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
 
 def _fed(
@@ -119,12 +119,12 @@ def _fed(
     what = f"append {words}, {_queues(queues)}, groups of {group}, ours from frames"
     body, count = BODIES[words], pace.round_messages[words]
     workers[GANTRY].answer("prepare", body, queues, group)
-    for _ in range(pace.rounds):
-        for name, worker in workers.items():
-            order = f"frames {count} {group}"
-            if name == JAVA:
-                order = f"append {count} {body} {queues} {group}"
-            took = worker.took(*order.split())
+    for counts, name in counted(pace.rounds, workers):
+        order = f"frames {count} {group}"
+        if name == JAVA:
+            order = f"append {count} {body} {queues} {group}"
+        took = workers[name].took(*order.split())
+        if counts:
             samples.add(what, "messages/s", name, took.rate)
             samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
@@ -137,11 +137,9 @@ def measure_sync(pace: Pace) -> list[Row]:
         for words in ("128 B", "1 KB"):
             what = f"append {words}, {WAITERS} wait for the disk"
             order = ("sync", pace.sync_messages, BODIES[words], WAITERS)
-            for number in range(pace.rounds + 1):
-                for name, worker in workers.items():
-                    took = worker.took(*order)
-                    if number == 0:
-                        continue
+            for counts, name in counted(pace.rounds, workers):
+                took = workers[name].took(*order)
+                if counts:
                     samples.add(what, "messages/s", name, took.rate)
                     samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
                     samples.add(f"{what}, syncs", "syncs/s", name, took.more / took.seconds)
@@ -155,9 +153,9 @@ def _rounds(
     what: str,
     *order: object,
 ) -> None:
-    for _ in range(rounds):
-        for name, worker in workers.items():
-            took = worker.took(*order)
+    for counts, name in counted(rounds, workers):
+        took = workers[name].took(*order)
+        if counts:
             samples.add(what, "messages/s", name, took.rate)
             samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
@@ -173,9 +171,9 @@ def measure_read(pace: Pace) -> list[Row]:
         workers = StoreWorkers(folder)
         with workers.both() as running:
             _open(running, folder, segment_bytes=READ_SEGMENT_BYTES)
-            for worker in running.values():
-                worker.took("append", count, 1024, 1, GROUPS[-1])
-                worker.took("read", 0, 0, count)
+            for _, name in in_turns(1, running):
+                running[name].took("append", count, 1024, 1, GROUPS[-1])
+                running[name].took("read", 0, 0, count)
             for what, first in (("the newest", count - RECENT_MESSAGES), ("cached", 0)):
                 order = ("read", 0, first, count - first)
                 _rounds(samples, running, pace.rounds, f"read 1 KB, {what}", *order)
@@ -299,12 +297,13 @@ def measure_latency(pace: Pace) -> list[Row]:
     samples = Samples()
     with scratch() as folder, StoreWorkers(folder).both(cores=EVERY_CORE) as workers:
         _open(workers, folder)
-        for worker in workers.values():
-            worker.took("append", pace.warm_up_messages, 1024, 1, 1)
+        for _, name in in_turns(1, workers):
+            workers[name].took("append", pace.warm_up_messages, 1024, 1, 1)
         for _ in range(pace.paced_rounds):
             for what in ("at rest", "preallocating", "deleting"):
-                for name, worker in workers.items():
-                    _append_paced(samples, worker, name, folder / name, what, pace.paced_messages)
+                for _, name in in_turns(1, workers):
+                    store, count = folder / name, pace.paced_messages
+                    _append_paced(samples, workers[name], name, store, what, count)
     return samples.rows()
 
 

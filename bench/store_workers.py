@@ -61,10 +61,6 @@ class Opened:
 class StoreWorker(Worker):
     """A process with at most one store open."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        super().__init__(process)
-        self._process_id = process.pid
-
     def open(
         self, folder: Path, *, is_sync: bool = False, segment_bytes: int = SEGMENT_BYTES
     ) -> Opened:
@@ -80,11 +76,7 @@ class StoreWorker(Worker):
 
     def _cpu_seconds(self) -> float:
         """Of all its threads, and of the processes it started, to the nanosecond."""
-        children = Path(f"/proc/{self._process_id}/task/{self._process_id}/children").read_text()
-        return sum(
-            time.clock_gettime(cpu_clock(process_id))
-            for process_id in (self._process_id, *map(int, children.split()))
-        )
+        return sum(time.clock_gettime(cpu_clock(each)) for each in self.process_ids())
 
 
 def cpu_clock(process_id: int) -> int:
