@@ -11,7 +11,8 @@ no report alone, is also what answers the puts that wait.
 
 Invariants. `in_sync` hears of a member only what it reports on the link that we hold for its only
 one. The safe mark never goes back within a reign: what was acknowledged, or read, stays so. Below
-`min_in_sync` nothing is acknowledged, whatever the members say.
+`min_in_sync` nothing is acknowledged, whatever the members say; once the lease says that the set is
+so small, whoever waits is told at once.
 
 Bounds: `LINKS_MAX` connections, of which the oldest that has proven nothing makes room;
 member_follower.py has those of each.
@@ -252,9 +253,14 @@ class MemberFollowers:
             store.safe = None
             return
         store.safe = reign.safe = max(reign.safe, acknowledged)
-        store.waiters.missing = missing = self._missing(reign.in_sync)
+        missing = self._missing(reign.in_sync)
         if missing is None:
+            store.waiters.missing = None
             store.waiters.replicated(acknowledged)
+        elif len(reign.in_sync.persisted) < settings.min_in_sync:
+            store.waiters.miss(missing)
+        else:  # the shrink may fail, and who waits be acknowledged by the set as it is
+            store.waiters.missing = missing
 
     @property
     def _dispatched(self) -> int:

@@ -2,8 +2,9 @@
 
 The first is told by flush.py, the second by `replicated`: the place in the log up to which any one
 other member has it. Where there is none to wait for `missing` says why, and a put is answered
-SLAVE_NOT_AVAILABLE with that; one that waits longer than slaveTimeout, FLUSH_SLAVE_TIMEOUT. Of two
-failures the members' is told, as Java does.
+SLAVE_NOT_AVAILABLE with that; those that wait already go on, as one may come back in time, unless
+`miss` says that there is nobody for them either. One that waits longer than slaveTimeout is
+answered FLUSH_SLAVE_TIMEOUT. Of two failures the members' is told, as Java does.
 
 Invariants. A put is answered once, when all it waited for is known. The place never goes down:
 whoever had the log up to there had it, and what is written later lies behind.
@@ -115,6 +116,13 @@ class Waiters:
         copies = self._copies
         while copies and copies[0].end <= position:
             self._settle(copies.popleft().number, _OK)
+
+    def miss(self, why: str) -> None:
+        """No other member can be waited for, by those who wait already either."""
+        self.missing = why
+        copies = self._copies
+        while copies:
+            self._settle(copies.popleft().number, PutStatus.SLAVE_NOT_AVAILABLE, why)
 
     def turn(self, now: float) -> None:
         """Answer those who waited too long."""

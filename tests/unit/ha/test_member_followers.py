@@ -133,20 +133,58 @@ def test_all_of_the_set_are_waited_for(have: int) -> None:
 def test_below_the_minimum_nothing_is_acknowledged() -> None:
     master = Master({1, 2}, min_in_sync=2)
     connected(master, Follower())
-    (waiting,) = master.put(1)
-    assert not master.turn().answers
     master.in_sync.propose(frozenset({1}))
     master.in_sync.settled({1})
     master.round()
-    (refused,) = master.put(2)
-    answers = {each.number: each for each in master.turn().answers}
-    assert answers[refused].status is PutStatus.SLAVE_NOT_AVAILABLE
-    remark = answers[refused].remark
-    assert "in sync are 1 (1)" in remark
-    assert "minInSyncReplicas is 2" in remark
-    assert "mqadmin haStatus" in remark
-    answers |= {each.number: each for each in master.turn(3.0).answers}
-    assert answers[waiting].status is not PutStatus.PUT_OK
+    master.put(1)
+    (answer,) = master.turn().answers
+    assert answer.status is PutStatus.SLAVE_NOT_AVAILABLE
+    assert "in sync are 1 (1)" in answer.remark
+    assert "minInSyncReplicas is 2" in answer.remark
+    assert "mqadmin haStatus" in answer.remark
+
+
+def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
+    master = Master({1, 2}, min_in_sync=2)
+    connected(master, Follower())
+    numbers = master.put(1, 2)
+    master.round()
+    master.in_sync.propose(frozenset({1}))
+    master.round()
+    assert not master.turn().answers, "the set may stay as it is"
+    master.in_sync.settled({1})
+    master.followers.turn(master.now)
+    answers = master.turn().answers
+    assert [each.number for each in answers] == numbers
+    assert {each.status for each in answers} == {PutStatus.SLAVE_NOT_AVAILABLE}
+    assert "in sync are 1 (1)" in answers[0].remark
+    assert master.store.waiters.is_empty
+
+
+def test_who_waits_is_acknowledged_when_the_set_stays_large_enough() -> None:
+    master = Master({1, 2}, min_in_sync=2)
+    pipe = connected(master, Follower())
+    master.put(1)
+    pipe.run(1)
+    master.in_sync.propose(frozenset({1}))
+    pipe.up()
+    assert not master.turn().answers
+    master.in_sync.settled({1, 2})
+    master.followers.turn(master.now)
+    assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
+
+
+def test_a_shrink_that_leaves_enough_acknowledges_what_waits() -> None:
+    master = Master({1, 2, 3}, min_in_sync=2)
+    pipes = [connected(master, Follower(number)) for number in (2, 3)]
+    master.put(1)
+    pipes[0].run()
+    master.in_sync.propose(frozenset({1, 2}))
+    master.followers.turn(master.now)
+    assert not master.turn().answers
+    master.in_sync.settled({1, 2})
+    master.followers.turn(master.now)
+    assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
 
 
 def test_from_just_before_a_shrink_below_the_minimum_nothing_is_acknowledged() -> None:

@@ -62,6 +62,31 @@ def test_a_missing_member_does_not_spare_the_disk() -> None:
     assert told(made) == [(1, PutStatus.SLAVE_NOT_AVAILABLE)]
 
 
+def test_who_waits_already_is_told_that_there_is_nobody_to_wait_for() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    wait(made, 2, 200)
+    wait(made, 3, 300, for_disk=True)
+    made.replicated(100)
+    made.miss("nobody")
+    assert made.deadline() == float("-inf")
+    assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.SLAVE_NOT_AVAILABLE)]
+    assert made.deadline() == float("inf")
+    made.flushed(Released(3, in_time=True))
+    assert told(made) == [(3, PutStatus.SLAVE_NOT_AVAILABLE)]
+    assert made.is_empty
+
+
+def test_who_waits_already_waits_on_where_somebody_may_come_back() -> None:
+    made = waiters()
+    wait(made, 1, 100)
+    made.missing = "nobody now"
+    assert told(made) == []
+    made.missing = None
+    made.replicated(100)
+    assert told(made) == [(1, PutStatus.PUT_OK)]
+
+
 def test_a_late_disk_is_told_where_a_member_was_in_time() -> None:
     made = waiters()
     wait(made, 1, 100, for_disk=True)
