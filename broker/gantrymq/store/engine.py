@@ -40,7 +40,6 @@ from gantrymq.store.intake import Intake, Pending
 from gantrymq.store.kernel import Fed, Kernel
 from gantrymq.store.log_refusal import LogRefusal
 from gantrymq.store.marks import MarksFile
-from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.persistence import Persistence
 from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
@@ -54,7 +53,7 @@ from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
 from gantrymq.store.turn import NOTHING, Turn
-from gantrymq.store.waiters import DISMISSED, Waiters
+from gantrymq.store.waiters import Waiters
 from gantrymq.wire.message.record import Record
 
 # A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
@@ -70,9 +69,6 @@ SLAVE: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE,
     UNAVAILABLE + "Messages are put to the slave, which copies what its master has; send to that.",
 )
-FENCED: Final = (
-    f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the one that is."
-)
 
 
 @final
@@ -81,7 +77,6 @@ class Store:
     `log_readings`, and takes what ended of them."""
 
     __slots__ = (
-        "_answered",
         "_arrivals",
         "_background",
         "_broken",
@@ -135,7 +130,6 @@ class Store:
         self.log = log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
-        self._answered: list[PutAnswer] = []
         self._broken: SyncFailedError | None = None
         self._log_refusal = LogRefusal()
         self.safe: int | None = None
@@ -310,13 +304,7 @@ class Store:
         self._opened()
         assert not self._is_copy, "it is a copy already"
         self._is_copy = True
-        for one in self._intake.drop(wall_ms):
-            self._answer(one, PutStatus.SERVICE_NOT_AVAILABLE, FENCED)
-        self.waiters.dismiss()
-        self._answered += self.waiters.take_answers()
-        for told in self._answered:
-            if told.status is PutStatus.PUT_OK:  # true, but it is not ours to say any more
-                told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
+        self.waiters.dismiss(self._intake.drop(wall_ms))
         self._arrivals.follow()
         self._copies.begin()
 
@@ -393,7 +381,6 @@ class Store:
             self.waiters.flushed(released)
         if now >= self.waiters.deadline():
             self.waiters.turn(now)
-            self._answered += self.waiters.take_answers()
         self._use_reserve(persistence)
         self.watch.turn(now)
         if self._is_copy and self._log_refusal.last is not None:
@@ -434,7 +421,6 @@ class Store:
         return (
             not self._intake.is_empty
             or self.readings.is_due
-            or bool(self._answered)
             or (not self._arrivals.is_empty and self._arrivals.told_at <= self.readable)
         )
 
@@ -483,7 +469,7 @@ class Store:
         group.end()
         if refused is not None:
             for one in pending:
-                self._answer(one, refused.status, refused.text)
+                self.waiters.answer(one, refused.status, refused.text)
             return
         self._arrivals.dispatch(group.entries)
         answers_wait = self.answers_wait
@@ -491,7 +477,7 @@ class Store:
             if one.waits and answers_wait:
                 self._wait(one, persistence, group.arena.end, now)
             else:
-                self._answer(one, PutStatus.PUT_OK)
+                self.waiters.answer(one, PutStatus.PUT_OK)
 
     def _note_refusal(self, refused: Refused | None, now: float) -> None:
         """Whether the log could be written just now."""
@@ -512,13 +498,11 @@ class Store:
                 self.watch.out_of_space()
                 return
 
-    def _answer(self, pending: Pending, status: PutStatus, remark: str = "") -> None:
-        self._answered.append(pending.answer(status, remark))
-
     def _result(self) -> Turn:
-        if not self._answered and self._arrivals.is_empty and not self.readings.is_due:
+        waiters = self.waiters
+        if not waiters.has_answers and self._arrivals.is_empty and not self.readings.is_due:
             return NOTHING
-        answers, self._answered = self._answered, []
+        answers = waiters.take_answers()
         return Turn(answers, self._arrivals.take(self.readable), self.readings.take_finished())
 
     def _keep_from(self) -> int:
@@ -541,7 +525,6 @@ class Store:
             self._broken = error
             raise
         self.waiters.give_up()
-        self._answered += self.waiters.take_answers()
         rest = self._result()
         self._persistence = self.retention = None
         if is_clean:

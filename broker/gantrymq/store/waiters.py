@@ -1,4 +1,5 @@
-"""Puts whose answers wait: for the disk, for another member of the group to have them, or both.
+"""What puts are told, and when: many wait for the disk, for another member of the group to have
+them, or both.
 
 The first is told by flush.py, the second by `replicated`: the place in the log up to which any one
 other member has it. Where there is none to wait for `missing` says why, and a put is answered
@@ -19,12 +20,15 @@ from typing import Final, final
 from gantrymq.store.flush import Released
 from gantrymq.store.intake import Pending
 from gantrymq.store.pending_put import PutAnswer
-from gantrymq.store.put import PutStatus
+from gantrymq.store.put import UNAVAILABLE, PutStatus
 from gantrymq.store.settings import StoreSettings
 
 _OK: Final = PutStatus.PUT_OK
 NEVER: Final = float("inf")
 
+FENCED: Final = (
+    f"{UNAVAILABLE}Not stored: this broker is not the master any more; send to the one that is."
+)
 DISMISSED: Final = (
     "The message is in this broker's log, but the broker is not the master any more, and the new "
     "one need not have it; send it again where it must not be lost."
@@ -81,6 +85,10 @@ class Waiters:
         self.missing: str | None = None
         """Why no other member can be waited for; None while one can."""
 
+    def answer(self, pending: Pending, status: PutStatus, remark: str = "") -> None:
+        """It waits for nothing."""
+        self._answers.append(pending.answer(status, remark))
+
     def wait(self, pending: Pending, end: int, now: float, *, for_disk: bool) -> None:
         """It was written with a group that ends here. What the disk says comes by `flushed`."""
         waiting = _Waiting(pending, int(for_disk) + int(self.for_members))
@@ -93,6 +101,11 @@ class Waiters:
             self._settle(pending.number, _OK)
         else:
             self._copies.append(_Copy(pending.number, end, now + self._timeout))
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether there are some to take."""
+        return bool(self._answers)
 
     @property
     def is_empty(self) -> bool:
@@ -158,13 +171,19 @@ class Waiters:
             waiting.left = 1
             self._one_less(number, waiting)
 
-    def dismiss(self) -> None:
+    def dismiss(self, unwritten: Sequence[Pending] = ()) -> None:
         """This broker is master no more, and another one need not have what waits: nobody is told
-        that all is well. Whom members are waited for is to be said anew."""
+        that all is well, and what was not written never will be. Whom members are waited for is to
+        be said anew."""
+        for told in self._answers:
+            if told.status is _OK:  # true, but it is not ours to say any more
+                told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
         self._copies.clear()
         waiting, self._waiting = self._waiting, {}
         for one in waiting.values():
-            self._answers.append(one.pending.answer(PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED))
+            self.answer(one.pending, PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED)
+        for put in unwritten:
+            self.answer(put, PutStatus.SERVICE_NOT_AVAILABLE, FENCED)
         self._replicated = 0
         self.for_members = False
         self.missing = None
@@ -180,4 +199,4 @@ class Waiters:
         waiting.left -= 1
         if not waiting.left:
             del self._waiting[number]
-            self._answers.append(waiting.pending.answer(waiting.status, waiting.remark))
+            self.answer(waiting.pending, waiting.status, waiting.remark)

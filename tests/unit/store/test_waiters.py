@@ -16,13 +16,31 @@ def waiters(*, for_members: bool = True) -> Waiters:
     return made
 
 
+def put(number: int) -> Put:
+    return Put(number, [message(number)], is_batch=False, waits=True)
+
+
 def wait(on: Waiters, number: int, end: int, *, for_disk: bool = False) -> None:
-    put = Put(number, [message(number)], is_batch=False, waits=True)
-    on.wait(put, end, 0.0, for_disk=for_disk)
+    on.wait(put(number), end, 0.0, for_disk=for_disk)
 
 
 def told(by: Waiters) -> list[tuple[int, PutStatus]]:
     return [(answer.number, answer.status) for answer in by.take_answers()]
+
+
+def test_what_waits_for_nothing_is_answered_once() -> None:
+    made = waiters(for_members=False)
+    assert not waiters().has_answers
+    made.answer(put(1), PutStatus.PUT_OK)
+    made.answer(put(2), PutStatus.SERVICE_NOT_AVAILABLE, "full")
+    assert made.has_answers
+    assert made.deadline() == float("-inf")
+    stored, refused = made.take_answers()
+    assert (stored.number, stored.status, stored.remark) == (1, PutStatus.PUT_OK, "")
+    assert (refused.number, refused.status) == (2, PutStatus.SERVICE_NOT_AVAILABLE)
+    assert refused.remark == "full"
+    assert made.deadline() == float("inf")
+    assert not made.take_answers()
 
 
 def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
@@ -109,3 +127,20 @@ def test_who_waits_for_members_when_the_store_stops_is_told_so() -> None:
     made.replicated(100)
     made.give_up()
     assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.FLUSH_SLAVE_TIMEOUT)]
+
+
+def test_who_is_dismissed_is_told_once_and_not_that_all_is_well() -> None:
+    made = waiters()
+    made.answer(put(1), PutStatus.PUT_OK)
+    made.answer(put(2), PutStatus.FLUSH_DISK_TIMEOUT)
+    wait(made, 3, 100, for_disk=True)
+    made.dismiss([put(4)])
+    assert told(made) == [
+        (1, PutStatus.FLUSH_SLAVE_TIMEOUT),
+        (2, PutStatus.FLUSH_DISK_TIMEOUT),
+        (3, PutStatus.FLUSH_SLAVE_TIMEOUT),
+        (4, PutStatus.SERVICE_NOT_AVAILABLE),
+    ]
+    made.flushed(Released(3, in_time=True))
+    made.replicated(100)
+    assert told(made) == []
