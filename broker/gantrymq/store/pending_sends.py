@@ -32,11 +32,12 @@ class Sends:
     def answer(self, status: PutStatus, remark: str = "") -> PutAnswer:
         replies = self.replies
         if status is not PutStatus.PUT_OK:
-            replies = _told_anew(replies, status, remark)
+            replies = told_anew(replies, status, remark)
         return PutAnswer(self.number, status, remark=remark, replies=replies)
 
 
-def _told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
+def told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
+    """The same replies, of another outcome."""
     told = []
     for reply in FrameReader().feed(replies):
         reply.code = int(status.response_code)

@@ -20,6 +20,7 @@ from typing import Final, final
 from gantrymq.store.flush import Released
 from gantrymq.store.intake import Pending
 from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.pending_sends import told_anew
 from gantrymq.store.put import UNAVAILABLE, PutStatus
 from gantrymq.store.settings import StoreSettings
 
@@ -178,6 +179,7 @@ class Waiters:
         for told in self._answers:
             if told.status is _OK:  # true, but it is not ours to say any more
                 told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
+                told.replies = told_anew(told.replies, told.status, DISMISSED)
         self._copies.clear()
         waiting, self._waiting = self._waiting, {}
         for one in waiting.values():

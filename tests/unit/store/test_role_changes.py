@@ -224,6 +224,19 @@ def test_nor_who_would_have_been_told_with_the_next_turn() -> None:
     assert "not the master any more" in answer.remark
 
 
+def test_nor_who_was_fed_and_would_have_been_told() -> None:
+    slave = promoted()
+    slave.store.waiters.for_members = True
+    feed(slave, 1)
+    assert not slave.turn().answers
+    slave.store.waiters.replicated(1 << 40)
+    slave.store.follow(1)
+    (answer,) = slave.turn().answers
+    (reply,) = frames.FrameReader().feed(answer.replies)
+    assert reply.code == PutStatus.FLUSH_SLAVE_TIMEOUT.response_code
+    assert "not the master any more" in (reply.remark or "")
+
+
 def test_where_members_are_is_asked_anew_in_another_reign() -> None:
     slave = promoted()
     slave.store.waiters.replicated(1 << 40)
