@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
-from gantrymq.base.disk import Background, Disk, DiskError, DiskFailure
+from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.store.arrivals import Arrivals
 from gantrymq.store.checkpoint import CheckpointFile
@@ -36,13 +36,12 @@ from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.intake import Intake, Pending
+from gantrymq.store.intake import Intake
 from gantrymq.store.kernel import Fed, Kernel
-from gantrymq.store.log_refusal import LogRefusal
 from gantrymq.store.marks import MarksFile
+from gantrymq.store.obstacles import Obstacles
 from gantrymq.store.persistence import Persistence
 from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, check_message
-from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queues import Queues
 from gantrymq.store.readings import Readings
 from gantrymq.store.recovery import Parts, Progress, Recovery, Report
@@ -56,15 +55,9 @@ from gantrymq.store.turn import NOTHING, Turn
 from gantrymq.store.waiters import Waiters
 from gantrymq.wire.message.record import Record
 
-# A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
-STUCK_SECONDS: Final = 2.0
-
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
 DRAIN_SECONDS: Final = 1.0
 
-NOT_OPEN: Final = Refused(
-    PutStatus.SERVICE_NOT_AVAILABLE, UNAVAILABLE + "The store is starting, or was stopped."
-)
 SLAVE: Final = Refused(
     PutStatus.SERVICE_NOT_AVAILABLE,
     UNAVAILABLE + "Messages are put to the slave, which copies what its master has; send to that.",
@@ -89,7 +82,7 @@ class Store:
         "_is_sync",
         "_levels",
         "_local_hour",
-        "_log_refusal",
+        "_obstacles",
         "_persistence",
         "_reserve",
         "ages",
@@ -131,7 +124,6 @@ class Store:
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
         self._broken: SyncFailedError | None = None
-        self._log_refusal = LogRefusal()
         self.safe: int | None = None
         """From here on in the log consumers see nothing: it may be taken back; None: all."""
         self.disk = disk
@@ -147,6 +139,7 @@ class Store:
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
         self._arrivals = Arrivals(log, dispatcher, self._deletions, levels, is_copy=is_copy)
+        self._obstacles = Obstacles(log, self.queues, self._arrivals, self._deletions, self.watch)
         self._copies = Copies(log, dispatcher, levels, self._arrivals.dispatch)
         self._intake = Intake(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
@@ -166,16 +159,13 @@ class Store:
             raise
 
     def _recover(self, now: float) -> Iterator[Progress]:
-        settings = self.settings
+        disk, settings = self.disk, self.settings
         marks = MarksFile(
-            self.disk,
-            self._background,
-            settings.mapped_file_size_commit_log,
-            self.queues.file_bytes,
+            disk, self._background, settings.mapped_file_size_commit_log, self.queues.file_bytes
         )
-        checkpoint = CheckpointFile(self.disk, self._background)
+        checkpoint = CheckpointFile(disk, self._background)
         parts = Parts(
-            self.disk,
+            disk,
             self._background,
             self.log,
             marks,
@@ -192,8 +182,9 @@ class Store:
         checkpoint.settle()
         self._reserve.open()
         self._persistence = Persistence(parts, checkpoint, settings, now)
+        self._obstacles.opened(self._persistence)
         self.retention = Retention(
-            self.disk,
+            disk,
             self._background,
             settings,
             self.log,
@@ -266,25 +257,19 @@ class Store:
 
     def refusal(self) -> Refused | None:
         """What keeps the store from writing now, if only what came last."""
-        return self._obstacle() or self._log_refusal.last
+        return self._obstacles.refusal()
+
+    def stall(self, now: float) -> str | None:
+        """Why nobody can tell when this disk will have anything for good; None where it answers."""
+        return self._obstacles.stall(now)
+
+    def trouble(self, now: float) -> str | None:
+        """Why this store cannot take messages, or could not if it led."""
+        return self._obstacles.trouble(now)
 
     def _refusal(self) -> Refused | None:
         """Why no message is taken now."""
-        return SLAVE if self._is_copy else self._obstacle()
-
-    def _obstacle(self) -> Refused | None:
-        """Why nothing is written to the log now."""
-        if self._persistence is None:
-            return NOT_OPEN
-        error = self._arrivals.failure or self._deletions.failure
-        if error is not None or self.queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
-            reason = error or self._persistence.failure or "the disk does not answer"
-            return Refused(
-                PutStatus.SERVICE_NOT_AVAILABLE,
-                f"{UNAVAILABLE}Queues cannot be written: {reason}; the broker goes on by itself "
-                "when they can.",
-            )
-        return self.watch.refusal()
+        return SLAVE if self._is_copy else self._obstacles.to_writing()
 
     # ------------------------------------------------------------------ roles
 
@@ -294,7 +279,7 @@ class Store:
         self._opened()
         assert self._is_copy, "it takes messages already"
         self._is_copy = False
-        self._log_refusal.note(None, now)
+        self._obstacles.forget(now)
         self._arrivals.lead()
         self.log.prepare(now)
 
@@ -317,21 +302,6 @@ class Store:
             self._broken = error
             raise
 
-    def stall(self, now: float) -> str | None:
-        """Why nobody can tell when this disk will have anything for good; None where it answers."""
-        persistence = self._persistence
-        if persistence is None:
-            return "the store is not open"
-        began = persistence.flusher.syncing_since
-        if began is not None and now >= began + STUCK_SECONDS:
-            return f"a sync of the log has been under way for {now - began:.1f} s"
-        return None
-
-    def trouble(self, now: float) -> str | None:
-        """Why this store cannot take messages, or could not if it led."""
-        refused = self.refusal()
-        return self.stall(now) or (None if refused is None else refused.text)
-
     # ------------------------------------------------------------------ copies
 
     def begin_copy(self) -> int | None:
@@ -345,7 +315,7 @@ class Store:
         returns; after a refusal `begin_copy` comes next."""
         assert self._is_copy, "a log that takes messages is no copy"
         persistence, _ = self._opened()
-        obstacle = self._obstacle()
+        obstacle = self._obstacles.to_writing()
         if obstacle is not None:
             return CopyRefused(obstacle.text, is_diverged=False)
         try:
@@ -353,9 +323,7 @@ class Store:
         except SyncFailedError as error:
             self._broken = error
             raise
-        is_ours = refused is not None and not refused.is_diverged
-        status = PutStatus.SERVICE_NOT_AVAILABLE
-        self._note_refusal(Refused(status, refused.text) if refused and is_ours else None, now)
+        self._obstacles.note_copy(refused, now)
         return refused
 
     # ------------------------------------------------------------------ the turn
@@ -381,11 +349,7 @@ class Store:
             self.waiters.flushed(released)
         if now >= self.waiters.deadline():
             self.waiters.turn(now)
-        self._use_reserve(persistence)
-        self.watch.turn(now)
-        if self._is_copy and self._log_refusal.last is not None:
-            has_room = self.watch.has_room(self.log.segments.file_bytes)
-            self._log_refusal.doubt(now, has_room=has_room)
+        self._obstacles.turn(now, is_copy=self._is_copy)
         if now >= retention.deadline():
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
@@ -465,38 +429,21 @@ class Store:
         """What was fed, and behind it what was put: all of it with one write, or nothing."""
         group, pending = self._intake.take(wall_ms)
         refused = self.log.write(group.arena, now)
-        self._note_refusal(refused, now)
+        self._obstacles.note(refused, now)
         group.end()
         if refused is not None:
             for one in pending:
                 self.waiters.answer(one, refused.status, refused.text)
             return
         self._arrivals.dispatch(group.entries)
-        answers_wait = self.answers_wait
+        answers_wait, end, is_sync = self.answers_wait, group.arena.end, self._is_sync
         for one in pending:
-            if one.waits and answers_wait:
-                self._wait(one, persistence, group.arena.end, now)
+            if one.waits and answers_wait:  # it has to be safer before its answer
+                self.waiters.wait(one, end, now, for_disk=is_sync)
+                if is_sync:
+                    persistence.flusher.wait(one.number, end, now)
             else:
                 self.waiters.answer(one, PutStatus.PUT_OK)
-
-    def _note_refusal(self, refused: Refused | None, now: float) -> None:
-        """Whether the log could be written just now."""
-        self._log_refusal.note(refused, now)
-        if refused is not None:
-            self.watch.look_soon()
-
-    def _wait(self, pending: Pending, persistence: Persistence, end: int, now: float) -> None:
-        """It was written with a group that ends here, and has to be safer before its answer."""
-        self.waiters.wait(pending, end, now, for_disk=self._is_sync)
-        if self._is_sync:
-            persistence.flusher.wait(pending.number, end, now)
-
-    def _use_reserve(self, persistence: Persistence) -> None:
-        """Units that find no space may use what was kept for them; the index can be missed."""
-        for error in (self._arrivals.failure, self._deletions.failure, persistence.failure):
-            if error is not None and error.failure is DiskFailure.NO_SPACE:
-                self.watch.out_of_space()
-                return
 
     def _result(self) -> Turn:
         waiters = self.waiters
@@ -527,6 +474,7 @@ class Store:
         self.waiters.give_up()
         rest = self._result()
         self._persistence = self.retention = None
+        self._obstacles.closed()
         if is_clean:
             persistence.save_queues()
             self._claim.leave()

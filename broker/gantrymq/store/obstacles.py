@@ -1,0 +1,149 @@
+"""What keeps a store from writing, now or lately.
+
+    to_writing    the store is not open, queues cannot follow the log, or the disk is full
+    refusal       that, or that the log could not be written last
+    stall         nobody can tell when the disk will have anything for good
+    trouble       any of these: by it members judge who may lead
+
+Where units find no space the reserve is given up for them: what was acknowledged before needs them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.store.arrivals import Arrivals
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.copies import CopyRefused
+from gantrymq.store.deletions import Deletions
+from gantrymq.store.disk_watch import DiskWatch
+from gantrymq.store.log_refusal import LogRefusal
+from gantrymq.store.persistence import Persistence
+from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused
+from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
+from gantrymq.store.queues import Queues
+
+# A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
+STUCK_SECONDS: Final = 2.0
+
+NOT_OPEN: Final = Refused(
+    PutStatus.SERVICE_NOT_AVAILABLE, UNAVAILABLE + "The store is starting, or was stopped."
+)
+
+
+@final
+class Obstacles:
+    """Of one store. It has one from the beginning: that it is not open."""
+
+    __slots__ = (
+        "_arrivals",
+        "_deletions",
+        "_log",
+        "_log_refusal",
+        "_persistence",
+        "_queues",
+        "_watch",
+    )
+
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: Queues,
+        arrivals: Arrivals,
+        deletions: Deletions,
+        watch: DiskWatch,
+    ) -> None:
+        self._arrivals: Arrivals = arrivals
+        self._deletions: Deletions = deletions
+        self._log: CommitLog = log
+        self._log_refusal = LogRefusal()
+        self._persistence: Persistence | None = None
+        self._queues: Queues = queues
+        self._watch: DiskWatch = watch
+
+    def opened(self, persistence: Persistence) -> None:
+        """This is what writes from now on."""
+        self._persistence = persistence
+
+    def closed(self) -> None:
+        """Nothing is written any more."""
+        self._persistence = None
+
+    # ------------------------------------------------------------------ what there is
+
+    def to_writing(self) -> Refused | None:
+        """Why nothing may be written to the log now. Asked for each message."""
+        persistence = self._persistence
+        if persistence is None:
+            return NOT_OPEN
+        error = self._arrivals.failure or self._deletions.failure
+        if error is not None or self._queues.unwritten_bytes > 2 * UNWRITTEN_BYTES_MAX:
+            reason = error or persistence.failure or "the disk does not answer"
+            return Refused(
+                PutStatus.SERVICE_NOT_AVAILABLE,
+                f"{UNAVAILABLE}Queues cannot be written: {reason}; the broker goes on by itself "
+                "when they can.",
+            )
+        return self._watch.refusal()
+
+    def refusal(self) -> Refused | None:
+        """What keeps the store from writing now, if only what came last."""
+        return self.to_writing() or self._log_refusal.last
+
+    def stall(self, now: float) -> str | None:
+        """Why nobody can tell when this disk will have anything for good; None where it answers."""
+        persistence = self._persistence
+        if persistence is None:
+            return "the store is not open"
+        began = persistence.flusher.syncing_since
+        if began is not None and now >= began + STUCK_SECONDS:
+            return f"a sync of the log has been under way for {now - began:.1f} s"
+        return None
+
+    def trouble(self, now: float) -> str | None:
+        """Why this store cannot take messages, or could not if it led."""
+        refused = self.refusal()
+        return self.stall(now) or (None if refused is None else refused.text)
+
+    # ------------------------------------------------------------------ what becomes of them
+
+    def note(self, refused: Refused | None, now: float) -> None:
+        """Whether the log could be written just now."""
+        self._log_refusal.note(refused, now)
+        if refused is not None:
+            self._watch.look_soon()
+
+    def note_copy(self, refused: CopyRefused | None, now: float) -> None:
+        """The same of what a master sent; that it is of another log is no matter of the disk."""
+        if refused is None or refused.is_diverged:
+            self.note(None, now)
+        else:
+            self.note(Refused(PutStatus.SERVICE_NOT_AVAILABLE, refused.text), now)
+
+    def forget(self, now: float) -> None:
+        """The log has another role: what was refused in the old one is no matter."""
+        self._log_refusal.note(None, now)
+
+    def turn(self, now: float, *, is_copy: bool) -> None:
+        """Look whether some are gone; behind whatever was written in this turn of the store."""
+        if self._lacks_space():
+            self._watch.out_of_space()
+        self._watch.turn(now)
+        if is_copy and self._log_refusal.last is not None:
+            has_room = self._watch.has_room(self._log.segments.file_bytes)
+            self._log_refusal.doubt(now, has_room=has_room)
+
+    def _lacks_space(self) -> bool:
+        """Whether units found none, which may use what was kept for them; the index can be
+        missed."""
+        persistence = self._persistence
+        return (
+            _is_of_space(self._arrivals.failure)
+            or _is_of_space(self._deletions.failure)
+            or (persistence is not None and _is_of_space(persistence.failure))
+        )
+
+
+def _is_of_space(error: DiskError | None) -> bool:
+    return error is not None and error.failure is DiskFailure.NO_SPACE
