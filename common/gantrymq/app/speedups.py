@@ -99,6 +99,7 @@ HOT_MODULES: Final = (
     "gantrymq.store.log_blocks",
     "gantrymq.store.log_refusal",
     "gantrymq.store.marks",
+    "gantrymq.store.obstacles",
     "gantrymq.store.open_files",
     "gantrymq.store.pending_put",
     "gantrymq.store.pending_sends",
