@@ -159,7 +159,8 @@ class InSync:
         self._proposed = None
         for progress in self._progress.values():
             progress.joins_at = None
-        for member in self.persisted - {self._me} - self._progress.keys():
+        # No keys() here: they would make it a set, and compiled code believes that it is frozen.
+        for member in self.persisted - {self._me} - frozenset(self._progress):
             self._progress[member] = _Progress(_NOTHING, 0.0)
 
     @property

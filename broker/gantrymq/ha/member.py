@@ -255,7 +255,7 @@ class Member:
             self._followers.fenced = self.agent.lease.fenced
         if not self.agent.asks_promises(now):
             self._ask_at = NEVER
-        elif self._ask_at is NEVER or now >= self._ask_at:
+        elif self._ask_at == NEVER or now >= self._ask_at:
             self._asked += 1
             self._followers.ask_promise(self._asked, now)
             self._ask_at = now + ASK_SECONDS
