@@ -4,7 +4,7 @@ Servers that nobody asks are not at rest. A Java machine goes on compiling what 
 services of its broker look for work each millisecond; beside a server of which the next round is
 measured, that takes half of the core, and of the caches it takes more. So whoever has no turn is
 stopped, and what a Java machine compiles is compiled in its own rounds, of which the first of each
-kind does not count.
+kind does not count. A turn begins with memory that the machine has for sure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
+
+from bench import memory
 
 
 class Party(Protocol):
@@ -36,6 +38,7 @@ def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
     for process_id in stopped:
         os.kill(process_id, signal.SIGSTOP)
     try:
+        memory.touch()
         yield
     finally:
         for process_id in stopped:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import memory
 from bench.turns import alone, counted, in_turns
 
 STATE_SECONDS = 10.0
@@ -28,6 +29,11 @@ class Sleeper:
         """As the system says, which stops a process soon and not at once."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.fixture(autouse=True)
+def _little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "touch", lambda: None)
 
 
 @pytest.fixture
