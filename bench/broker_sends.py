@@ -104,16 +104,16 @@ def _by_clients(
         # Its machine compiles while it runs, as the Java broker's does.
         clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
     orders = {
-        f"sync, {THREADS} threads": ("sync", THREADS),
-        f"async, {WINDOW} under way": ("async", WINDOW),
-        f"batches of {BATCH}, {THREADS} threads": ("batch", THREADS),
+        f"sync, {THREADS} threads": ("sync", THREADS, ()),
+        f"async, {WINDOW} under way": ("async", WINDOW, ()),
+        f"batches of {BATCH}, {THREADS} threads": ("batch", THREADS, (BATCH,)),
     }
-    for words, (how, under_way) in orders.items():
+    for words, (how, under_way, more) in orders.items():
         what = f"{CLIENT}, {encoding}: {words}"
         for counts, name in counted(pace.rounds, brokers, clients):
             before = brokers[name].cpu_seconds()
-            seconds = pace.seconds_of(name, counts=counts)
-            sent = clients[name].sent(how, under_way, seconds, BODY, BATCH)  # the last for batches
+            seconds = pace.round_seconds if counts else pace.warm_up_seconds
+            sent = clients[name].sent(how, under_way, seconds, BODY, *more)
             cpu = brokers[name].cpu_seconds() - before
             if not counts:
                 continue
@@ -167,17 +167,17 @@ class Run:
     """One run of the load program against one broker."""
 
     def __init__(self, broker: Broker, program: LoadProgram, requests: Requests) -> None:
-        self.broker = broker
+        self._broker = broker
         self._program = program
         self._requests = requests
         self.stored = 0
         self.cpu_seconds = 0.0
 
     def send(self, shape: Shape, seconds: float, rate: float = 0.0) -> Load:
-        stored, cpu = self.broker.stored(TOPIC, QUEUES), self.broker.cpu_seconds()
-        load = self._program.run(self.broker.port, self._requests.path, shape, seconds, rate)
-        self.cpu_seconds = self.broker.cpu_seconds() - cpu
-        self.stored = self.broker.stored(TOPIC, QUEUES) - stored
+        stored, cpu = self._broker.stored(TOPIC, QUEUES), self._broker.cpu_seconds()
+        load = self._program.run(self._broker.port, self._requests.path, shape, seconds, rate)
+        self.cpu_seconds = self._broker.cpu_seconds() - cpu
+        self.stored = self._broker.stored(TOPIC, QUEUES) - stored
         return load
 
 
@@ -224,16 +224,17 @@ def measure_flush(pace: Pace) -> list[Row]:
                 program.run(broker.port, requests.path, CLIENTS, pace.warm_up_seconds / 2)
         for name in quick:
             for _ in range(pace.rounds):
-                rates = []
-                runs = [Run(of[name], program, requests) for of in (quick, safe)]
-                for run in runs:
-                    with alone([run.broker], everybody):
+                rates = {}
+                for is_safe, brokers in ((False, quick), (True, safe)):
+                    run = Run(brokers[name], program, requests)
+                    with alone([brokers[name]], everybody):
                         load = run.send(CLIENTS, pace.round_seconds)
-                    rates.append(run.stored / load.seconds)
-                cpu_us = runs[-1].cpu_seconds / max(1, runs[-1].stored) * 1e6
-                samples.add(SYNC_FLUSH, "messages/s", name, rates[-1])
-                samples.add(SYNC_FLUSH + CPU_SUFFIX, "us", name, cpu_us)
-                samples.add(SYNC_SHARE, "%", name, rates[-1] / rates[0] * 100)
+                    rates[is_safe] = run.stored / load.seconds
+                    if is_safe:
+                        cpu_us = run.cpu_seconds / max(1, run.stored) * 1e6
+                        samples.add(SYNC_FLUSH + CPU_SUFFIX, "us", name, cpu_us)
+                samples.add(SYNC_FLUSH, "messages/s", name, rates[True])
+                samples.add(SYNC_SHARE, "%", name, rates[True] / rates[False] * 100)
     return samples.rows()
 
 

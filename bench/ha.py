@@ -1,9 +1,8 @@
 """Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
 
 They share a core and take turns under the load program; pairs stand still while others have theirs.
-A round ends when all followers have what was sent in it, so that what copying costs is in its CPU
-time. In the end a
-follower is killed, its master takes a lot of messages, and the follower has to catch up.
+A round ends when all followers have what was sent in it: what copying costs is in its CPU time. In
+the end a follower is killed, its master takes a lot of messages, and it has to catch up.
 """
 
 from __future__ import annotations

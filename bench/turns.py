@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from contextlib import contextmanager, suppress
+from typing import Final, Protocol
 
 from bench import memory
+
+# Whoever stood still has timers to make up for, which are no matter of the round.
+CATCH_UP_SECONDS: Final = 0.1
 
 
 class Party(Protocol):
@@ -35,14 +39,19 @@ def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
         for process_id in other.process_ids()
         if process_id not in running
     ]
-    for process_id in stopped:
-        os.kill(process_id, signal.SIGSTOP)
     try:
+        _tell(stopped, signal.SIGSTOP)
         memory.touch()
+        time.sleep(CATCH_UP_SECONDS)
         yield
     finally:
-        for process_id in stopped:
-            os.kill(process_id, signal.SIGCONT)
+        _tell(stopped, signal.SIGCONT)
+
+
+def _tell(process_ids: Iterable[int], what: signal.Signals) -> None:
+    for process_id in process_ids:
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(process_id, what)
 
 
 def in_turns(rounds: int, *sides: Mapping[str, Party]) -> Iterator[tuple[int, str]]:
