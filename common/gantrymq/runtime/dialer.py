@@ -25,6 +25,7 @@ from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import PLAIN_HINT, ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.outbox import Outbox
+from gantrymq.runtime.silence import notice_silence
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
 from gantrymq.wire.codes import LanguageCode
@@ -284,7 +285,8 @@ class Connection:
             async with asyncio.timeout(dialer.settings.connect_seconds):
                 # A Channel is one in all but name.
                 protocol = cast("asyncio.Protocol", channel)
-                await loop.create_connection(lambda: protocol, host, port)
+                transport, _ = await loop.create_connection(lambda: protocol, host, port)
+                notice_silence(transport.get_extra_info("socket"))
                 await ready
         except TimeoutError:
             channel.abort()
