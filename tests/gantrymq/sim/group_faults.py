@@ -39,7 +39,7 @@ class Plan:
     pause_between: float
     """Seconds between two troubles, on average."""
     weights: Mapping[str, float]
-    """How often which trouble; some do not happen at all in a history."""
+    """How often which trouble; some do not happen at all in a history, or none does."""
     weather: Weather
     lost_answers: float
     stalls: float
@@ -101,7 +101,8 @@ class Troubles:
         self.leases.lost_answers = self.plan.lost_answers
         for node in self.nodes.values():
             node.pace.stalls = self.plan.stalls
-        self.world.after(BEGIN_SECONDS, self._next)
+        if self.plan.weights:
+            self.world.after(BEGIN_SECONDS, self._next)
         self.world.after(CALM_SECONDS, self.calm)
 
     def _next(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from gantrymq.runtime import silence
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.silence import notice_silence
 
@@ -40,7 +39,7 @@ def test_the_system_asks_an_idle_peer_and_gives_up(connection: socket.socket) ->
 def test_what_a_system_does_not_know_is_left_out(
     connection: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(silence.socket, "TCP_USER_TIMEOUT")
+    monkeypatch.delattr(socket, "TCP_USER_TIMEOUT")
     notice_silence(connection)
     assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     assert connection.getsockopt(socket.IPPROTO_TCP, 18) == 0, "Linux's number of it"
