@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.machine import SERVER_CORE, pinned
+from bench.machine import SERVER_CORE, family, pinned
 from bench.servers import GANTRY, JAVA, Memory, java_program, java_release
 from bench.store_workers import cpu_clock
 from gantrymq.interop.ports import free_port
@@ -173,11 +173,7 @@ class Broker:
 
     def process_ids(self) -> Sequence[int]:
         """Its own, and of what it started; none while it does not run."""
-        if self._process is None:
-            return ()
-        own = self._process.pid
-        children = Path(f"/proc/{own}/task/{own}/children").read_text()
-        return own, *map(int, children.split())
+        return () if self._process is None else family(self._process.pid)
 
 
 def broker_port() -> int:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.machine import SERVER_CORE, pinned
+from bench.machine import SERVER_CORE, family, pinned
 from bench.report import Figure, Row
 from bench.request import binary_request, json_request, route_requests
 from bench.servers import java_program, java_release
@@ -90,9 +90,7 @@ class Worker:
 
     def process_ids(self) -> Sequence[int]:
         """Its own, and of what it started."""
-        own = self.process_id
-        children = Path(f"/proc/{own}/task/{own}/children").read_text()
-        return own, *map(int, children.split())
+        return family(self.process_id)
 
     def answer(self, *order: object) -> str:
         """Its line for an order."""

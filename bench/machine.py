@@ -11,7 +11,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,6 +49,12 @@ def _on(cores: set[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def family(process_id: int) -> Sequence[int]:
+    """A process and those that its main thread started."""
+    children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
+    return process_id, *map(int, children.split())
 
 
 def facts() -> dict[str, str]:

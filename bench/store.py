@@ -17,7 +17,7 @@ from bench.report import Row
 from bench.routes import Samples
 from bench.servers import GANTRY, JAVA
 from bench.store_data import copy_store, drop_cached, log_files, write_segment
-from bench.store_workers import SEGMENT_BYTES, StoreWorker, StoreWorkers, scratch
+from bench.store_workers import SEGMENT_BYTES, StoreWorker, StoreWorkers, Took, scratch
 from bench.turns import counted, in_turns
 
 CPU_SUFFIX = ", CPU a message"
@@ -102,8 +102,7 @@ def _crowd(samples: Samples, workers: Mapping[str, StoreWorker], pace: Pace, wor
     for counts, name in counted(pace.rounds, workers):
         took = workers[name].took(*orders[name].split())
         if counts:
-            samples.add(what, "messages/s", name, took.rate)
-            samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
+            _add(samples, what, name, took)
 
 
 def _fed(
@@ -125,8 +124,7 @@ def _fed(
             order = f"append {count} {body} {queues} {group}"
         took = workers[name].took(*order.split())
         if counts:
-            samples.add(what, "messages/s", name, took.rate)
-            samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
+            _add(samples, what, name, took)
 
 
 def measure_sync(pace: Pace) -> list[Row]:
@@ -140,10 +138,14 @@ def measure_sync(pace: Pace) -> list[Row]:
             for counts, name in counted(pace.rounds, workers):
                 took = workers[name].took(*order)
                 if counts:
-                    samples.add(what, "messages/s", name, took.rate)
-                    samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
+                    _add(samples, what, name, took)
                     samples.add(f"{what}, syncs", "syncs/s", name, took.more / took.seconds)
     return samples.rows()
+
+
+def _add(samples: Samples, what: str, name: str, took: Took) -> None:
+    samples.add(what, "messages/s", name, took.rate)
+    samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
 
 
 def _rounds(
@@ -156,8 +158,7 @@ def _rounds(
     for counts, name in counted(rounds, workers):
         took = workers[name].took(*order)
         if counts:
-            samples.add(what, "messages/s", name, took.rate)
-            samples.add(what + CPU_SUFFIX, "us", name, took.cpu_us)
+            _add(samples, what, name, took)
 
 
 # ---------------------------------------------------------------- read

@@ -77,7 +77,7 @@ def test_all_run_again_after_a_round_that_broke_off(sides: Sequence[dict[str, Sl
 
 
 def test_who_has_ended_keeps_nobody_stopped(sides: Sequence[dict[str, Sleeper]]) -> None:
-    own, ended, other = Sleeper(), *sides[0].values()
+    own, (ended, other) = sides[1]["Java"], sides[0].values()
     with alone([own], [own, ended, other]):
         wait_for([other], [True])
         ended.process.kill()
@@ -86,8 +86,6 @@ def test_who_has_ended_keeps_nobody_stopped(sides: Sequence[dict[str, Sleeper]])
     with alone([own], [own, ended, other]):
         wait_for([other], [True])
     wait_for([other], [False])
-    own.process.kill()
-    own.process.wait()
 
 
 def test_the_first_round_does_not_count(sides: Sequence[dict[str, Sleeper]]) -> None:
