@@ -93,6 +93,11 @@ def _busy_seconds() -> float:
     return (user + nice + system + sum(interrupts)) / TICKS
 
 
+def stolen_seconds() -> float:
+    """What the hypervisor kept for itself of all cores, since the start of the machine."""
+    return int(Path("/proc/stat").read_text().split()[8]) / TICKS
+
+
 def _own_seconds() -> float:
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)

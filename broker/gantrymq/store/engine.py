@@ -36,7 +36,7 @@ from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
-from gantrymq.store.intake import Intake
+from gantrymq.store.intake import Intake, Pending
 from gantrymq.store.kernel import Fed, Kernel
 from gantrymq.store.marks import MarksFile
 from gantrymq.store.obstacles import Obstacles
@@ -437,13 +437,16 @@ class Store:
             return
         self._arrivals.dispatch(group.entries)
         answers_wait, end, is_sync = self.answers_wait, group.arena.end, self._is_sync
+        waiting: list[Pending] = []
         for one in pending:
             if one.waits and answers_wait:  # it has to be safer before its answer
-                self.waiters.wait(one, end, now, for_disk=is_sync)
-                if is_sync:
-                    persistence.flusher.wait(one.number, end, now)
+                waiting.append(one)
             else:
                 self.waiters.answer(one, PutStatus.PUT_OK)
+        if waiting:
+            number = self.waiters.wait(waiting, end, now, for_disk=is_sync)
+            if is_sync:
+                persistence.flusher.wait(number, end, now)
 
     def _result(self) -> Turn:
         waiters = self.waiters

@@ -7,8 +7,9 @@ SLAVE_NOT_AVAILABLE with that; those that wait already go on, as one may come ba
 `miss` says that there is nobody for them either. One that waits longer than slaveTimeout is
 answered FLUSH_SLAVE_TIMEOUT. Of two failures the members' is told, as Java does.
 
-Invariants. A put is answered once, when all it waited for is known. The place never goes down:
-whoever had the log up to there had it, and what is written later lies behind.
+What is written together waits together. Invariants. A put is answered once, when all it waited for
+is known. The place never goes down: whoever had the log up to there had it, and what is written
+later lies behind.
 """
 
 from __future__ import annotations
@@ -38,27 +39,18 @@ DISMISSED: Final = (
 
 @final
 class _Waiting:
-    """A put, how many things it still waits for, and what it will be told."""
+    """The puts of one group: how many things they still wait for, what they will be told, and
+    where another member has to be by when."""
 
-    __slots__ = ("left", "pending", "remark", "status")
+    __slots__ = ("deadline", "end", "left", "puts", "remark", "status")
 
-    def __init__(self, pending: Pending, left: int) -> None:
-        self.left: int = left
-        self.pending: Pending = pending
-        self.remark: str = ""
-        self.status: PutStatus = _OK
-
-
-@final
-class _Copy:
-    """That a put waits for another member."""
-
-    __slots__ = ("deadline", "end", "number")
-
-    def __init__(self, number: int, end: int, deadline: float) -> None:
+    def __init__(self, puts: Sequence[Pending], left: int, end: int, deadline: float) -> None:
         self.deadline: float = deadline
         self.end: int = end
-        self.number: int = number
+        self.left: int = left
+        self.puts: Sequence[Pending] = puts
+        self.remark: str = ""
+        self.status: PutStatus = _OK
 
 
 @final
@@ -77,7 +69,8 @@ class Waiters:
 
     def __init__(self, settings: StoreSettings) -> None:
         self._answers: list[PutAnswer] = []
-        self._copies: deque[_Copy] = deque()
+        self._copies: deque[int] = deque()
+        """The groups that wait for another member."""
         self._replicated: int = 0
         self._timeout: float = settings.slave_timeout / 1000
         self._waiting: dict[int, _Waiting] = {}
@@ -87,21 +80,23 @@ class Waiters:
         """Why no other member can be waited for; None while one can."""
 
     def answer(self, pending: Pending, status: PutStatus, remark: str = "") -> None:
-        """It waits for nothing."""
+        """All is known that it waited for, if it waited at all."""
         self._answers.append(pending.answer(status, remark))
 
-    def wait(self, pending: Pending, end: int, now: float, *, for_disk: bool) -> None:
-        """It was written with a group that ends here. What the disk says comes by `flushed`."""
-        waiting = _Waiting(pending, int(for_disk) + int(self.for_members))
-        self._waiting[pending.number] = waiting
-        if not self.for_members:
-            return
-        if self.missing is not None:
-            self._settle(pending.number, PutStatus.SLAVE_NOT_AVAILABLE, self.missing)
-        elif end <= self._replicated:
-            self._settle(pending.number, _OK)
-        else:
-            self._copies.append(_Copy(pending.number, end, now + self._timeout))
+    def wait(self, puts: Sequence[Pending], end: int, now: float, *, for_disk: bool) -> int:
+        """They were written together, up to here: the group's number, by which `flushed` tells
+        what became of it on the disk."""
+        number = puts[-1].number
+        left = int(for_disk) + int(self.for_members)
+        self._waiting[number] = _Waiting(puts, left, end, now + self._timeout)
+        if self.for_members:
+            if self.missing is not None:
+                self._settle(number, PutStatus.SLAVE_NOT_AVAILABLE, self.missing)
+            elif end <= self._replicated:
+                self._settle(number, _OK)
+            else:
+                self._copies.append(number)
+        return number
 
     @property
     def has_answers(self) -> bool:
@@ -114,7 +109,7 @@ class Waiters:
         return not self._waiting
 
     def flushed(self, released: Released) -> None:
-        """Its bytes are on disk, or took too long."""
+        """A group's bytes are on disk, or took too long."""
         waiting = self._waiting.get(released.waiter)
         if waiting is None:
             return  # it was dismissed
@@ -128,33 +123,33 @@ class Waiters:
             return
         self._replicated = position
         copies = self._copies
-        while copies and copies[0].end <= position:
-            self._settle(copies.popleft().number, _OK)
+        while copies and self._waiting[copies[0]].end <= position:
+            self._settle(copies.popleft(), _OK)
 
     def miss(self, why: str) -> None:
         """No other member can be waited for, by those who wait already either."""
         self.missing = why
         copies = self._copies
         while copies:
-            self._settle(copies.popleft().number, PutStatus.SLAVE_NOT_AVAILABLE, why)
+            self._settle(copies.popleft(), PutStatus.SLAVE_NOT_AVAILABLE, why)
 
     def turn(self, now: float) -> None:
         """Answer those who waited too long."""
         copies = self._copies
-        while copies and copies[0].deadline <= now:
+        while copies and self._waiting[copies[0]].deadline <= now:
             late = copies.popleft()
             remark = (
                 f"The message is stored, but no slave had it after slaveTimeout="
                 f"{self._timeout * 1000:.0f} ms: a slave has the log up to {self._replicated}, "
-                f"the message ends at {late.end}; see mqadmin haStatus."
+                f"the message ends at {self._waiting[late].end} or before; see mqadmin haStatus."
             )
-            self._settle(late.number, PutStatus.FLUSH_SLAVE_TIMEOUT, remark)
+            self._settle(late, PutStatus.FLUSH_SLAVE_TIMEOUT, remark)
 
     def deadline(self) -> float:
         """When `turn` has something to do; past while there are answers to take."""
         if self._answers:
             return -NEVER
-        return self._copies[0].deadline if self._copies else NEVER
+        return self._waiting[self._copies[0]].deadline if self._copies else NEVER
 
     def take_answers(self) -> Sequence[PutAnswer]:
         """Who got one since the last call."""
@@ -163,8 +158,8 @@ class Waiters:
 
     def give_up(self) -> None:
         """The store stops, and everything is on disk: who waits for more is not told it is."""
-        for copy in self._copies:
-            waiting = self._waiting[copy.number]
+        for group in self._copies:
+            waiting = self._waiting[group]
             waiting.status = PutStatus.FLUSH_SLAVE_TIMEOUT
             waiting.remark = "The message is stored, but the broker stopped before a slave had it."
         self._copies.clear()
@@ -174,16 +169,17 @@ class Waiters:
 
     def dismiss(self, unwritten: Sequence[Pending] = ()) -> None:
         """This broker is master no more, and another one need not have what waits: nobody is told
-        that all is well, and what was not written never will be. Whom members are waited for is to
-        be said anew."""
+        that all is well, and what was not written never will be. Whether members are waited for is
+        to be said anew."""
         for told in self._answers:
             if told.status is _OK:  # true, but it is not ours to say any more
                 told.status, told.remark = PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED
                 told.replies = told_anew(told.replies, told.status, DISMISSED)
         self._copies.clear()
         waiting, self._waiting = self._waiting, {}
-        for one in waiting.values():
-            self.answer(one.pending, PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED)
+        for group in waiting.values():
+            for put in group.puts:
+                self.answer(put, PutStatus.FLUSH_SLAVE_TIMEOUT, DISMISSED)
         for put in unwritten:
             self.answer(put, PutStatus.SERVICE_NOT_AVAILABLE, FENCED)
         self._replicated = 0
@@ -201,4 +197,5 @@ class Waiters:
         waiting.left -= 1
         if not waiting.left:
             del self._waiting[number]
-            self.answer(waiting.pending, waiting.status, waiting.remark)
+            for put in waiting.puts:
+                self.answer(put, waiting.status, waiting.remark)

@@ -19,6 +19,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.core.entry_texts",
     "gantrymq.broker.core.files",
     "gantrymq.broker.core.groups",
+    "gantrymq.broker.core.latency",
     "gantrymq.broker.core.messages",
     "gantrymq.broker.core.offsets",
     "gantrymq.broker.core.pull_requests",

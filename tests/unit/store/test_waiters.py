@@ -21,7 +21,7 @@ def put(number: int) -> Put:
 
 
 def wait(on: Waiters, number: int, end: int, *, for_disk: bool = False) -> None:
-    on.wait(put(number), end, 0.0, for_disk=for_disk)
+    assert on.wait([put(number)], end, 0.0, for_disk=for_disk) == number
 
 
 def told(by: Waiters) -> list[tuple[int, PutStatus]]:
@@ -50,6 +50,19 @@ def test_they_are_answered_in_order_up_to_where_a_member_is() -> None:
     made.replicated(250)
     assert told(made) == [(1, PutStatus.PUT_OK), (2, PutStatus.PUT_OK)]
     assert made.deadline() == 3.0
+
+
+def test_what_was_written_together_is_answered_together_in_its_order() -> None:
+    made = waiters()
+    group = made.wait([put(1), put(2), put(4)], 300, 0.0, for_disk=True)
+    assert made.wait([put(3), put(5)], 500, 0.0, for_disk=True) != group
+    made.replicated(500)
+    assert told(made) == []
+    made.flushed(Released(group, in_time=False))
+    assert told(made) == [(number, PutStatus.FLUSH_DISK_TIMEOUT) for number in (1, 2, 4)]
+    assert not made.is_empty
+    made.dismiss()
+    assert told(made) == [(number, PutStatus.FLUSH_SLAVE_TIMEOUT) for number in (3, 5)]
 
 
 def test_where_a_member_is_never_goes_back() -> None:

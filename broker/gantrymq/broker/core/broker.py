@@ -108,6 +108,7 @@ class Broker:
         "_senders",
         "_sends_took",
         "_store",
+        "_topic_readers",
         "counters",
         "state",
     )
@@ -117,6 +118,7 @@ class Broker:
         self.counters: Counter[tuple[int, int]] = Counter()
         self._machines: Sequence[Machine] = state.machines
         self._readers: Sequence[Reader] = state.readers
+        self._topic_readers: Mapping[str, Reader] = state.topic_readers
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
         self._born_hosts: dict[Channel, bytes] = {}
@@ -344,11 +346,18 @@ class Broker:
         turn = self._store.turn(now, wall_ms)
         self._take_answers(turn, now)
         for topic, queue_id in turn.arrived:
-            for reader in self._readers:
-                if reader.arrived(topic, queue_id):
-                    self._is_settled = False
+            self._arrived(topic, queue_id)
         if not self._is_settled or now >= self._look_by:
             self._look(now)
+
+    def _arrived(self, topic: str, queue_id: int) -> None:
+        """Consumers find more in this queue than before."""
+        for reader in self._readers:
+            if reader.arrived(topic, queue_id):
+                self._is_settled = False
+        reader_of_it = self._topic_readers.get(topic)
+        if reader_of_it is not None and reader_of_it.arrived(topic, queue_id):
+            self._is_settled = False
 
     def _look(self, now: float) -> None:
         """Have the works and machines do what is due, and begin the writes that are."""

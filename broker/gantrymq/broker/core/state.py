@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.broker.core import delays, timers
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
 from gantrymq.broker.core.carried_tables import CarriedTables
@@ -231,5 +232,10 @@ class State:
 
     @property
     def readers(self) -> Sequence[Reader]:
-        """Those that something arrives for."""
-        return self.holds, self.pops, self.delays, self.timers
+        """Those that messages of any topic arrive for."""
+        return self.holds, self.pops
+
+    @property
+    def topic_readers(self) -> Mapping[str, Reader]:
+        """Those that messages of one topic alone arrive for."""
+        return {delays.TOPIC: self.delays, timers.TOPIC: self.timers}
