@@ -1,10 +1,11 @@
-"""A peer that fell silent is noticed by the system, whether requests are under way or not.
+"""A peer that fell silent is noticed by the system where nobody waits for an answer of it.
 
 Where frames vanish and nobody says so (a machine without power, a network that is cut), a
 connection on which nothing is sent looks well for ever: a consumer whose pull is held would wait
 for its next heartbeat. So the system asks an idle peer whether it is there, and gives a connection
-up when what it sent is not acknowledged for as long. A process that is stopped is none of these:
-its system answers.
+up that had no sign of it for NOTICED_SECONDS. Where something was sent, whoever sent it has a time
+within which it wants an answer. The system is told no such time (TCP_USER_TIMEOUT): it would give
+up peers as well that are there, and only take nothing for a while because they have too much.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ _TCP: Final = {
     "TCP_KEEPIDLE": IDLE_SECONDS,
     "TCP_KEEPINTVL": ASK_AGAIN_SECONDS,
     "TCP_KEEPCNT": QUESTIONS,
-    "TCP_USER_TIMEOUT": NOTICED_SECONDS * 1000,
 }
 
 
@@ -33,7 +33,7 @@ class Settable(Protocol):
 
 
 def notice_silence(connection: Settable) -> None:
-    """Of this connection, within NOTICED_SECONDS."""
+    """Of this connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP.items():
         option = getattr(socket, name, None)
