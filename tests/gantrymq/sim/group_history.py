@@ -35,6 +35,7 @@ from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import ResponseCode
 
 FILE_BYTES: Final = 1 << 15
 END_SECONDS: Final = 60.0
@@ -42,7 +43,10 @@ END_SECONDS: Final = 60.0
 WHOLE_SECONDS: Final = 20.0
 # A producer that is well has had an answer since then.
 FRESH_SECONDS: Final = 3.0
+RUSH_SECONDS: Final = 1.5
+RUSH_SENDS_A_SECOND: Final = 1000.0
 MIN_IN_SYNC: Final = 2
+BUSY: Final = ResponseCode.SYSTEM_BUSY.name
 
 
 class Failure(AssertionError):  # noqa: N818 - it is what pytest shows
@@ -153,7 +157,8 @@ class Group:
         self.world.run(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()
         ends = self._queue_ends()
-        self.world.run(END_SECONDS)
+        self.world.run(END_SECONDS - RUSH_SECONDS)
+        self._must_take_a_rush()
         self._must_be_whole()
         self._must_have_everything()
         self._must_have_read(ends)
@@ -171,6 +176,18 @@ class Group:
         for producer in self.producers:
             since = self.world.now - producer.last_ok
             assert since < FRESH_SECONDS, f"{producer.name} had no answer for {since:.1f} s"
+
+    def _must_take_a_rush(self) -> None:
+        """Nothing is left of what befell the group for which it would refuse a send that comes
+        while another one waits."""
+        refused = self._refused()
+        self.habits.sends_a_second = RUSH_SENDS_A_SECOND
+        self.world.run(END_SECONDS)
+        assert self._refused() == refused, "sends are refused, and nothing is wrong any more"
+
+    def _refused(self) -> int:
+        """How often a producer was told that the broker is busy."""
+        return sum(producer.outcomes[BUSY] for producer in self.producers)
 
     def _leader(self) -> Node:
         return next(node for node in self.nodes.values() if node.process and node.process.epoch)

@@ -80,3 +80,29 @@ def test_refused_messages_count_as_answered() -> None:
     command = Command(RequestCode.SEND_MESSAGE_V2, ext=message().encode(), body=b"")
     broker.opened.broker.handle(Request(command, broker.opened.channel), 0.0, START_MS)
     assert broker.opened.state.admission.waiting == 0
+
+
+def test_how_long_a_member_took_keeps_nobody_out() -> None:
+    """A master that is fenced answers what waited for members, and may lead again."""
+    broker = Busy()
+    waiters = broker.opened.state.store.waiters
+    waiters.for_members = True
+    broker.send()
+    assert broker.turn(0.01) == 0
+    broker.now += 2.5
+    waiters.dismiss()
+    assert broker.turn(0.01) == 1
+    broker.now += 60.0
+    assert [broker.send() for _ in range(3)] == [None, None, None]
+
+
+def test_slow_turns_keep_others_out_where_members_are_waited_for() -> None:
+    broker = Busy()
+    broker.opened.state.store.waiters.for_members = True
+    for _ in range(5):
+        assert broker.send() is None
+        broker.turn(0.3)
+    assert broker.send() is None  # others wait for members, but none to be appended
+    assert broker.send() is not None
+    broker.turn(0.01)
+    assert [broker.send() for _ in range(3)] == [None, None, None]

@@ -99,19 +99,19 @@ def test_figures_are_those_that_were_counted() -> None:
 
 def test_sends_that_wait_are_told_with_how_long() -> None:
     broker = OpenedBroker()
-    admission, settings = broker.state.admission, broker.state.settings
+    admission = broker.state.admission
     admission.begin(0.0)
     admission.begin(0.0)
     admission.begin(0.5)
     broker.pass_time(2.0)
     assert asked(broker)["sendThreadPoolQueueHeadWaitTimeMills"] == "2000"
     for began in (0.0, 0.0):
-        admission.end(began, broker.now, settings, synced=False)
+        admission.end(began, broker.now, 1)
     ours = asked(broker)
     assert ours["sendThreadPoolQueueHeadWaitTimeMills"] == "1500"
     assert 2000 <= float(ours["putLatency99"]) <= 2500
     assert 2000 <= int(ours["putMessageEntireTimeMax"]) <= 2500
-    admission.end(0.5, broker.now, settings, synced=False)
+    admission.end(0.5, broker.now, 1)
     assert asked(broker)["sendThreadPoolQueueHeadWaitTimeMills"] == "0"
 
 

@@ -248,8 +248,9 @@ class Broker:
         """
         state = self.state
         kernel = state.kernel
-        if kernel is None or state.works.has_new_puts or self._is_busy(now):
-            return start, 0
+        is_busy = state.admission.refusal(now, state.settings) is not None
+        if kernel is None or state.works.has_new_puts or is_busy:
+            return start, 0  # the general path says why
         born_host = self._born_hosts.get(channel)
         if born_host is None:
             born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
@@ -260,11 +261,6 @@ class Broker:
             state.admission.begin(now)
             self._write_if_much(now, wall_ms)
         return fed.at, fed.count
-
-    def _is_busy(self, now: float) -> bool:
-        """Whether sends are refused: the general path says why."""
-        admission = self.state.admission
-        return admission.waiting > 0 and admission.refusal(now, self.state.settings) is not None
 
     def _write_if_much(self, now: float, wall_ms: int) -> None:
         """A turn's group lies in memory: beyond the bound it is written at once."""
@@ -344,6 +340,7 @@ class Broker:
             self._is_settled = False
         self._sends_took = False
         turn = self._store.turn(now, wall_ms)
+        state.admission.appended(now, state.settings)
         self._take_answers(turn, now)
         for topic, queue_id in turn.arrived:
             self._arrived(topic, queue_id)
@@ -398,8 +395,7 @@ class Broker:
 
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
-        admission, waits = state.admission, state.store.answers_wait
-        admission.end(sends.fed_at, now, state.settings, synced=waits, count=sends.count)
+        state.admission.end(sends.fed_at, now, sends.count)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:

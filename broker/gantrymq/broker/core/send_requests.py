@@ -125,8 +125,7 @@ def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[Put
         answer = yield from steps.put_batch(records, waits=waits)
     else:
         answer = yield from steps.put(records[0], waits=waits)
-    synced = waits and state.store.answers_wait
-    state.admission.end(began, state.now, state.settings, synced=synced, count=len(records))
+    state.admission.end(began, state.now, len(records))
     if answer.status.is_stored:
         size = sum(record.size for record in records)
         state.stats.sent(utf8_text(records[0].topic), len(records), size)
