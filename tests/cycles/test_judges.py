@@ -121,15 +121,21 @@ def test_bounds_are_by_kind_of_fault() -> None:
         cycle(Kind.MASTER_CUT, 15.5, 4.0),
         cycle(Kind.SWITCHED, 1.1),
         cycle(Kind.FOLLOWER_CUT, 2.6, 1.0, rate=1999),
+        cycle(Kind.LEASE_PARTED, 2.6),
+        cycle(Kind.MASTER_FULL, 35.5, 4.0),
     ]
     assert [each.split(":")[0] for each in judgement.misses(bad)] == [
         "process death, p50",
         "node loss",
         "follower lost",
+        "lease store away",
+        "full disk",
         "switchover, stop in order",
-        "the role moved in 2 of 3 faults of a master",
+        "follower lost, each producer",
+        "other faults, consumers",
+        "the role moved in 3 of 4 faults of a master",
         "cycle 1, follower cut off",
-        "1 of 4 faults struck below 2000 acknowledged/s; the lowest 1999",
+        "1 of 6 faults struck below 2000 acknowledged/s; the lowest 1999",
     ]
 
 

@@ -237,8 +237,9 @@ class Member:
         self._led, self._is_paused = epoch, False
         self._asked, self._ask_at = 0, NEVER
         self._publish_at = now
-        self._roles.lead(epoch, now, wall_ms)
+        # First who has to have what, then what was parked: the broker may write that at once.
         self._followers.lead(epoch, in_sync, now)
+        self._roles.lead(epoch, now, wall_ms)
 
     def _step_down(self, now: float, wall_ms: int) -> None:
         """Nothing of ours is appended or acknowledged from here on."""

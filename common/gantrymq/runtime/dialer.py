@@ -286,7 +286,8 @@ class Connection:
                 # A Channel is one in all but name.
                 protocol = cast("asyncio.Protocol", channel)
                 transport, _ = await loop.create_connection(lambda: protocol, host, port)
-                notice_silence(transport.get_extra_info("socket"))
+                if not channel.is_closing:
+                    notice_silence(transport.get_extra_info("socket"))
                 await ready
         except TimeoutError:
             channel.abort()

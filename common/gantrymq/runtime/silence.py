@@ -1,11 +1,10 @@
-"""A peer that fell silent is noticed by the system where nobody waits for an answer of it.
+"""A peer that fell silent is noticed by the system, whether something was sent to it or not.
 
 Where frames vanish and nobody says so (a machine without power, a network that is cut), a
 connection on which nothing is sent looks well for ever: a consumer whose pull is held would wait
 for its next heartbeat. So the system asks an idle peer whether it is there, and gives a connection
-up that had no sign of it for NOTICED_SECONDS. Where something was sent, whoever sent it has a time
-within which it wants an answer. The system is told no such time (TCP_USER_TIMEOUT): it would give
-up peers as well that are there, and only take nothing for a while because they have too much.
+up after NOTICED_SECONDS without a sign of it, or without its acknowledgement of what was sent. No
+sooner: a peer that is there, and has had no room for more for so long, is given up as well.
 """
 
 from __future__ import annotations
@@ -13,16 +12,18 @@ from __future__ import annotations
 import socket
 from typing import Final, Protocol
 
+NOTICED_SECONDS: Final = 10
 IDLE_SECONDS: Final = 3
 ASK_AGAIN_SECONDS: Final = 1
-QUESTIONS: Final = 3
-NOTICED_SECONDS: Final = IDLE_SECONDS + QUESTIONS * ASK_AGAIN_SECONDS
+QUESTIONS: Final = (NOTICED_SECONDS - IDLE_SECONDS) // ASK_AGAIN_SECONDS
 
-# By name: other systems than Linux lack some of them, and do without.
+# By name: other systems than Linux lack some of them, and do without. Where there is a
+# TCP_USER_TIMEOUT, it and not the number of questions decides for idle peers too.
 _TCP: Final = {
     "TCP_KEEPIDLE": IDLE_SECONDS,
     "TCP_KEEPINTVL": ASK_AGAIN_SECONDS,
     "TCP_KEEPCNT": QUESTIONS,
+    "TCP_USER_TIMEOUT": NOTICED_SECONDS * 1000,
 }
 
 
@@ -33,7 +34,7 @@ class Settable(Protocol):
 
 
 def notice_silence(connection: Settable) -> None:
-    """Of this connection."""
+    """Of this connection, within NOTICED_SECONDS."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP.items():
         option = getattr(socket, name, None)

@@ -25,6 +25,8 @@ _DEATH: Final = (Kind.MASTER_KILLED,)
 _POD: Final = (Kind.POD_KILLED,)
 _NODE: Final = (Kind.MASTER_CUT, Kind.MASTER_STOPPED)
 _FOLLOWER: Final = (Kind.FOLLOWER_KILLED, Kind.FOLLOWER_CUT, Kind.PEERS_PARTED, Kind.MASTER_MUTED)
+_LEASE: Final = (Kind.LEASE_CUT, Kind.LEASE_PARTED)
+_FULL: Final = (Kind.MASTER_FULL,)
 _WISHED: Final = (Kind.SWITCHED, Kind.MASTER_TERMINATED)
 
 
@@ -44,6 +46,10 @@ def _gap(cycle: Cycle) -> float:
     return cycle.gap
 
 
+def _producer_gap(cycle: Cycle) -> float:
+    return max(cycle.gaps[name] for name in PRODUCERS)
+
+
 def _consumer_gap(cycle: Cycle) -> float:
     return max(cycle.gaps[name] for name in CONSUMERS)
 
@@ -59,9 +65,13 @@ BOUNDS: Final = (
     Bound("pod loss, p99", _POD, _gap, 0.99, 8.0),
     Bound("node loss", _NODE, _gap, 1.0, 15.0),
     Bound("follower lost", _FOLLOWER, _gap, 1.0, 2.5),
+    Bound("lease store away", _LEASE, _gap, 1.0, 2.5),
+    Bound("full disk", _FULL, _gap, 1.0, 8.0),
     Bound("switchover, stop in order", _WISHED, _gap, 1.0, 1.0),
     Bound("switchover, failed sends", (Kind.SWITCHED,), _failed, 1.0, 0.0),
     Bound("process death, consumers", (*_DEATH, *_POD), _consumer_gap, 1.0, 8.0),
+    Bound("follower lost, each producer", _FOLLOWER, _producer_gap, 1.0, 2.5),
+    Bound("other faults, consumers", (*_FOLLOWER, *_LEASE, *_FULL), _consumer_gap, 1.0, 35.0),
     Bound("node loss, consumers", _NODE, _consumer_gap, 1.0, 35.0),
 )
 

@@ -14,6 +14,7 @@ from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import LeaseAnswer, Unanswered
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import Member, MemberSettings
+from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import PutStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -30,6 +31,9 @@ class FakeRoles:
         self.is_leading = False
         self.is_paused = False
         self.master = ""
+        self.parked: list[int] = []
+        """Messages that wait until somebody leads, and are written at once when we do."""
+        self.told: list[PutAnswer] = []
         self.taken: dict[str, bytes] = {}
         self.said: dict[str, bytes] = {}
         self.unstored: set[str] = set()
@@ -38,6 +42,9 @@ class FakeRoles:
     def lead(self, epoch: int, now: float, wall_ms: int) -> None:
         self._store.lead(now)
         self.is_leading, self.is_paused = True, False
+        for number in self.parked:
+            self._store.put(message(number))
+            self.told += self._store.turn(now, wall_ms).answers
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
         self.is_paused = is_paused
@@ -139,7 +146,9 @@ class Node:
         now = self.opened.now = self.group.now
         self.opened.background.complete_all()
         for answer in self.opened.turn().answers:
-            number = self._asked.pop(answer.number)
+            number = self._asked.pop(answer.number, None)
+            if number is None:
+                continue  # it was parked
             if answer.status is PutStatus.PUT_OK and now < self.member.authority_until(now):
                 self.acknowledged.append(number)
         wall_ms = int(1_700_000_000_000 + now * 1000)

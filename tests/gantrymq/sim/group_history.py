@@ -46,6 +46,9 @@ FRESH_SECONDS: Final = 3.0
 RUSH_SECONDS: Final = 1.5
 RUSH_SENDS_A_SECOND: Final = 1000.0
 MIN_IN_SYNC: Final = 2
+# No turn of these histories has as much as brokers wait for; in half of them each send is written
+# at once, as what comes in a mass is.
+GROUP_BYTES_MAX: Final = (1, 8 << 20)
 BUSY: Final = ResponseCode.SYSTEM_BUSY.name
 
 
@@ -85,6 +88,7 @@ class Group:
             numbers,
             store_settings(flushes=plan.flushes),
             BrokerSettings(broker_role=BrokerRole.SYNC_MASTER),
+            world.random("group bytes").choice(GROUP_BYTES_MAX),
         )
         for index in range(self.habits.name_servers):
             NameServerNode(world, self.directory, index, plan.drift)

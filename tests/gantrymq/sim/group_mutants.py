@@ -8,7 +8,7 @@ often, and nothing else is different.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -21,9 +21,11 @@ from gantrymq.ha.agent import Agent
 from gantrymq.ha.chronicle import Chronicle
 from gantrymq.ha.election import Verdict, View
 from gantrymq.ha.epochs import Epochs
+from gantrymq.ha.events import Ended
 from gantrymq.ha.in_sync import InSync
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer, Unanswered
 from gantrymq.ha.lease_desk import LeaseDesk
+from gantrymq.ha.member_follower import MemberFollower
 from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.ha.member_frames import Report
@@ -170,12 +172,6 @@ def _resumes_after_a_lost_tail() -> None:
     PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
 
 
-def _partial_history_is_electable() -> None:
-    """And is therefore taken into the set by whoever is elected."""
-    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
-    _members_join_before_they_have_everything()
-
-
 def _not_all_of_the_set_have_to_be_heard() -> None:
     """Whoever may have lost the end of its log is elected if nobody says that he has more."""
     judge_set = election._judge_set
@@ -244,6 +240,23 @@ def _old_masters_go_on_writing() -> None:
     PATCH.setattr(Reign, "follow", follow)
 
 
+def _parked_sends_come_before_the_set() -> None:
+    """They are written when it is not known yet who has to have them."""
+    lead, turn = MemberFollowers.lead, MemberFollowers.turn
+
+    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
+        lead(self, epoch, in_sync, now)
+        self._store.waiters.for_members = False
+
+    def later(self: MemberFollowers, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
+        if self._reign is not None:
+            self._store.waiters.for_members = True
+        return turn(self, now)
+
+    PATCH.setattr(MemberFollowers, "lead", careless)
+    PATCH.setattr(MemberFollowers, "turn", later)
+
+
 # ---------------------------------------------------------------------- around
 
 
@@ -308,7 +321,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
     ),
     "partial history electable": Mutant(
-        _partial_history_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
+        _resumes_after_a_lost_tail, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
     ),
     "promote outside the set": Mutant(_promotes_outside_of_the_set, weights=_CUTS),
     "wrong truncation": Mutant(_cuts_at_the_wrong_place, weights=_CUTS),
@@ -323,6 +336,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         weights={"broken disk": 1.0, "power cut": 1.5, "kill": 0.5},
         changes={"flushes": True},
     ),
+    "parked sends before the set": Mutant(_parked_sends_come_before_the_set, weights=_CUTS),
     "consumers read to the end of the log": Mutant(
         _consumers_read_to_the_end_of_the_log, weights=_CUTS
     ),

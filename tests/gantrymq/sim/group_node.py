@@ -51,6 +51,8 @@ class GroupSettings:
     members: tuple[int, ...]
     store: StoreSettings
     broker: BrokerSettings
+    group_bytes_max: int
+    """How much of one turn lies in memory before it is written."""
 
 
 def address(number: int, port: int = REMOTING_PORT) -> str:
@@ -142,6 +144,7 @@ class Node:
             self._state(store),
             Caller(self.place, life, self.network, self.directory),
             self._checks,
+            self.settings.group_bytes_max,
         )
         process.ended = lambda reason: self._ended(life, reason)
         for file, load in process.core.loaders.items():

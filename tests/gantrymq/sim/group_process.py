@@ -119,7 +119,13 @@ class BrokerProcess:
     """One life. `ended` is called with a reason when it cannot go on."""
 
     def __init__(
-        self, machine: Machine, life: Life, state: State, caller: Caller, checks: Checks
+        self,
+        machine: Machine,
+        life: Life,
+        state: State,
+        caller: Caller,
+        checks: Checks,
+        group_bytes_max: int,
     ) -> None:
         place = machine.place
         self.place = place
@@ -127,7 +133,7 @@ class BrokerProcess:
         self.number = place.number
         self.epoch = 0
         self.state = state
-        self.core = Broker(state)
+        self.core = Broker(state, group_bytes_max=group_bytes_max)
         self.caller = caller
         self.ended: Callable[[str], None] = lambda reason: None
         self.register: Do = lambda: None

@@ -398,3 +398,23 @@ def test_a_member_of_the_set_whose_disk_is_a_new_one_is_not_elected_before_it_ca
     group.until("well")
     send(group, 5)
     assert other.bodies() == list(range(6))
+
+
+def test_what_was_parked_waits_for_the_others_however_soon_it_is_written() -> None:
+    group = well(1, 2, 3)
+    old = group.master
+    assert old is not None
+    for each in others(group):
+        each.roles.parked = [100, 101]
+    old.kill()
+    group.until("led")
+    new = group.master
+    assert new is not None
+    assert not new.roles.told
+    assert new.opened.store.safe is not None
+    assert new.opened.store.safe < new.opened.store.log.end
+    old.start()
+    group.until("well")
+    group.run(0.2)
+    assert all(node.bodies() == new.bodies() for node in group.nodes.values())
+    assert new.bodies()[-2:] == [100, 101]

@@ -100,6 +100,7 @@ class Broker:
     __slots__ = (
         "_born_hosts",
         "_fed",
+        "_group_bytes_max",
         "_is_settled",
         "_look_by",
         "_machines",
@@ -113,8 +114,9 @@ class Broker:
         "state",
     )
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, *, group_bytes_max: int = GROUP_BYTES_MAX) -> None:
         self.state = state
+        self._group_bytes_max: int = group_bytes_max
         self.counters: Counter[tuple[int, int]] = Counter()
         self._machines: Sequence[Machine] = state.machines
         self._readers: Sequence[Reader] = state.readers
@@ -264,7 +266,7 @@ class Broker:
 
     def _write_if_much(self, now: float, wall_ms: int) -> None:
         """A turn's group lies in memory: beyond the bound it is written at once."""
-        if self._store.waiting_bytes >= GROUP_BYTES_MAX:
+        if self._store.waiting_bytes >= self._group_bytes_max:
             self.turn(now, wall_ms)
 
     def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
