@@ -14,6 +14,7 @@ from dataclasses import replace
 from operator import ge
 from typing import Final, final
 
+from gantrymq.broker.core.broker import GROUP_BYTES_MAX
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import NOBODY, Found, Lease, LeaseAnswer
@@ -48,7 +49,7 @@ RUSH_SENDS_A_SECOND: Final = 1000.0
 MIN_IN_SYNC: Final = 2
 # No turn of these histories has as much as brokers wait for; in half of them each send is written
 # at once, as what comes in a mass is.
-GROUP_BYTES_MAX: Final = (1, 8 << 20)
+GROUP_BYTES: Final = (1, GROUP_BYTES_MAX)
 BUSY: Final = ResponseCode.SYSTEM_BUSY.name
 
 
@@ -88,7 +89,7 @@ class Group:
             numbers,
             store_settings(flushes=plan.flushes),
             BrokerSettings(broker_role=BrokerRole.SYNC_MASTER),
-            world.random("group bytes").choice(GROUP_BYTES_MAX),
+            world.random("group bytes").choice(GROUP_BYTES),
         )
         for index in range(self.habits.name_servers):
             NameServerNode(world, self.directory, index, plan.drift)

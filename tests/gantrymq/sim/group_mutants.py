@@ -168,7 +168,7 @@ def _promises_do_not_bind() -> None:
 # ---------------------------------------------------------------------- who may be master
 
 
-def _resumes_after_a_lost_tail() -> None:
+def _whoever_lacks_something_is_electable() -> None:
     PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
 
 
@@ -315,13 +315,13 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "promises do not bind": Mutant(_promises_do_not_bind, weights=_API),
     "resume after a lost tail": Mutant(
-        _resumes_after_a_lost_tail, weights=_POWER, changes={"flushes": False}
+        _whoever_lacks_something_is_electable, weights=_POWER, changes={"flushes": False}
     ),
     "not all of the set have to be heard": Mutant(
         _not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
     ),
     "partial history electable": Mutant(
-        _resumes_after_a_lost_tail, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
+        _whoever_lacks_something_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
     ),
     "promote outside the set": Mutant(_promotes_outside_of_the_set, weights=_CUTS),
     "wrong truncation": Mutant(_cuts_at_the_wrong_place, weights=_CUTS),
