@@ -271,11 +271,7 @@ class Member:
 
     def lacking(self, number: int) -> Sequence[str]:
         """Who may become master, and has not stored them."""
-        if self._in_sync is None:
-            return ()
-        others = self._in_sync.counted - {self._settings.link.me.number}
-        lacking = [each for each in others if self._followers.stored_by({each}) < number]
-        return [f"member {each}" for each in sorted(lacking)]
+        return [f"member {each}" for each in self._followers.lacking(number)]
 
     # ------------------------------------------------------------------ what the agent asks
 

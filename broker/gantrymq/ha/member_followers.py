@@ -66,6 +66,9 @@ class _Reign:
     tables: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     stored: dict[int, int] = field(default_factory=dict)
     """By member, up to which of our numbers it has stored all tables."""
+    answered: int | None = None
+    """Up to which number somebody was told that all members in sync have stored them; None: what
+    was there when the epoch began has no number yet."""
 
 
 @final
@@ -223,8 +226,7 @@ class MemberFollowers:
         assert self._current[number] is link, "a link that was replaced is over"
         reign.promised[number] = max(report.promised, reign.promised.get(number, 0))
         missing = link.missing_table
-        stored = self._last_table if missing is None else missing - 1
-        reign.stored[number] = max(stored, reign.stored.get(number, 0))
+        reign.stored[number] = self._last_table if missing is None else missing - 1
         if number not in self.fenced and self._is_sound(reign, link, report):
             reign.in_sync.heard(number, report, self._store.log.end, now)
             self._settle()
@@ -233,10 +235,13 @@ class MemberFollowers:
         """Whether its log is what the set goes by. A member of the set that comes back with less
         than all of them had has lost something: unless it soon has that again, it is to go, not to
         hold up everybody. Who is none yet needs all of the log from its beginning on; what a
-        member lacks there its own retention has deleted."""
+        member lacks there its own retention has deleted. And it needs the changes of tables that
+        were answered without it."""
         if link.member.number in reign.in_sync.persisted:
             has = report.flushed if self._settings.flushes else report.received
             return has >= reign.held
+        if reign.answered is None or reign.stored[link.member.number] < reign.answered:
+            return False
         return link.log_start <= self._store.log.start
 
     def _settle(self) -> None:
@@ -371,7 +376,20 @@ class MemberFollowers:
             reign.tables[name] = self._last_table, data
             for link in self._current.values():
                 link.table(self._last_table, name, data)
+        if reign.answered is None:
+            reign.answered = self._last_table
         return self._last_table
+
+    def lacking(self, number: int) -> Sequence[int]:
+        """Who may become master, and has not stored all tables up to this number. Where that is
+        nobody a change is answered, and whoever comes into the set has to have it as well."""
+        reign = self._reign
+        if reign is None:
+            return ()
+        lacking = [each for each in reign.in_sync.counted if self.stored_by({each}) < number]
+        if not lacking:
+            reign.answered = max(number, reign.answered or 0)
+        return sorted(lacking)
 
     def stored_by(self, members: AbstractSet[int]) -> int:
         """All of these have stored all tables up to this number."""

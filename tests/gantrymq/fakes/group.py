@@ -65,6 +65,7 @@ class Master(OpenedStore):
         self._last_link = 0
         if leads:
             self.followers.lead(self.epoch, self.in_sync, self.now)
+            self.followers.tables({}, self.now)
 
     def opened(self) -> MemberFollower:
         self._last_link += 1

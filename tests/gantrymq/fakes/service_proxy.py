@@ -13,6 +13,10 @@ from gantrymq.fakes.kube_objects import Object
 
 PIECE_BYTES = 1 << 16
 
+CONNECT_SECONDS = 3.0
+"""Longer no client waits for a connection. What is sent meanwhile must not arrive minutes later,
+when whoever sent it has long given up."""
+
 
 class ServiceProxy:
     """`start`, then `stop`."""
@@ -41,7 +45,8 @@ class ServiceProxy:
         try:
             if endpoint is None:
                 return
-            theirs, ours = await asyncio.open_connection(*endpoint)
+            async with asyncio.timeout(CONNECT_SECONDS):
+                theirs, ours = await asyncio.open_connection(*endpoint)
             await asyncio.gather(_pipe(reader, ours), _pipe(theirs, writer))
         except OSError:
             return

@@ -24,14 +24,19 @@ such a loss may show a consumer once more what was lost.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease import Lease
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_mirror import Mirror, Place, Stored
-from gantrymq.sim.group_world import World
+from gantrymq.sim.group_network import Network
+from gantrymq.sim.group_world import DRIFT_MAX, World
 from gantrymq.store.entry import SCHEDULE_TOPIC
+
+# As the rules have it; a constant of its own, so that another one in the product is noticed.
+AUTHORITY_SECONDS: Final = 3.0
 
 _HEAD: Final = struct.Struct(">i16xqq")
 
@@ -56,13 +61,26 @@ class Process(Protocol):
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a group promises."""
+
+    waits: bool
+    """Messages wait for members: else being told SEND_OK is no promise, nor being read."""
+    flushes: bool
+    """Messages wait for disks."""
+    least: int
+    """Members a message has to have."""
+    file_bytes: int
+
+
+@final
 class Checks:
     """Of one group."""
 
-    def __init__(
-        self, world: World, store: LeaseStore, file_bytes: int, *, flushes: bool, least: int
-    ) -> None:
-        """`flushes`: messages wait for disks; `least`: members a message has to have."""
+    def __init__(self, world: World, store: LeaseStore, network: Network, rules: Rules) -> None:
+        self.created_topics: set[str] = set()
+        """An administrator was told that they are there."""
         self.epoch = 0
         """The latest that was led."""
         self.mirrors: dict[int, Mirror] = {}
@@ -72,13 +90,15 @@ class Checks:
         """The set that the last master was to be one of."""
         self._heard: frozenset[int] | None = None
         """Whose logs counted when it was elected; None: everybody's."""
-        self._file_bytes = file_bytes
-        self._flushes = flushes
-        self._least = least
+        self._flushes = rules.flushes
+        self._gone: set[tuple[int, bytes]] = set()
+        """Where they began, and the keys, of messages that were promised and lost, and excused."""
         self._lost: dict[tuple[int, int], int] = {}
         """What was promised and lost, and excused: the end and the digest of each record, and the
         epoch that began without it."""
+        self._network = network
         self._read: dict[Place, int] = {}
+        self._rules = rules
         self._store = store
         self._world = world
         self._lease: Lease | None = None
@@ -91,7 +111,7 @@ class Checks:
 
     def mirror(self, number: int) -> Mirror:
         if number not in self.mirrors:
-            self.mirrors[number] = Mirror(self._file_bytes)
+            self.mirrors[number] = Mirror(self._rules.file_bytes)
         return self.mirrors[number]
 
     # ------------------------------------------------------------------ logs
@@ -140,6 +160,8 @@ class Checks:
         record = self.mirror(process.number).at(position)
         who = f"member {process.number}, epoch {process.epoch}"
         if not process.epoch:
+            if not self._rules.waits:
+                return
             known = [each for each in self.history.values() if each.start == position]
             assert known, f"{who}: passes on SEND_OK for {position}, which nobody has promised"
             return
@@ -151,7 +173,8 @@ class Checks:
         assert process.epoch == self.epoch, f"{who}: acknowledges, and epoch {self.epoch} has begun"
         lease = self._store.truth
         if lease is not None:
-            assert len(lease.in_sync) >= self._least, f"{who}: SEND_OK with {lease.in_sync} in sync"
+            is_enough = len(lease.in_sync) >= self._rules.least or not self._rules.waits
+            assert is_enough, f"{who}: SEND_OK with {lease.in_sync} in sync"
         self._promise(process, record, f"{who}: SEND_OK for {record.key!r}")
         self._world.tally["acknowledged"] += 1
 
@@ -167,10 +190,12 @@ class Checks:
             if not process.epoch and self._goes_through_a_loss(process, mirror, record):
                 self._world.tally["read what was lost"] += 1
                 continue
+            self._world.tally["read"] += 1
+            if not self._rules.waits:
+                continue
             self._promise(process, record, f"member {process.number}: reads {record.key!r}")
             known = self._read.setdefault(record.place, record.digest)
             assert known == record.digest, f"two messages at {record.place} were read"
-            self._world.tally["read"] += 1
 
     def _goes_through_a_loss(self, process: Process, mirror: Mirror, record: Stored) -> bool:
         """Whether up to there the log is one that was lost, that nobody has promised again, and
@@ -184,6 +209,8 @@ class Checks:
         return False
 
     def _promise(self, process: Process, record: Stored, what: str) -> None:
+        if not self._rules.waits:
+            return
         mirror, top = self.mirror(process.number), self.top
         if top is not None and record.end <= top.end:
             known = self.history.get(record.end)
@@ -234,11 +261,43 @@ class Checks:
         self._world.tell(f"excused: {what}")
         self._forget(common)
 
-    def has_authority(self, process: Process) -> None:
-        """It would acknowledge now, by its own clock."""
+    def has_authority(self, process: Process, now: float) -> None:
+        """It would acknowledge now, which is by its own clock."""
         assert process.epoch == self.epoch, (
             f"member {process.number} believes in its epoch {process.epoch}, and epoch"
             f" {self.epoch} has begun"
+        )
+        self._was_renewed_in_time(process, now)
+
+    def _was_renewed_in_time(self, process: Process, now: float) -> None:
+        """Else everybody in the set has promised: whom it cannot talk to for so long has not."""
+        since = now - self._store.renewed_at.get(process.number, 0.0)
+        lease = self._store.truth
+        if since <= AUTHORITY_SECONDS or lease is None:
+            return
+        self._world.tally["looks at a master on promises"] += 1
+        for other in lease.in_sync - {process.number}:
+            ways = (process.number, other), (other, process.number)
+            cut = max(self._network.cut_for(*way) for way in ways)
+            assert cut <= AUTHORITY_SECONDS * (1.0 + DRIFT_MAX), (
+                f"member {process.number} believes that it may acknowledge: its lease was renewed"
+                f" {since:.2f} s ago, and member {other}, which might take it, cut off {cut:.2f} s"
+            )
+
+    # ------------------------------------------------------------------ tables
+
+    def created(self, topic: str) -> None:
+        """An administrator is told that it is there."""
+        self._world.tally["topics created"] += 1
+        self.created_topics.add(topic)
+
+    def tables_are_kept(self, process: Process, state: State) -> None:
+        """A new master knows all topics of which somebody was told that they are there."""
+        lacking = {each for each in self.created_topics if state.topics.find(each) is None}
+        if self._heard is None or self._store.allowed_unclean:
+            self.created_topics -= lacking
+        assert not lacking & self.created_topics, (
+            f"member {process.number} leads epoch {self.epoch} without {sorted(lacking)}"
         )
 
     def offsets_are_clamped(self, process: Process, state: State) -> None:
@@ -269,8 +328,9 @@ class Checks:
 
     def _forget(self, common: int) -> None:
         """What lies behind was lost."""
-        lost = [(end, each.digest) for end, each in self.history.items() if end > common]
-        self._lost.update(dict.fromkeys(lost, self.epoch))
+        lost = [each for end, each in self.history.items() if end > common]
+        self._lost.update({(each.end, each.digest): self.epoch for each in lost})
+        self._gone.update((each.start, each.key) for each in lost)
         self.history = {end: each for end, each in self.history.items() if end <= common}
         self.top = self.history.get(common)
         digests = {each.digest for each in self.history.values()}
@@ -309,9 +369,11 @@ class Checks:
         """All who were told SEND_OK find their messages in the last master's log."""
         mirror = self.mirror(master)
         assert self.top is None or mirror.has(self.top)
-        if self._world.tally["excused losses"]:
+        if not self._rules.waits:
             return
         for key, position in received.items():
+            if (position, key) in self._gone:
+                continue
             record = mirror.at(position)
             assert record is not None, f"{key!r} was acknowledged at {position}: nothing is there"
             assert record.key == key, f"{key!r} was acknowledged at {position}: {record} is there"

@@ -58,8 +58,8 @@ class Habits:
     name_servers: int = 2
 
 
-class _Client:
-    """What both have in common: a place, and the route."""
+class Client:
+    """What all have in common: a place, and the route."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Client:
 
 
 @final
-class Producer(_Client):
+class Producer(Client):
     """It remembers what was acknowledged: the id, and where."""
 
     def __init__(
@@ -193,7 +193,7 @@ class Producer(_Client):
 
 
 @final
-class Consumer(_Client):
+class Consumer(Client):
     """It reads each queue from where it stands, and starts at 0."""
 
     def __init__(

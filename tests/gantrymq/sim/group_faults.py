@@ -43,6 +43,9 @@ class Plan:
     weather: Weather
     lost_answers: float
     stalls: float
+    waits: bool
+    """Whether messages wait for members."""
+    min_in_sync: int
 
 
 def plan_of(random: Random) -> Plan:
@@ -69,6 +72,8 @@ def plan_of(random: Random) -> Plan:
         weather=weather,
         lost_answers=random.choice([0.0, 0.01, 0.2]),
         stalls=random.choice([0.0, 0.0, 0.001, 0.01]),
+        waits=random.random() < 0.9,
+        min_in_sync=random.choice([1, 2, 2]),
     )
 
 

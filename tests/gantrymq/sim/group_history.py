@@ -20,8 +20,9 @@ from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import NOBODY, Found, Lease, LeaseAnswer
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import MemberSettings
+from gantrymq.sim.group_administrator import Administrator
 from gantrymq.sim.group_callers import Directory
-from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_checks import Checks, Rules
 from gantrymq.sim.group_clients import QUEUES, TOPIC, Consumer, Habits, Producer
 from gantrymq.sim.group_faults import CALM_SECONDS, Plan, Troubles, plan_of
 from gantrymq.sim.group_lease_store import LeaseStore
@@ -46,7 +47,6 @@ WHOLE_SECONDS: Final = 20.0
 FRESH_SECONDS: Final = 3.0
 RUSH_SECONDS: Final = 1.5
 RUSH_SENDS_A_SECOND: Final = 1000.0
-MIN_IN_SYNC: Final = 2
 # No turn of these histories has as much as brokers wait for; in half of them each send is written
 # at once, as what comes in a mass is.
 GROUP_BYTES: Final = (1, GROUP_BYTES_MAX)
@@ -82,13 +82,23 @@ class Group:
         self.directory = Directory()
         self.directory.group = lambda: self.leases.endpoint[1]
         self.checks = Checks(
-            world, self.leases, FILE_BYTES, flushes=plan.flushes, least=MIN_IN_SYNC
+            world,
+            self.leases,
+            self.network,
+            Rules(
+                waits=plan.waits,
+                flushes=plan.flushes,
+                least=plan.min_in_sync,
+                file_bytes=FILE_BYTES,
+            ),
         )
         numbers = tuple(range(1, plan.members + 1))
         self.settings = GroupSettings(
             numbers,
             store_settings(flushes=plan.flushes),
-            BrokerSettings(broker_role=BrokerRole.SYNC_MASTER),
+            BrokerSettings(
+                broker_role=BrokerRole.SYNC_MASTER if plan.waits else BrokerRole.ASYNC_MASTER
+            ),
             world.random("group bytes").choice(GROUP_BYTES),
         )
         for index in range(self.habits.name_servers):
@@ -97,7 +107,8 @@ class Group:
         shared = world, self.network, self.directory, self.habits
         self.producers = [Producer(*shared, index) for index in range(self.habits.producers)]
         self.consumers = [Consumer(*shared, index) for index in range(self.habits.consumers)]
-        clients = [each.place.number for each in (*self.producers, *self.consumers)]
+        administrator = Administrator(*shared, 0)
+        clients = [each.place.number for each in (*self.producers, *self.consumers, administrator)]
         names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
         self.troubles = Troubles(
             world, self.network, self.leases, self.nodes, [*clients, *names], plan
@@ -129,9 +140,9 @@ class Group:
             Name("broker-a", node.number, node.boot),
             SECRET,
             frozenset(numbers),
-            waits=True,
+            waits=self.plan.waits,
             flushes=self.plan.flushes,
-            min_in_sync=MIN_IN_SYNC,
+            min_in_sync=self.plan.min_in_sync,
         )
         settings = MemberSettings(
             link,
@@ -167,6 +178,13 @@ class Group:
         self._must_be_whole()
         self._must_have_everything()
         self._must_have_read(ends)
+        if set(self.plan.weights) == {"lease outage"}:
+            self._must_have_had_one_master()
+
+    def _must_have_had_one_master(self) -> None:
+        """A lease store that is down stops no healthy group."""
+        promotions = self.world.tally["promotions"]
+        assert promotions == 1, f"{promotions} promotions, and nothing but the lease store was down"
 
     def _must_be_whole(self) -> None:
         """One master, everybody in the set, and every producer is answered."""
@@ -178,6 +196,8 @@ class Group:
         assert lease is not None, "there is no lease"
         assert lease.holder == leaders[0], f"{leaders} lead, and the lease says {lease.holder}"
         assert lease.in_sync == frozenset(self.nodes), f"in sync are only {sorted(lease.in_sync)}"
+        endpoint = lease.epoch, address(lease.holder)
+        assert self.leases.endpoint == endpoint, f"the address leads to {self.leases.endpoint}"
         for producer in self.producers:
             since = self.world.now - producer.last_ok
             assert since < FRESH_SECONDS, f"{producer.name} had no answer for {since:.1f} s"

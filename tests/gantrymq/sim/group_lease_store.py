@@ -83,6 +83,8 @@ class LeaseStore:
         """Nodes that stand still, for so long, from when they have sent their next request."""
         self.allowed_unclean = False
         """Whether an operator ever did."""
+        self.renewed_at: dict[int, float] = {}
+        """By each node's own clock, when it sent the last request that named it the holder."""
         self.truth_before: Lease | None = None
         """What the object said before its last change; None where that was not to be trusted."""
         self._epoch = 0
@@ -99,7 +101,8 @@ class LeaseStore:
         self._ask(place, life, told, lambda: Missing() if self.lease is None else Found(self.lease))
 
     def write(self, place: Place, life: Life, lease: Lease, told: Told) -> None:
-        self._ask(place, life, told, lambda: self._replace(place, lease))
+        sent_at = place.monotonic
+        self._ask(place, life, told, lambda: self._replace(place, lease, sent_at))
 
     def publish(
         self, place: Place, life: Life, epoch: int, address: str, told: Callable[[bool], None]
@@ -164,11 +167,13 @@ class LeaseStore:
         """What it says; None where somebody removed it, or put an old one in its place."""
         return None if self._is_tampered else self.lease
 
-    def _replace(self, place: Place, lease: Lease) -> LeaseAnswer:
+    def _replace(self, place: Place, lease: Lease, sent_at: float) -> LeaseAnswer:
         current = "" if self.lease is None else self.lease.version
         if lease.version != current:
             self._world.tally["conflicts"] += 1
             return Conflict()
+        if lease.holder == place.number:
+            self.renewed_at[place.number] = sent_at
         return Written(self._put(lease, place.name).version)
 
     def _put(self, lease: Lease, who: str) -> Lease:

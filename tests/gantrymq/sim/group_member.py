@@ -3,7 +3,7 @@ simulated lease store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Final, final
@@ -47,6 +47,7 @@ class WatchedRoles:
         process.epoch = epoch
         self._checks.leads(process, epoch)
         self._core.lead(epoch, now, wall_ms)
+        self._checks.tables_are_kept(process, process.state)
         self._checks.offsets_are_clamped(process, process.state)
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
@@ -108,6 +109,7 @@ class MemberReplica:
             node.boot,
             process.place.monotonic,
         )
+        process.state.members = self
         node.network.listen(node.number, HA_PORT, self._accept)
 
     @property
@@ -150,6 +152,19 @@ class MemberReplica:
                     member.is_held_up(link, is_held_up=True)
         if member.is_due:
             process.turn_soon()
+
+    # ------------------------------------------------------------------ what the broker asks
+
+    @property
+    def epoch(self) -> int:
+        return self.member.seen_epoch
+
+    def spread(self) -> int:
+        self._process.turn_soon()
+        return self.member.spread(self._now)
+
+    def lacking(self, number: int) -> Sequence[str]:
+        return self.member.lacking(number)
 
     @property
     def _now(self) -> float:

@@ -16,7 +16,7 @@ import pytest
 
 from gantrymq.broker.core import commits
 from gantrymq.broker.core.reign import Reign
-from gantrymq.ha import election, member_following
+from gantrymq.ha import election, member_following, tenure
 from gantrymq.ha.agent import Agent
 from gantrymq.ha.chronicle import Chronicle
 from gantrymq.ha.election import Verdict, View
@@ -42,6 +42,9 @@ from gantrymq.store.segments import Segments
 
 PATCH = pytest.MonkeyPatch()
 
+CALM: Final[Mapping[str, object]] = {"weather": Weather(), "lost_answers": 0.0, "stalls": 0.0}
+"""Of a plan, where only its troubles are to be met."""
+
 BUDGET: Final = 40
 """Seeds, unless a mutant says else."""
 
@@ -59,17 +62,14 @@ class Mutant:
     """Of the plan."""
 
     def plan(self, seed: int) -> Plan:
-        drawn = plan_of(World(seed).random("plan"))
+        drawn = replace(plan_of(World(seed).random("plan")), waits=True, min_in_sync=2)
         if self.weights is not None:
             drawn = replace(drawn, weights=dict(self.weights), pause_between=1.5)
         return replace(drawn, **(self.changes or {}))  # type: ignore[arg-type]  # of a plan's fields
 
     def calm(self) -> Plan:
         """Nothing is wrong in it but the rule."""
-        calm = Weather()
-        return replace(
-            self.plan(0), weights={}, weather=calm, lost_answers=0.0, stalls=0.0, drift=0.0
-        )
+        return replace(self.plan(0), **{"weights": {}, "drift": 0.0, **CALM})  # type: ignore[arg-type]  # of a plan's fields
 
 
 # ---------------------------------------------------------------------- the set
@@ -163,6 +163,14 @@ def _promises_do_not_bind() -> None:
         return True
 
     PATCH.setattr(Agent, "promise", promise)
+
+
+def _nobody_is_asked_for_promises() -> None:
+    PATCH.setattr(Agent, "asks_promises", lambda self, now: False)
+
+
+def _authority_lasts_as_long_as_the_lease() -> None:
+    PATCH.setattr(tenure, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
 
 
 # ---------------------------------------------------------------------- who may be master
@@ -260,6 +268,28 @@ def _parked_sends_come_before_the_set() -> None:
 # ---------------------------------------------------------------------- around
 
 
+def _changes_are_answered_at_once() -> None:
+    PATCH.setattr(MemberFollowers, "lacking", lambda self, number: ())
+
+
+def _whoever_comes_into_the_set_may_lack_tables() -> None:
+    lead = MemberFollowers.lead
+
+    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
+        lead(self, epoch, in_sync, now)
+        assert self._reign is not None
+        self._reign.answered = -1
+
+    PATCH.setattr(MemberFollowers, "lead", careless)
+    PATCH.setattr(MemberFollowers, "lacking", _lacking_and_no_note)
+
+
+def _lacking_and_no_note(self: MemberFollowers, number: int) -> Sequence[int]:
+    reign = self._reign
+    counted = frozenset[int]() if reign is None else reign.in_sync.counted
+    return [each for each in counted if self.stored_by({each}) < number]
+
+
 def _offsets_are_not_clamped() -> None:
     PATCH.setattr(commits, "clamp", lambda state: None)
 
@@ -314,6 +344,12 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         changes={"members": 2, "pause_between": 2.0},
     ),
     "promises do not bind": Mutant(_promises_do_not_bind, weights=_API),
+    "nobody is asked for promises": Mutant(
+        _nobody_is_asked_for_promises, weights={"lease outage": 1.0}, changes=CALM
+    ),
+    "authority lasts as long as the lease": Mutant(
+        _authority_lasts_as_long_as_the_lease, weights={"isolate": 1.0}
+    ),
     "resume after a lost tail": Mutant(
         _whoever_lacks_something_is_electable, weights=_POWER, changes={"flushes": False}
     ),
@@ -341,6 +377,10 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _consumers_read_to_the_end_of_the_log, weights=_CUTS
     ),
     "no fencing of own writers": Mutant(_old_masters_go_on_writing, weights=_CUTS),
+    "changes are answered at once": Mutant(_changes_are_answered_at_once, weights=_CUTS),
+    "whoever comes into the set may lack tables": Mutant(
+        _whoever_comes_into_the_set_may_lack_tables, weights=_FLAPS, changes=_SLOW
+    ),
     "no offset clamp": Mutant(_offsets_are_not_clamped, weights=_CUTS),
     "old channel's close drops the new master": Mutant(
         _an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}

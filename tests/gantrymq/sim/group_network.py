@@ -161,6 +161,7 @@ class Network:
         self.weather = Weather()
         self._random = random
         self._ends: dict[End, None] = {}
+        self._cut_at: dict[tuple[int, int], float] = {}
         self._cuts: dict[tuple[int, int], int] = {}
         self._listeners: dict[tuple[int, int], Callable[[End], bool]] = {}
         self._down: set[int] = set()
@@ -187,14 +188,19 @@ class Network:
 
     def cut(self, here: int, there: int) -> None:
         """Nothing goes from here to there, until as many heal it as cut it."""
+        self._cut_at.setdefault((here, there), self.world.now)
         self._cuts[here, there] = self._cuts.get((here, there), 0) + 1
+
+    def cut_for(self, here: int, there: int) -> float:
+        """Seconds since anything went from here to there."""
+        return self.world.now - self._cut_at.get((here, there), self.world.now)
 
     def heal(self, here: int, there: int) -> None:
         count = self._cuts.get((here, there), 0)
         if count > 1:
             self._cuts[here, there] = count - 1
         elif count:
-            del self._cuts[here, there]
+            del self._cuts[here, there], self._cut_at[here, there]
             for end in list(self._ends):
                 if (end.place.number, end.peer.place.number) == (here, there):
                     self.world.after(self._random.uniform(0.0, 0.6), end.go_on)

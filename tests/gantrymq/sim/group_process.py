@@ -47,6 +47,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
 from gantrymq.wire.headers.send import SendMessageResponse
+from gantrymq.wire.headers.topic import CreateTopicRequest
 
 NEVER: Final = float("inf")
 TURN_SECONDS: Final = 0.00005
@@ -264,7 +265,7 @@ class BrokerProcess:
     def _finish_turn(self, effects: list[Effect]) -> None:
         """Answers leave, then the member has its turn."""
         if self.epoch and not self.is_cut_off():
-            self._checks.has_authority(self)
+            self._checks.has_authority(self, self.place.monotonic)
         for effect in effects:
             self._do(effect)
         replica, deadline = self.replica, self.core.deadline()
@@ -404,6 +405,12 @@ class BrokerProcess:
         if request.code in _PULLS and response.code == ResponseCode.SUCCESS:
             self.look_at_log()
             self._checks.handed_out(self, response.body)
+        if (
+            request.code == RequestCode.UPDATE_AND_CREATE_TOPIC
+            and response.code == ResponseCode.SUCCESS
+        ):
+            topic = CreateTopicRequest.decode(request.ext).topic
+            self._checks.created(topic)
         self._send(channel, request.code, request.opaque, response)
 
     def _send(self, channel: Channel, code: int, opaque: int, response: Command) -> None:

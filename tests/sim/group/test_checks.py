@@ -9,7 +9,7 @@ from typing import final
 import pytest
 
 from gantrymq.ha.lease import Lease, Wishes
-from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_checks import Checks, Rules
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_mirror import Mirror, Place, Stored
 from gantrymq.sim.group_network import Network
@@ -38,7 +38,12 @@ class Scene:
         self.world = World(1)
         network = Network(self.world, Random(1))
         self.leases = LeaseStore(self.world, network, Random(1))
-        self.checks = Checks(self.world, self.leases, 1 << 20, flushes=flushes, least=2)
+        self.checks = Checks(
+            self.world,
+            self.leases,
+            network,
+            Rules(waits=True, flushes=flushes, least=2, file_bytes=1 << 20),
+        )
         self.brokers = [Broker(1), Broker(2)]
         self._version = ""
         self.write(Lease(holder=1, epoch=1, in_sync=frozenset({1, 2})))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.members import FakeMembers
+from gantrymq.fakes.members import FakeMembers, Member
 from gantrymq.fakes.sends import message
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -73,6 +73,40 @@ def test_after_a_while_it_says_who_has_not_stored_it() -> None:
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert "member 2, member 3" in (answer.remark or "")
     assert broker.state.topics.find("T") is not None
+
+
+def test_whoever_asks_again_waits_again() -> None:
+    broker = opened("member 2")
+    group = javajson.dumps_fastjson(GroupConfig(group_name="G").to_json())
+
+    def ask() -> list[ResponseCode | None]:
+        requests = [
+            broker.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC),
+            broker.send(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group),
+        ]
+        broker.pass_time(3.1)
+        answers = [broker.answer(request) for request in requests]
+        return [answer and ResponseCode(answer.code) for answer in answers]
+
+    refused = [ResponseCode.SYSTEM_ERROR] * 2
+    assert (ask(), ask()) == (refused, refused), "nothing changes by the second one"
+    stores(broker)
+    assert ask() == [SUCCESS] * 2
+
+
+def test_who_is_no_master_any_more_does_not_say_that_it_is_done() -> None:
+    master = Member(1)
+    master.state.members = FakeMembers("member 2")
+    master.lead()
+    request = master.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
+    master.pass_time(0.5)
+    stores(master)
+    master.follow("127.0.0.1:20911")
+    master.pass_time(0.1)
+    answer = master.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "not master any more" in (answer.remark or "")
 
 
 def test_brokers_of_fixed_roles_wait_for_nobody() -> None:

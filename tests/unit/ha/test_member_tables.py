@@ -49,6 +49,41 @@ def test_a_member_that_is_out_of_the_set_is_not_waited_for() -> None:
     assert other.roles.taken == {"topics": b"2"}
 
 
+def test_who_comes_back_into_the_set_has_stored_what_was_answered_without_it() -> None:
+    group, master, (one, _) = well()
+    one.kill()
+    group.until("well")
+    master.roles.said = {"topics": b"2"}
+    number = master.member.spread(group.now)
+    group.run(1.0)
+    assert master.member.lacking(number) == []
+    one.start()
+    one.roles.unstored = {"topics"}
+    group.run(3.0)
+    lease = group.lease.lease
+    assert lease is not None
+    assert one.number not in lease.in_sync, group.story()
+    assert one.roles.taken == {"topics": b"2"}
+    one.roles.unstored.clear()
+    group.until("well")
+
+
+def test_who_comes_into_the_set_of_a_new_epoch_has_stored_what_there_was() -> None:
+    group, master, (one, other) = well()
+    one.kill()
+    group.until("well")
+    other.roles.said = {"topics": b"2"}
+    master.kill()
+    one.start()
+    one.roles.unstored = {"topics"}
+    group.run(12.0)
+    lease = group.lease.lease
+    assert lease is not None
+    assert (lease.holder, lease.in_sync) == (other.number, frozenset({other.number})), group.story()
+    one.roles.unstored.clear()
+    group.until("well")
+
+
 def test_who_is_no_master_any_more_says_so_before_its_turn() -> None:
     group, master, _ = well()
     epoch, said = master.member.epoch, [master.member.is_deposed]

@@ -20,7 +20,7 @@ from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps, saved
-from gantrymq.broker.core.table_changes import spread
+from gantrymq.broker.core.table_changes import spread, undone
 from gantrymq.wire import javajson
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.admin import (
@@ -169,7 +169,7 @@ def _written(state: State, failure_code: int) -> Steps[Outcome]:
     if failure is None:
         state.access.commit()
         failure = yield from spread(state)
-        return done() if failure is None else refused(failure_code, failure)
+        return done() if failure is None else refused(failure_code, undone(failure))
     state.access.drop()
     state.files.forget(File.ACL)  # it is as it was: nothing to try again
     return refused(failure_code, f"nothing was changed: {state.settings.acl_file}: {failure}")

@@ -62,6 +62,11 @@ class Files:
         self._kept[file].waiting.append(number)
         self.touch(file)
 
+    def is_safe(self, file: File) -> bool:
+        """Whether it holds all that there is."""
+        kept = self._kept[file]
+        return kept.due == _NEVER and not kept.is_writing
+
     def deadline(self) -> float:
         """When `take_due` has something."""
         return min(kept.due for kept in self._kept.values() if not kept.is_writing)

@@ -66,16 +66,14 @@ def _change(
             f"no group was made: a broker has {GROUPS_MAX} groups at most, this one"
             f" {len(state.groups)}; delete some with mqadmin deleteSubGroup",
         )
-    changed = False
     for config in configs.values():
         before = state.groups.find(config.group_name)
         if state.groups.put(config, state.wall_ms):
-            changed = True
             verb = "create new" if before is None else f"update, old: {before} new:"
             state.effects.info(
                 f"{verb} subscription group, {config}, caller={request.channel.peer}"
             )
-    return _saved(state, File.GROUPS) if changed else done()
+    return _saved(state, File.GROUPS)
 
 
 def _refusal(wanted: GroupConfig) -> Reply | None:

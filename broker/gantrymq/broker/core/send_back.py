@@ -88,7 +88,10 @@ def _send_back(
         config = topic_creation.create_dead_letter_topic(state, header.group)
     failure = yield from topic_creation.safe(state, config.topic_name)
     if failure is not None:
-        return refused(ResponseCode.SYSTEM_ERROR, f"topics.json cannot be written: {failure}")
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"a restart or a failover could forget topic[{config.topic_name}]: {failure}",
+        )
     next_level = min(FIRST_LEVEL + found.record.reconsume_times, INT32_MAX)
     level = 0 if is_dead else header.delay_level or next_level
     queue_id = _queue_id(state, group, config)

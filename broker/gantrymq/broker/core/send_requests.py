@@ -68,8 +68,7 @@ def unsafe(topic: str, failure: str) -> Refusal:
     """The refusal of a message whose topic a crash could forget."""
     return Refusal(
         ResponseCode.SYSTEM_ERROR,
-        f"topic[{topic}] was created, but topics.json cannot be written: {failure}; the broker"
-        " tries again each second",
+        f"topic[{topic}] was created, but a restart or a failover could forget it: {failure}",
     )
 
 

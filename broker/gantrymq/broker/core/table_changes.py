@@ -2,7 +2,8 @@
 that may become master.
 
 Invariant: a change is answered within STORED_SECONDS of its file; where members are missing then,
-it counts here, and the answer says that a failover may forget it.
+it counts here, and the answer says that a failover may forget it. So a request that finds all as it
+wants it waits as well: somebody may be asking again.
 """
 
 from __future__ import annotations
@@ -23,11 +24,17 @@ STORED_SECONDS: Final = 3.0
 LOOK_SECONDS: Final = 0.01
 
 
+def undone(failure: str) -> str:
+    """What a change is answered with that counts here, and may be taken back."""
+    return f"changed, but a restart or a failover would undo it: {failure}. Ask again"
+
+
 def stored(state: State, *files: File) -> Steps[str | None]:
     """Why what these hold now may be forgotten; None where it cannot be."""
     failure = None
     for file in files:
-        failure = (yield from steps.saved(file)) or failure
+        if not state.files.is_safe(file):
+            failure = (yield from steps.saved(file)) or failure
     return failure or (yield from spread(state))
 
 
@@ -35,11 +42,18 @@ def spread(state: State) -> Steps[str | None]:
     """Why a failover may forget what the tables say now; None where it cannot."""
     number = state.members.spread()
     until = state.now + STORED_SECONDS
-    while lacking := state.members.lacking(number):
+    while not _is_deposed(state):
+        lacking = state.members.lacking(number)
+        if not lacking:
+            return None
         if state.now >= until:
             return (
                 f"{', '.join(lacking)} did not store it within {STORED_SECONDS:.0f} s, and may"
-                " become master without it; it counts here, so ask again until all have it"
+                " become master without it"
             )
         yield from steps.wait(state.now + LOOK_SECONDS)
-    return None
+    return "this broker is not master any more, and who is may not know of it"
+
+
+def _is_deposed(state: State) -> bool:
+    return state.identity.is_elected and not state.identity.is_master

@@ -20,7 +20,7 @@ from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import is_guarded, system_topics
-from gantrymq.broker.core.table_changes import stored
+from gantrymq.broker.core.table_changes import stored, undone
 from gantrymq.broker.core.topics import TOPICS_MAX
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
@@ -98,16 +98,17 @@ def _change(
             changed.append(topic)
             verb = "create new" if before is None else f"update topic config, old:[{before}] new:"
             state.effects.info(f"{verb} topic [{config}], caller={request.channel.peer}")
-    return _announced(state, tuple(changed)) if changed else done()
+    return _announced(state, tuple(configs), tuple(changed))
 
 
-def _announced(state: State, topics: tuple[str, ...]) -> Steps[Outcome]:
+def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) -> Steps[Outcome]:
     """Name servers are told whether the file could be written or not, as clients are served.
 
     They know when this is answered: whoever asks them next finds what was changed.
     """
     failure = yield from stored(state, File.TOPICS)
-    state.effects.add(Register(topics))
+    if changed:
+        state.effects.add(Register(changed))
     yield from steps.told()
     if failure is not None:
         return not_saved(failure)
@@ -119,11 +120,7 @@ def _announced(state: State, topics: tuple[str, ...]) -> Steps[Outcome]:
 
 def not_saved(failure: str) -> Reply:
     """The change is in force, and tried again, but a crash would undo it."""
-    return refused(
-        ResponseCode.SYSTEM_ERROR,
-        f"changed, but a restart would undo it: the file cannot be written, {failure}. The broker"
-        " tries again each second.",
-    )
+    return refused(ResponseCode.SYSTEM_ERROR, undone(failure))
 
 
 def _refusal(state: State, wanted: TopicConfig) -> Reply | None:
