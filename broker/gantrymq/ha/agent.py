@@ -290,7 +290,9 @@ class Agent:
         desk, in_sync = self._desk, self.in_sync
         if in_sync is None:
             return
-        if self.phase is Phase.LEADING:
+        if self.phase is Phase.LEADING and self.is_leaving:  # it was told so while it sought it
+            self._begin_handover(NOBODY, now)
+        elif self.phase is Phase.LEADING:
             self._consider_yielding(around, now)
         if self.phase is Phase.HANDING_OVER:
             self._hand_over(around, now)
@@ -326,6 +328,12 @@ class Agent:
         if in_sync is not None:
             self._proposal = renewed
         self._desk.write(renewed, now)
+
+    def saw(self, epoch: int, now: float) -> None:
+        """Another member knows this one, which is later than ours. Where it is the one that we are
+        writing, whoever reads the lease may know of it before we do."""
+        if not (self.phase is Phase.SEEKING and epoch == self._sought):
+            self.step_down(f"another member has seen epoch {epoch}", now)
 
     def step_down(self, reason: str, now: float) -> None:
         """Not master from this moment on."""
@@ -371,7 +379,7 @@ class Agent:
         trouble = around.trouble(now)
         if trouble is None or not around.others_take():
             self._yields = False
-        elif self._yields_at <= now < self._tenure.asks_at:
+        elif now >= self._yields_at and not self._desk.is_stale:
             self._yields = around.stall(now) is not None
             self._yields_at = now + YIELD_SECONDS
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
@@ -387,19 +395,23 @@ class Agent:
     def _hand_over(self, around: Surroundings, now: float) -> None:
         """Once somebody has everything, or time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
-        if desk.is_busy or desk.is_stale or lease is None:
+        is_over, can_write = now >= self._handing_by, not (desk.is_busy or desk.is_stale)
+        if is_over and not self.is_leaving and not (heir and can_write):
+            self._hand_over_no_more(
+                "nobody has everything" if can_write else "the lease cannot be written", now
+            )
             return
-        if heir == NOBODY and now < self._handing_by:
-            return
-        if heir == NOBODY and not self.is_leaving:
-            self.phase, self._handing_by = Phase.LEADING, NEVER
-            if self._chosen != NOBODY:
-                self._switchover.give_up(now)
-            self._say("the switchover was given up: nobody has everything", is_warning=True)
+        if lease is None or not can_write or (heir == NOBODY and not is_over):
             return
         goes = self.is_leaving or around.trouble(now) is not None
         self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)
         self._release(lease, heir, now, goes=goes)
+
+    def _hand_over_no_more(self, reason: str, now: float) -> None:
+        self.phase, self._handing_by = Phase.LEADING, NEVER
+        if self._chosen != NOBODY:
+            self._switchover.give_up(now)
+        self._say(f"the switchover was given up: {reason}", is_warning=True)
 
     def _leave(self, around: Surroundings, now: float) -> None:
         """Nothing of ours is to be left in the lease. A master that has taken us in ends our

@@ -3,10 +3,11 @@
     the epochs     of our own log, and while we follow those of the master's, of which ours is a
                    beginning: each counts from where our log has reached its start
     the highest    epoch that was seen anywhere; nothing is appended in a lower one
-    wholeness      a log that is copied anew, or whose machine went down with it, may lack what was
-                   acknowledged, until it has caught up with a master; what was not known to be on
-                   the disk when the machine went down is held against the master's log, or becomes
-                   the beginning of the epoch that we begin with it
+    wholeness      a log that is copied anew, or whose machine went down with it, or whose disk knew
+                   of no epoch when others did, may lack what was acknowledged, until it has caught
+                   up with a master; what was not known to be on the disk when the machine went down
+                   is held against the master's log, or becomes the beginning of the epoch that we
+                   begin with it
 
 Invariant: nothing here says more than the disk does.
 """
@@ -110,15 +111,12 @@ class Chronicle:
     # ------------------------------------------------------------------ what is seen
 
     def see(self, epoch: int) -> None:
-        """Somebody is, or is to be, master of it."""
-        if epoch > self._kept.epoch:
-            self._keep(replace(self._kept, epoch=epoch, boot=self._kept.boot or self._now_boot))
-
-    def is_of_the_set(self) -> None:
-        """The lease counts on this member: a disk that knows of no epoch is not the one that it
-        counts on."""
-        if self.is_new and not self._kept.is_partial:
-            self._keep(replace(self._kept, boot=self._now_boot, is_partial=True))
+        """Somebody is, or is to be, master of it. A disk that knew of none may be a new one, of a
+        member that the lease counts on."""
+        known = self._kept
+        if epoch > known.epoch:
+            boot, is_partial = known.boot or self._now_boot, known.is_partial or self.is_new
+            self._keep(replace(known, epoch=epoch, boot=boot, is_partial=is_partial))
 
     def begin(self, epoch: int) -> None:
         """We are master of it, and the log's next record is its first; but for what nobody is sure

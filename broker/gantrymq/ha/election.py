@@ -151,14 +151,14 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     silent = view.configured - {view.me} - frozenset(heard)
     if silent and now < free_at + COURTESY_SECONDS:
         return Verdict("the others are heard first", again_at=free_at + COURTESY_SECONDS)
-    better = _better(view, said, lease.wishes.preferred)
+    better = _better(view, lease, said)
     if view.standing.is_electable:
         patient_until = free_at + PATIENCE_SECONDS
-        is_ours_again = lease.holder == view.me
-        if better and (is_ours_again or now < patient_until):
-            again_at = float("inf") if is_ours_again else patient_until
-            return Verdict(f"member {better} has more", again_at=again_at)
-        whole = frozenset(each for each in said if said[each].is_electable)
+        if lease.holder == view.me:  # who has as much as we is no reason to wait: it is ours
+            better, patient_until = _longer(view, lease, said), float("inf")
+        if better and now < patient_until:
+            return Verdict(f"member {better} has more", again_at=patient_until)
+        whole = frozenset(each for each in said if _is_whole(said[each], lease))
         return Verdict("our log has all that was acknowledged", lease.epoch + 1, in_sync=whole)
     if better or not are_all_heard:
         return Verdict(
@@ -179,7 +179,7 @@ def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verd
     again_at = free_at + UNCLEAN_SECONDS
     if now < again_at:
         return Verdict("a member that has all messages may come back", again_at=again_at)
-    better = _better(view, heard, lease.wishes.preferred)
+    better = _better(view, lease, heard)
     if better:
         return Verdict(f"member {better} has more")
     return Verdict(
@@ -208,28 +208,47 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
         return Verdict(f"{said}: all members have to be heard first, and {names} are not")
     if view.me in lease.fenced:
         return Verdict("we are fenced: an operator said that this member may not be master")
-    better = _better(view, heard, lease.wishes.preferred, by_log=True)
+    better = _better(view, lease, heard, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
     return Verdict("of all members our log has most", known + 1)
 
 
+def _is_whole(standing: Standing, lease: Lease) -> bool:
+    """Whether its log has all that was acknowledged. A member that knows of no epoch where the
+    lease does has a new disk, and has not heard yet that it lacks something."""
+    return standing.is_electable and (standing.epoch > 0 or lease.epoch == 0)
+
+
+def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
+    """How much a member has. In the set a log that is whole outranks a longer one. `by_log`: nobody
+    knows the set; of all logs the one that goes furthest has whatever any set had."""
+    last = standing.epochs[-1].number if standing.epochs else 0
+    return by_log or _is_whole(standing, lease), last, standing.end
+
+
 def _better(
-    view: View, others: Mapping[int, Standing], preferred: int, *, by_log: bool = False
+    view: View, lease: Lease, others: Mapping[int, Standing], *, by_log: bool = False
 ) -> int:
-    """The one of them that is to be master rather than us; nobody where we are.
+    """The one of them that is to be master rather than us; nobody where we are."""
 
-    In the set a log that is whole outranks a longer one. `by_log`: nobody knows the set; of all
-    logs the one that goes furthest has whatever any set had.
-    """
-
-    def rank(member: int, standing: Standing) -> tuple[int, int, int, int, bool, int]:
-        last = standing.epochs[-1].number if standing.epochs else 0
-        is_whole = standing.is_electable
-        first, behind = (0, is_whole) if by_log else (is_whole, 0)
-        return first, last, standing.end, behind, member == preferred, -member
+    def rank(member: int, standing: Standing) -> tuple[object, ...]:
+        extent = _extent(standing, lease, by_log=by_log)
+        is_preferred = member == lease.wishes.preferred
+        may_lead = member not in lease.fenced
+        return *extent, may_lead, _is_whole(standing, lease), is_preferred, -member
 
     best = max(others, key=lambda each: rank(each, others[each]), default=NOBODY)
     if best == NOBODY or rank(best, others[best]) < rank(view.me, view.standing):
         return NOBODY
     return best
+
+
+def _longer(view: View, lease: Lease, others: Mapping[int, Standing]) -> int:
+    """One of them that has more than we have; nobody where there is none."""
+
+    def extent(standing: Standing) -> tuple[bool, int, int]:
+        return _extent(standing, lease, by_log=False)
+
+    best = max(others, key=lambda each: extent(others[each]), default=NOBODY)
+    return best if best and extent(others[best]) > extent(view.standing) else NOBODY

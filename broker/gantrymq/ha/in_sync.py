@@ -58,11 +58,13 @@ class _Progress:
 class InSync:
     """Of one master in its epoch."""
 
-    __slots__ = ("_flushes", "_me", "_progress", "_proposed", "persisted")
+    __slots__ = ("_flushes", "_me", "_progress", "_proposed", "fenced", "persisted")
 
     def __init__(self, me: int, persisted: AbstractSet[int], now: float, *, flushes: bool) -> None:
         """`flushes`: what is acknowledged is on the disks, not only in the logs, of all. Members
         that have not connected yet have `PROGRESS_SECONDS` to do so."""
+        self.fenced: AbstractSet[int] = frozenset()
+        """Who may not be master by an operator's word, and so is waited for by nobody."""
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
         self._me = me
@@ -87,8 +89,8 @@ class InSync:
                 self._begin_to_count(member, known, log_end, now)
 
     def _begin_to_count(self, member: int, known: _Progress, log_end: int, now: float) -> None:
-        if known.report.is_refusing:
-            return  # it would soon be behind again, and all would have waited for it
+        if known.report.is_refusing or member in self.fenced:
+            return  # it would soon be gone again, and all would have waited for it
         if member not in self.persisted and known.joins_at is None:
             known.joins_at, known.joins_by = log_end, now + JOIN_SECONDS
 
@@ -108,13 +110,13 @@ class InSync:
         wanted = {self._me}
         for member, progress in self._progress.items():
             is_of_it = member in self.persisted or self._has_joined(progress)
-            if is_of_it and now < self._goes_at(progress):
+            if is_of_it and now < self._goes_at(member, progress):
                 wanted.add(member)
         return frozenset(wanted) if wanted != self.persisted else None
 
-    def _goes_at(self, progress: _Progress) -> float:
-        """When it has to go, if it gets no further; who is leaving, at once."""
-        if progress.report.is_leaving:
+    def _goes_at(self, member: int, progress: _Progress) -> float:
+        """When it has to go, if it gets no further; who is leaving, or fenced, at once."""
+        if progress.report.is_leaving or member in self.fenced:
             return -NEVER
         goes_at = progress.at + PROGRESS_SECONDS
         if self._position(progress.report) < progress.goal:
@@ -128,14 +130,15 @@ class InSync:
 
     def turn(self, now: float) -> None:
         """Who does not get there holds nobody up any longer."""
-        for progress in self._progress.values():
+        for member, progress in self._progress.items():
             has_time = now < progress.joins_by or self._has_joined(progress)
-            if not has_time or now >= self._goes_at(progress):
+            if not has_time or now >= self._goes_at(member, progress):
                 progress.joins_at = None
 
     def deadline(self) -> float:
         """When somebody may have to go."""
-        times = [self._goes_at(self._progress[each]) for each in self.persisted - {self._me}]
+        others = self.persisted - {self._me}
+        times = [self._goes_at(each, self._progress[each]) for each in others]
         times += [each.joins_by for each in self._joining.values() if not self._has_joined(each)]
         return min(times, default=NEVER)
 
@@ -167,6 +170,12 @@ class InSync:
     def counted(self) -> frozenset[int]:
         """All who have to have a message."""
         return self.persisted | (self._proposed or frozenset()) | frozenset(self._joining)
+
+    @property
+    def electable(self) -> frozenset[int]:
+        """All whom the lease may name, whatever came of the last proposal: who is only to come can
+        seek it after that alone."""
+        return self.persisted | (self._proposed or frozenset())
 
     @property
     def size(self) -> int:

@@ -252,8 +252,8 @@ class Member:
 
     def _lead_on(self, now: float) -> None:
         """Ask for promises where the lease cannot be renewed; send what changed in tables."""
-        if self.agent.lease is not None:
-            self._followers.fenced = self.agent.lease.fenced
+        if self.agent.lease is not None and self._in_sync is not None:
+            self._in_sync.fenced = self.agent.lease.fenced
         if not self.agent.asks_promises(now):
             self._ask_at = NEVER
         elif self._ask_at == NEVER or now >= self._ask_at:
@@ -340,9 +340,8 @@ class Member:
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
         """What became of a ReadLease or WriteLease; a turn comes next."""
         self.agent.lease_answered(number, answer, now)
-        lease = self.agent.lease
-        if lease is not None and self._settings.link.me.number in lease.in_sync:
-            self._chronicle.is_of_the_set()
+        if self.agent.lease is not None:
+            self._chronicle.see(self.agent.lease.epoch)
 
     def published(self, epoch: int, *, is_done: bool) -> None:
         """What became of a Publish."""
@@ -377,7 +376,7 @@ class Member:
                     self._dials.saw(member.number, standing, now)
                 case NewerEpoch(epoch):
                     self._chronicle.see(epoch)
-                    self.agent.step_down(f"another member has seen epoch {epoch}", now)
+                    self.agent.saw(epoch, now)
                 case Ended():
                     self._end(guest, event)
 

@@ -85,7 +85,6 @@ class MemberFollowers:
         "_settings",
         "_standing",
         "_store",
-        "fenced",
     )
 
     def __init__(
@@ -96,7 +95,6 @@ class MemberFollowers:
         nonce: Callable[[], bytes],
     ) -> None:
         """`standing` is ours at this moment; `nonce` gives bytes that were never given before."""
-        self.fenced: AbstractSet[int] = frozenset()
         """Who follows, but does not count: what the lease says."""
         self._current: dict[int, MemberFollower] = {}
         """By member, the link that it follows by."""
@@ -227,7 +225,7 @@ class MemberFollowers:
         reign.promised[number] = max(report.promised, reign.promised.get(number, 0))
         missing = link.missing_table
         reign.stored[number] = self._last_table if missing is None else missing - 1
-        if number not in self.fenced and self._is_sound(reign, link, report):
+        if self._is_sound(reign, link, report):
             reign.in_sync.heard(number, report, self._store.log.end, now)
             self._settle()
 

@@ -50,7 +50,7 @@ class Tenure:
     def must_promise(self, lease: Lease, in_sync: InSync) -> frozenset[int] | None:
         """Who has to promise for us to go on without the lease; None: nobody's promise helps."""
         me, configured = self._place.number, self._place.configured
-        others = in_sync.counted - {me}
+        others = in_sync.electable - {me}
         is_alone = not (in_sync.persisted - {me})
         if lease.wishes.allows_unclean:
             return None if is_alone else (configured | others) - {me}

@@ -79,6 +79,8 @@ class Node:
         self.boot = "boot-1"
         self.disk = FaultyDisk()
         self.group = group
+        self.is_stuck = False
+        """Whether its disk does not answer."""
         self.is_up = False
         self.number = number
         self.wants_restart = ""
@@ -144,7 +146,8 @@ class Node:
 
     def turn(self) -> None:
         now = self.opened.now = self.group.now
-        self.opened.background.complete_all()
+        if not self.is_stuck:
+            self.opened.background.complete_all()
         for answer in self.opened.turn().answers:
             number = self._asked.pop(answer.number, None)
             if number is None:
@@ -160,12 +163,10 @@ class Node:
 
     def _act(self) -> bool:
         actions = self.member.take_actions()
-        now = self.group.now
         for action in actions:
             match action:
                 case ReadLease() | WriteLease():
-                    answer = self.group.lease_answer(self, action)
-                    self.member.lease_answered(action.number, answer, now)
+                    self.group.ask_lease(self, action)
                 case Dial(link, address):
                     self.group.dial(self, link, address)
                 case HangUp(link, reason):
@@ -199,6 +200,8 @@ class Group:
         min_in_sync: int = 1,
         settings: StoreSettings = SETTINGS,
     ) -> None:
+        self.bytes_a_step: dict[int, int] = {}
+        """So much gets to these members in a step."""
         self.lease = LeaseStore()
         self.min_in_sync = min_in_sync
         self.now = 100.0
@@ -207,6 +210,9 @@ class Group:
         self.off_lease: set[int] = set()
         self.settings = settings
         self.waits = waits
+        self.write_answers_late = 0.0
+        """Seconds after the lease was written until whoever wrote it hears so."""
+        self._answers: deque[tuple[float, Member, int, LeaseAnswer]] = deque()
         self._pipes: dict[tuple[int, int], tuple[int, int]] = {}
         """(member, its link) to the other end."""
         self._flying: deque[tuple[tuple[int, int], bytes]] = deque()
@@ -219,19 +225,32 @@ class Group:
             self.step()
 
     def step(self) -> None:
+        while self._answers and self._answers[0][0] <= self.now:
+            _, member, number, answer = self._answers.popleft()
+            member.lease_answered(number, answer, self.now)
         for node in self.nodes.values():
             if node.is_up:
                 node.turn()
-        flying, self._flying = self._flying, deque()
-        for end, data in flying:
-            node = self.nodes[end[0]]
-            if end in self._pipes and node.is_up:
-                node.member.received(end[1], data, self.now)
+        self._fly()
         for node in self.nodes.values():
             if node.wants_restart:
                 node.words.append(f"restart: {node.wants_restart}")
                 node.kill()
                 node.start()
+
+    def _fly(self) -> None:
+        """What was sent arrives, as much as there is room for."""
+        room = dict(self.bytes_a_step)
+        flying, self._flying = self._flying, deque()
+        for end, data in flying:
+            node = self.nodes[end[0]]
+            taken = data[: room.get(node.number, len(data))]
+            if node.number in room:
+                room[node.number] -= len(taken)
+            if len(taken) < len(data):
+                self._flying.append((end, data[len(taken) :]))
+            if taken and end in self._pipes and node.is_up:
+                node.member.received(end[1], taken, self.now)
 
     def until(self, what: str, seconds: float = 30.0) -> None:
         """Run until there is a master, and all follow it, as `what` says."""
@@ -259,10 +278,16 @@ class Group:
 
     # ------------------------------------------------------------------ the network
 
-    def lease_answer(self, node: Node, action: ReadLease | WriteLease) -> LeaseAnswer:
+    def ask_lease(self, node: Node, action: ReadLease | WriteLease) -> None:
         if node.number in self.off_lease:
-            return Unanswered("no route to host")
-        return self.lease.carry_out(action)
+            answer: LeaseAnswer = Unanswered("no route to host")
+        else:
+            answer = self.lease.carry_out(action)
+        if isinstance(action, WriteLease) and self.write_answers_late:
+            at = self.now + self.write_answers_late
+            self._answers.append((at, node.member, action.number, answer))
+        else:
+            node.member.lease_answered(action.number, answer, self.now)
 
     def dial(self, node: Node, link: int, address: str) -> None:
         other = self.nodes[int(address.removeprefix("m").partition(":")[0])]

@@ -488,6 +488,20 @@ def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages
     assert life.may_acknowledge is goes_on
 
 
+def test_a_switchover_ends_in_its_time_where_the_lease_store_is_gone_meanwhile() -> None:
+    life = pair()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, wishes=Wishes(switch_to=2, number=1)))
+    while not life.is_in(Phase.HANDING_OVER):
+        runs_beside_2(life, STEP)
+    life.store.is_gone = True
+    for _ in range(int(10.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+
+
 def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
     life = pair()
     life.agent.leave(life.now)

@@ -39,6 +39,17 @@ def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
     assert not Chronicle(disk, again.store, "next").is_electable
 
 
+def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> None:
+    disk = FaultyDisk()
+    chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "boot")
+    assert chronicle.is_electable
+    chronicle.see(3)
+    assert not chronicle.is_electable
+    chronicle.caught_up()
+    chronicle.see(4)
+    assert chronicle.is_electable
+
+
 def test_catching_up_does_and_so_does_leading() -> None:
     for become_whole in (Chronicle.caught_up, lambda chronicle: chronicle.begin(2)):
         disk = killed()
@@ -52,7 +63,9 @@ def test_catching_up_does_and_so_does_leading() -> None:
 def test_another_boot_behind_a_clean_stop_takes_nothing_with_it() -> None:
     disk = FaultyDisk()
     opened = OpenedStore(disk, is_copy=True)
-    Chronicle(disk, opened.store, "first boot").see(1)
+    chronicle = Chronicle(disk, opened.store, "first boot")
+    chronicle.see(1)
+    chronicle.caught_up()
     opened.close()
     disk = disk.crash()
     assert Chronicle(disk, OpenedStore(disk, is_copy=True).store, "next").is_electable

@@ -240,3 +240,27 @@ def test_a_lease_that_was_set_back_to_our_own_is_waited_for_as_any_other() -> No
     others = {1: standing(1), 3: standing(1)}
     assert verdict(mine, CHANGED_AT + 1.0, others=others).epoch == 0
     assert verdict(mine, CHANGED_AT + DURATION_SECONDS, others=others).epoch == 5
+
+
+@pytest.mark.parametrize(
+    ("lease", "now"),
+    [
+        (FREE, CHANGED_AT + COURTESY_SECONDS),
+        (replace(FREE, epoch=3), LATER),
+        (replace(FREE, in_sync=frozenset({3}), wishes=Wishes(allows_unclean=True)), LATER),
+    ],
+    ids=["of the set", "set back", "unclean"],
+)
+def test_who_is_fenced_goes_before_nobody_who_has_as_much(lease: Lease, now: float) -> None:
+    is_unclean = lease.wishes.allows_unclean
+    others = {1: standing()} if is_unclean else {1: standing(), 3: standing(499)}
+    assert verdict(lease, now, others=others).epoch == 0
+    assert verdict(replace(lease, fenced=frozenset({1})), now, others=others).epoch == 5
+
+
+def test_a_member_that_knows_of_no_epoch_counts_for_nothing() -> None:
+    new = Standing(0, (), 0, 0, is_electable=True)
+    lost = standing(electable=False)
+    assert verdict(FREE, others={1: standing(), 3: new}).in_sync == {1}
+    longest = standing(501, electable=False)
+    assert verdict(FREE, ours=longest, others={1: lost, 3: new}).epoch == 5

@@ -400,6 +400,43 @@ def test_a_member_of_the_set_whose_disk_is_a_new_one_is_not_elected_before_it_ca
     assert other.bodies() == list(range(6))
 
 
+def copies_slowly(group: Group, node: Node) -> None:
+    """A new disk, and only some of the master's log gets there."""
+    group.bytes_a_step[node.number] = 1500
+    node.start()
+    limit = group.now + 20.0
+    while node.opened.store.log.end < 2000:
+        group.run(0.02)
+        assert group.now < limit, group.story()
+
+
+@pytest.mark.parametrize("what", ["the lease store is gone", "it meets the master first"])
+def test_nor_where_it_meets_the_master_before_it_knows_the_lease(what: str) -> None:
+    group = well(1, 2, messages=60)
+    old, other = group.master, others(group)[0]
+    assert old is not None
+    if what == "the lease store is gone":
+        group.lease.is_gone = True
+        group.run(1.6)
+    else:
+        group.off_lease.add(other.number)
+        old.kill()
+    other.kill()
+    other.disk = FaultyDisk()
+    if not old.is_up:
+        old.start()
+    copies_slowly(group, other)
+    old.kill()
+    group.lease.is_gone = False
+    group.off_lease.clear()
+    group.run(20.0)
+    assert group.master is None, group.story()
+    group.bytes_a_step.clear()
+    old.start()
+    group.until("well")
+    assert other.bodies() == list(range(60))
+
+
 def test_what_was_parked_waits_for_the_others_however_soon_it_is_written() -> None:
     group = well(1, 2, 3)
     old = group.master

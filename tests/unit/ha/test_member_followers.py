@@ -279,13 +279,13 @@ def test_who_comes_back_with_less_stays_once_it_has_it_again() -> None:
 
 def test_a_fenced_member_follows_and_does_not_count() -> None:
     master = Master({1})
-    master.followers.fenced = frozenset({2})
+    master.in_sync.fenced = frozenset({2})
     filled(master, 3)
     follower = Follower()
     connected(master, follower)
     assert follower.store.log.end == master.store.log.end
     assert master.in_sync.wanted(master.now) is None
-    master.followers.fenced = frozenset()
+    master.in_sync.fenced = frozenset()
     connected(master, follower)
     assert master.in_sync.wanted(master.now) == frozenset({1, 2})
 
