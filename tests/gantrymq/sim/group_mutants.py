@@ -272,24 +272,6 @@ def _changes_are_answered_at_once() -> None:
     PATCH.setattr(MemberFollowers, "lacking", lambda self, number: ())
 
 
-def _whoever_comes_into_the_set_may_lack_tables() -> None:
-    lead = MemberFollowers.lead
-
-    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
-        lead(self, epoch, in_sync, now)
-        assert self._reign is not None
-        self._reign.answered = -1
-
-    PATCH.setattr(MemberFollowers, "lead", careless)
-    PATCH.setattr(MemberFollowers, "lacking", _lacking_and_no_note)
-
-
-def _lacking_and_no_note(self: MemberFollowers, number: int) -> Sequence[int]:
-    reign = self._reign
-    counted = frozenset[int]() if reign is None else reign.in_sync.counted
-    return [each for each in counted if self.stored_by({each}) < number]
-
-
 def _offsets_are_not_clamped() -> None:
     PATCH.setattr(commits, "clamp", lambda state: None)
 
@@ -378,9 +360,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "no fencing of own writers": Mutant(_old_masters_go_on_writing, weights=_CUTS),
     "changes are answered at once": Mutant(_changes_are_answered_at_once, weights=_CUTS),
-    "whoever comes into the set may lack tables": Mutant(
-        _whoever_comes_into_the_set_may_lack_tables, weights=_FLAPS, changes=_SLOW
-    ),
     "no offset clamp": Mutant(_offsets_are_not_clamped, weights=_CUTS),
     "old channel's close drops the new master": Mutant(
         _an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}

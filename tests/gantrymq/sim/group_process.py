@@ -308,11 +308,15 @@ class BrokerProcess:
                 self._started = job.ticket
                 self._finish_later(job.ticket)
 
-    def _finish_later(self, ticket: int) -> None:
+    def _sync_seconds(self) -> float:
         pace, random = self._pace, self._random.random
         seconds = pace.sync_seconds * (0.3 + random())
         if pace.slow and random() < pace.slow:
             seconds += pace.slow_seconds * random()
+        return seconds
+
+    def _finish_later(self, ticket: int) -> None:
+        seconds = self._sync_seconds()
         self.place.world.push(
             self.place.world.now + seconds,
             lambda: self.enter(lambda: self._finish(ticket)),
@@ -334,13 +338,18 @@ class BrokerProcess:
         """Beside, and then in its place: on disk for good when it is told."""
 
         def written() -> None:
+            if self._pace.is_stuck:
+                later()
+                return
             self._files[save.file.value] = save.content
             now, wall_ms = self.place.monotonic, self.place.wall_ms
             self.core.written(save.file, None, now, wall_ms)
             self.turn_soon()
 
-        seconds = self._pace.sync_seconds * (1.0 + self._random.random())
-        self.place.arrive(seconds, lambda: self.enter(written), self.life)
+        def later() -> None:
+            self.place.arrive(self._sync_seconds(), lambda: self.enter(written), self.life)
+
+        later()
 
     # ------------------------------------------------------------------ effects
 

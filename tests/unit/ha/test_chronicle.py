@@ -42,12 +42,12 @@ def test_a_clean_stop_behind_that_does_not_make_it_whole() -> None:
 def test_a_disk_that_knew_of_no_epoch_is_not_whole_when_it_hears_of_one() -> None:
     disk = FaultyDisk()
     chronicle = Chronicle(disk, OpenedStore(disk, is_copy=True).store, "boot")
-    assert chronicle.is_electable
+    before = chronicle.is_electable
     chronicle.see(3)
-    assert not chronicle.is_electable
+    then = chronicle.is_electable
     chronicle.caught_up()
     chronicle.see(4)
-    assert chronicle.is_electable
+    assert (before, then, chronicle.is_electable) == (True, False, True)
 
 
 def test_catching_up_does_and_so_does_leading() -> None:
