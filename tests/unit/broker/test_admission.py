@@ -106,3 +106,30 @@ def test_slow_turns_keep_others_out_where_members_are_waited_for() -> None:
     assert broker.send() is not None
     broker.turn(0.01)
     assert [broker.send() for _ in range(3)] == [None, None, None]
+
+
+def test_slow_turns_of_long_ago_keep_nobody_out() -> None:
+    broker = Busy()
+    broker.slow_down(1.5)
+    broker.now += 3600.0
+    assert [broker.send() for _ in range(3)] == [None, None, None]
+    assert broker.turn(0.3) == 3
+    assert [broker.send() for _ in range(3)] == [None, None, None]  # the first slow one since then
+
+
+def test_a_slow_turn_and_a_while_without_sends_keep_nobody_out() -> None:
+    broker = Busy()
+    broker.send()
+    broker.turn(0.3)
+    broker.now += 2.0
+    assert [broker.send() for _ in range(3)] == [None, None, None]
+
+
+def test_turns_that_take_long_themselves_follow_each_other() -> None:
+    broker = Busy()
+    for _ in range(3):
+        assert broker.send() is None
+        broker.turn(0.3)
+        broker.now += 1.5  # the turn's writes, while nothing is read from sockets
+    assert broker.send() is None
+    assert broker.send() is not None

@@ -1,10 +1,11 @@
 """Whether the broker takes one more send, or is too busy: by how long sends waited to be appended.
 
-    every send of the last SLOW_SECONDS waited longer than waitTimeMillsInSendQueue, and some wait
-    now: the next one is refused as busy, so that its producer asks another broker at once
+    for SLOW_SECONDS the sends of each turn waited longer than waitTimeMillsInSendQueue, and some
+    wait now: the next one is refused as busy, so that its producer asks another broker at once
 
 One slow turn refuses nothing, and where none waits for its turn the next send is always taken: it
-shows whether things are better. How long the disk or a slave takes for a send that waits for it is
+shows whether things are better. So does a while without sends: what was before it does not count.
+How long the disk or a slave takes for a send that waits for it is
 not counted; syncFlushTimeout and slaveTimeout bound that.
 """
 
@@ -18,6 +19,10 @@ from gantrymq.broker.core.settings import BrokerSettings
 # Longer than any pause of a healthy broker.
 SLOW_SECONDS = 1.0
 
+# Between a slow turn and the next send. Not SLOW_SECONDS: a turn may itself take as long, and then
+# nothing comes in meanwhile. Who was sending by then waits no more: producers have 3 s.
+IDLE_SECONDS = 3.0
+
 
 @final
 class Admission:
@@ -27,6 +32,7 @@ class Admission:
         "_begun",
         "_last_begun",
         "_last_seconds",
+        "_slow_at",
         "_slow_since",
         "_to_append",
         "latency",
@@ -39,7 +45,10 @@ class Admission:
         self.latency: Latency = Latency()
         self._last_begun: float = 0.0
         self._last_seconds: float = 0.0
+        self._slow_at: float = 0.0
+        """When the last slow turn was."""
         self._slow_since: float | None = None
+        """When the first of those was that followed each other up to that one."""
         self._to_append: int = 0
         self.waiting: int = 0
         """Sends that were handed to the store and have no answer."""
@@ -63,8 +72,14 @@ class Admission:
         self._last_seconds = now - self._last_begun
         if self._last_seconds * 1000 < settings.wait_time_mills_in_send_queue:
             self._slow_since = None
-        elif self._slow_since is None:
+            return
+        if self._slow_since is None or self._was_idle():
             self._slow_since = now
+        self._slow_at = now
+
+    def _was_idle(self) -> bool:
+        """Whether nothing was handed in for a while after the last slow turn."""
+        return self._last_begun - self._slow_at > IDLE_SECONDS
 
     def end(self, began: float, now: float, count: int) -> None:
         """The store answered these messages of one `begin`."""
@@ -74,15 +89,18 @@ class Admission:
             del self._begun[began]
         self.latency.note(now - began, count, now)
 
-    def refusal(self, now: float, settings: BrokerSettings) -> str | None:
+    def refusal(self, settings: BrokerSettings) -> str | None:
         """The remark of a SYSTEM_BUSY, or None."""
         since = self._slow_since
-        if since is None or not self._to_append or now - since < SLOW_SECONDS:
+        if since is None or not self._to_append or self._was_idle():
+            return None
+        slow_seconds = self._slow_at - since
+        if slow_seconds < SLOW_SECONDS:
             return None
         return (
             "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue:"
             f" {self._last_seconds * 1000:.0f}ms, size of queue: {self._to_append} (the slow stage"
-            f" is append: each send of the last {now - since:.1f} s waited longer than"
+            f" is append: each send of {slow_seconds:.1f} s waited longer than"
             f" waitTimeMillsInSendQueue={settings.wait_time_mills_in_send_queue} ms; look at the"
             " broker's CPU and disk, send less or add brokers)"
         )

@@ -250,7 +250,7 @@ class Broker:
         """
         state = self.state
         kernel = state.kernel
-        is_busy = state.admission.refusal(now, state.settings) is not None
+        is_busy = state.admission.refusal(state.settings) is not None
         if kernel is None or state.works.has_new_puts or is_busy:
             return start, 0  # the general path says why
         born_host = self._born_hosts.get(channel)

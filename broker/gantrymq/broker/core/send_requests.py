@@ -40,7 +40,7 @@ from gantrymq.wire.message.record import Record
 
 def send(state: State, request: Request) -> Outcome | Steps[Outcome]:
     header = header_of(request)
-    busy = state.admission.refusal(state.now, state.settings)
+    busy = state.admission.refusal(state.settings)
     if busy is not None:
         return answer_refused(state, Refusal(ResponseCode.SYSTEM_BUSY, busy))
     judged = sends.judge(state, request, header)
