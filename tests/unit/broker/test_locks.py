@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,16 @@ def test_group_is_orderly_while_it_holds_a_lock() -> None:
     locks.lock("G", QUEUES, "c", 0.0)
     assert locks.is_orderly("G", LOCK_SECONDS)
     assert not locks.is_orderly("G", LATER)
+
+
+def test_a_new_masters_word_of_what_was_given_back_is_forgotten_with_its_first_while() -> None:
+    locks = Locks()
+    locks.lead(0.0, 30.0)
+    queue = MessageQueue("T", "broker-a", 7)
+    known = sys.getrefcount(queue)
+    locks.lock("G", [queue], "c", 30.0)
+    locks.unlock("G", [queue], "c")
+    assert sys.getrefcount(queue) == known
 
 
 def test_full_table_makes_room_of_expired_locks_only(monkeypatch: pytest.MonkeyPatch) -> None:

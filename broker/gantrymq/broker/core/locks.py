@@ -40,6 +40,7 @@ class Locks:
         """The master's, while there is one that this broker follows."""
         self._count = 0
         self._freed: set[tuple[str, MessageQueue]] = set()
+        """Given back before `_owners_until`: no more than their owners had."""
         self._owners_until = 0.0
         """Until then nobody gets a queue but its owner, unless that gave it back."""
         self._swept_at = 0.0
@@ -53,6 +54,9 @@ class Locks:
         """Which of these queues are the client's now."""
         self._make_room(len(queues), now)
         keeps = now < self._owners_until
+        if self._owners_until and not keeps:
+            self._owners_until = 0.0
+            self._freed.clear()
         held = self._groups.setdefault(group, {})
         owned = []
         for queue in queues:
