@@ -1,11 +1,14 @@
 """The process that waits for a broker, and gives its lease away once it is dead.
 
-A master that was killed cannot do that itself, and the others of its group would wait for as long
-as the lease lasts. Whoever has reaped the broker knows that it acknowledges nothing any more: so
-they need not. In a container this is process 1; `gantry broker --guarded` starts it.
+A master that was killed cannot do that itself, nor one whose time to hand over was too short, and
+the others of its group would wait for as long as the lease lasts. Whoever has reaped the broker
+knows that it acknowledges nothing any more: so they need not, whatever it ended with. In a
+container this is process 1; `gantry broker --guarded` starts it.
 
-Invariant: nothing is given away while the broker may live. When this process dies the kernel kills
-the broker, for nobody would know of its end.
+Invariant: nothing is given away while the broker that has it may live: neither the one that was
+reaped here, nor one that was started since, which the store's lock keeps out meanwhile, and another
+address where it has another disk. When this process dies the kernel kills the broker, for nobody
+would know of its end.
 """
 
 from __future__ import annotations
@@ -19,16 +22,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.ha.lease import NOBODY, Found, LeaseAnswer, Missing, Written
+from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, LeaseAnswer, Missing, Written
 from gantrymq.runtime.clock import SYSTEM_CLOCK
+from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.process import ExitCode
+from gantrymq.store.layout import LOCK
 
 if TYPE_CHECKING:
     from gantrymq.broker.configuration import Setup
     from gantrymq.broker.lease_client import LeaseClient
 
-# After as long the lease is over by itself.
-TRIES_MAX: Final = 40
 AGAIN_SECONDS: Final = 0.1
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -48,9 +52,11 @@ def run(setup: Setup, broker: Callable[[], int]) -> int:
     for number in _FORWARDED:
         signal.signal(number, lambda which, _: os.kill(child, which))
     code = _reaped(child)
+    for number in _FORWARDED:
+        signal.signal(number, signal.SIG_DFL)  # nobody is there to forward it to
     if code != ExitCode.OK:
-        sys.stderr.write(f"gantry broker: the broker ended with {code}; its lease is given away\n")
-        asyncio.run(_release(setup))
+        sys.stderr.write(f"gantry broker: the broker ended with {code}\n")
+    release(setup)
     return code
 
 
@@ -70,32 +76,51 @@ def _reaped(child: int) -> int:
             return code if code >= 0 else 128 - code
 
 
+def release(setup: Setup) -> None:
+    """The broker is dead: what it has of the lease is given away, while no other one can start."""
+    disk = None
+    try:
+        disk = FolderDisk(setup.root)
+        disk.lock(LOCK)
+    except DiskError as error:
+        if error.failure is DiskFailure.LOCKED:
+            return  # another one has the store, and the lease is that one's
+        # On a disk that fails no other one starts either.
+    asyncio.run(_release(setup))
+    if disk is not None:
+        disk.close()
+
+
 async def _release(setup: Setup) -> None:
     from gantrymq.broker import lease_client  # noqa: PLC0415 - the guard is small while it waits
 
-    assert setup.group is not None
-    api = lease_client.api_of(setup.group.lease_url)
-    client = lease_client.LeaseClient(api, setup.group.lease, SYSTEM_CLOCK.wall_ms)
-    for _ in range(TRIES_MAX):
-        if await give_away(client, setup.group.number):
-            break
-        await asyncio.sleep(AGAIN_SECONDS)
-    else:
+    group = setup.group
+    assert group is not None
+    api = lease_client.api_of(group.lease_url)
+    client = lease_client.LeaseClient(api, group.lease, SYSTEM_CLOCK.wall_ms)
+    try:
+        async with asyncio.timeout(DURATION_SECONDS):
+            while not await give_away(client, group.number, setup.identity.address):  # noqa: ASYNC110
+                await asyncio.sleep(AGAIN_SECONDS)
+    except TimeoutError:
         sys.stderr.write("gantry broker: the lease could not be reached; it ends by itself\n")
     await api.close()
 
 
-async def give_away(client: LeaseClient, member: int) -> bool:
-    """Whether the lease is not this member's any more."""
+async def give_away(client: LeaseClient, member: int, address: str) -> bool:
+    """Whether the lease is not the dead one's any more, which took requests at this address."""
     answer: LeaseAnswer = await client.read()
     if isinstance(answer, Missing):
         return True
     if not isinstance(answer, Found):
         return False
     lease = answer.lease
-    if lease.holder != member:
+    if lease.holder != member or lease.address != address:
         return True
     released = replace(
         lease, holder=NOBODY, address="", ha_address="", heir=NOBODY, renewals=lease.renewals + 1
     )
-    return isinstance(await client.write(released), Written)
+    if not isinstance(await client.write(released), Written):
+        return False
+    sys.stderr.write("gantry broker: the broker was master, and its lease is given away\n")
+    return True

@@ -2,29 +2,83 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gantrymq.broker import configuration, guard
+from gantrymq.broker.configuration import Setup
 from gantrymq.broker.guard import give_away
 from gantrymq.broker.lease_client import LeaseClient
-from gantrymq.fakes.lease_api import LeaseApi
+from gantrymq.fakes.lease_api import Fault, LeaseApi
 from gantrymq.ha.lease import NOBODY, Found, Lease
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
+from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.kube_api import ApiPlace, KubeApi
+from gantrymq.store.layout import LOCK
 
+ADDRESS = "10.0.0.1:10911"
 PLACE = ObjectName("mq", "main-broker-0")
-LEASE = Lease("", 1, "10.0.0.1:10911", "10.0.0.1:10912", 7, frozenset({1, 2}))
+LEASE = Lease("", 1, ADDRESS, "10.0.0.1:10912", 7, frozenset({1, 2}))
+
+
+# What a broker does is nothing here: it ends at once, with the last argument.
+GUARDED = """
+import sys
+from pathlib import Path
+from gantrymq.broker import configuration, guard
+flags = dict(each.split("=", 1) for each in sys.argv[2:-1])
+setup = configuration.load(None, {}, flags, Path(sys.argv[1]))
+sys.exit(guard.run(setup, lambda: int(sys.argv[-1])))
+"""
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[LeaseClient]:
+async def api() -> AsyncIterator[LeaseApi]:
     api = LeaseApi(ports=1)
+    yield api
+    await api.stop()
+
+
+@pytest.fixture
+async def url(api: LeaseApi) -> str:
     (url,) = await api.start()
+    return url
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[LeaseClient]:
     http = KubeApi(ApiPlace(url), OBJECT_BYTES_MAX)
     yield LeaseClient(http, PLACE, lambda: 1_700_000_000_000)
     await http.close()
-    await api.stop()
+
+
+@pytest.fixture
+def flags(url: str, tmp_path: Path) -> dict[str, str]:
+    """Of member 1."""
+    secret = tmp_path / "secret"
+    secret.write_text("sixteen bytes and more")
+    return {
+        "brokerIP1": "10.0.0.1",
+        "groupMembers": "1=10.0.0.1:10912,2=10.0.0.2:10912",
+        "groupSecretFile": str(secret),
+        "leaseName": PLACE.name,
+        "leaseNamespace": PLACE.namespace,
+        "leaseUrl": url,
+        "memberNumber": "1",
+    }
+
+
+@pytest.fixture
+def setup(flags: dict[str, str], tmp_path: Path) -> Setup:
+    """Of member 1, whose store was opened before."""
+    setup = configuration.load(None, {}, flags, tmp_path)
+    setup.root.mkdir()
+    return setup
 
 
 async def held(client: LeaseClient) -> Lease:
@@ -35,16 +89,78 @@ async def held(client: LeaseClient) -> Lease:
 
 async def test_the_lease_of_the_dead_is_nobodys_and_its_set_stays(client: LeaseClient) -> None:
     await client.write(LEASE)
-    assert await give_away(client, 1)
+    assert await give_away(client, 1, ADDRESS)
     lease = await held(client)
     assert (lease.holder, lease.epoch, lease.in_sync) == (NOBODY, 7, frozenset({1, 2}))
 
 
 async def test_the_lease_of_another_member_is_left_alone(client: LeaseClient) -> None:
     await client.write(LEASE)
-    assert await give_away(client, 2)
+    assert await give_away(client, 2, ADDRESS)
     assert (await held(client)).holder == 1
 
 
 async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
-    assert await give_away(client, 1)
+    assert await give_away(client, 1, ADDRESS)
+
+
+async def test_the_lease_of_a_later_life_elsewhere_is_left_alone(client: LeaseClient) -> None:
+    await client.write(replace(LEASE, address="10.0.0.9:10911"))
+    assert await give_away(client, 1, ADDRESS)
+    assert (await held(client)).holder == 1
+
+
+@pytest.mark.parametrize("code", [0, 70])
+async def test_a_lease_that_was_not_handed_over_is_given_away_whatever_the_broker_ended_with(
+    client: LeaseClient, flags: dict[str, str], setup: Setup, tmp_path: Path, code: int
+) -> None:
+    await client.write(LEASE)
+    words = [f"{key}={value}" for key, value in flags.items()]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", GUARDED, str(tmp_path), *words, str(code)
+    )
+    assert await process.wait() == code
+    assert (await held(client)).holder == NOBODY
+
+
+async def test_while_another_broker_has_the_store_the_lease_is_its(
+    client: LeaseClient, setup: Setup
+) -> None:
+    await client.write(LEASE)
+    disk = FolderDisk(setup.root)
+    disk.lock(LOCK)
+    await asyncio.to_thread(guard.release, setup)
+    assert (await held(client)).holder == 1
+    disk.close()
+    await asyncio.to_thread(guard.release, setup)
+    assert (await held(client)).holder == NOBODY
+
+
+async def test_no_broker_opens_the_store_while_its_lease_is_given_away(
+    api: LeaseApi, client: LeaseClient, setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "DURATION_SECONDS", 60.0)
+    await client.write(LEASE)
+    (port,) = api.ports
+    port.asked.clear()
+    port.fault = Fault.FAIL
+    releasing = asyncio.create_task(asyncio.to_thread(guard.release, setup))
+    while not port.asked:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    disk = FolderDisk(setup.root)
+    assert disk.is_locked(LOCK)
+    port.fault = Fault.NONE
+    await releasing
+    assert not disk.is_locked(LOCK)
+    assert (await held(client)).holder == NOBODY
+    disk.close()
+
+
+async def test_it_is_tried_for_as_long_as_the_lease_lasts(
+    api: LeaseApi, setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "DURATION_SECONDS", 0.3)
+    (port,) = api.ports
+    port.fault = Fault.HANG
+    await asyncio.to_thread(guard.release, setup)
+    assert "it ends by itself" in capsys.readouterr().err
