@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.messages import Answer, CloseChannel
+from gantrymq.broker.core.messages import HELD, Answer, AskBroker, CloseChannel, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.members import Member, change_places, pair
@@ -137,6 +137,46 @@ def test_senders_are_cut_off_before_they_are_told_anything() -> None:
     first, *others = member.broker.take_effects()
     assert isinstance(first, CloseChannel)
     assert any(isinstance(each, Answer) for each in others)
+
+
+def handed_in(member: Member, channel: FakeChannel, body: bytes) -> Request:
+    """A send before the turn that stores or relays it."""
+    request = Request(Command(SEND, ext=message().encode(), body=body), channel)
+    assert member.broker.handle(request, member.now, member.wall_ms) is HELD
+    return request
+
+
+def with_a_relayed_send(channel: FakeChannel) -> Member:
+    """A master that has sent one of this connection's to its predecessor, which does not answer."""
+    member = Member(1)
+    member.broker.master_is("127.0.0.1:20911", member.now, member.wall_ms)
+    handed_in(member, channel, b"relayed")
+    (asked,) = [each for each in member.broker.take_effects() if isinstance(each, AskBroker)]
+    assert asked.address == "127.0.0.1:20911"
+    member.lead()
+    add_topic(member)
+    return member
+
+
+def test_senders_are_cut_off_though_they_wait_for_another_master_as_well() -> None:
+    channel = FakeChannel()
+    member = with_a_relayed_send(channel)
+    ours = handed_in(member, channel, b"ours")
+    member.broker.turn(member.now, member.wall_ms)
+    member.broker.follow(member.now, member.wall_ms)
+    first, *others = member.broker.take_effects()
+    assert isinstance(first, CloseChannel)
+    assert first.channel is channel
+    assert any(isinstance(each, Answer) and each.request is ours for each in others)
+
+
+def test_who_waits_for_another_master_alone_is_not_cut_off() -> None:
+    channel = FakeChannel()
+    member = with_a_relayed_send(channel)
+    handed_in(member, channel, b"ours")
+    member.settle()
+    member.follow()
+    assert channel.close_reason is None
 
 
 def test_who_only_reads_stays() -> None:

@@ -29,6 +29,7 @@ from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
+    Answer,
     Channel,
     CloseChannel,
     Effect,
@@ -197,12 +198,14 @@ class Broker:
 
     def follow(self, now: float, wall_ms: int) -> None:
         """We are not the master any more: nothing is appended from this call on. Who was sending
-        is cut off, before anybody is told of what was not stored for good."""
+        is cut off, before anybody is told of what was not stored for good: whose sends are with
+        another master waits for their answers, unless one of ours is on its way there as well."""
         state = self._begin_call(now, wall_ms)
         effects = state.effects
         undone = effects.take()
+        told = {channel for channel in map(_told_of_a_send, undone) if channel is not None}
         for channel in {**self._born_hosts, **self._senders}:
-            if not state.relays.holds(channel):
+            if channel in told or not state.relays.holds(channel):
                 effects.add(CloseChannel(channel, "this broker is not master any more"))
         for effect in undone:
             effects.add(effect)
@@ -452,3 +455,12 @@ class Broker:
     def take_effects(self) -> list[Effect]:
         """What has to be done now, in order."""
         return self.state.effects.take()
+
+
+def _told_of_a_send(effect: Effect) -> Channel | None:
+    """The connection whose client this tells what became of a send."""
+    if isinstance(effect, Replies):
+        return effect.channel
+    if isinstance(effect, Answer) and effect.request.command.code in SENDS:
+        return effect.request.channel
+    return None
