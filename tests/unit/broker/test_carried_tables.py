@@ -16,7 +16,7 @@ from gantrymq.broker.core.carried_tables import (
     TIMERS,
     TOPICS,
 )
-from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.messages import File, SaveFile
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import STORE_SETTINGS
 from gantrymq.fakes.members import Member, change_places, pair
@@ -176,7 +176,7 @@ def test_who_leads_takes_what_its_log_covers_by_then() -> None:
     assert follower.state.delays.offset(1) == 1
 
 
-def test_what_was_on_its_way_in_when_we_came_to_lead_does_not_count() -> None:
+def test_who_leads_has_what_was_on_its_way_in() -> None:
     master, follower = pair()
     add_topic(master)
     sent(master)
@@ -185,12 +185,61 @@ def test_what_was_on_its_way_in_when_we_came_to_lead_does_not_count() -> None:
     follower.files_are_stuck = True
     take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
     follower.pass_time(0.1)
-    follower.lead(2)
-    follower.files_are_stuck = False
-    for save in list(follower.unwritten):
-        follower.write(save)
-    follower.pass_time(1.0)
     assert follower.state.offsets.find("G", "T", 0) is None
+    follower.lead(2)
+    assert follower.state.offsets.find("G", "T", 0) == 1
+    follower.state.offsets.commit("G", "T", 0, 0)
+    unstick(follower)
+    assert follower.state.offsets.find("G", "T", 0) == 0  # it does not count once more
+
+
+def test_who_leads_has_the_offsets_that_waited_within_its_queues() -> None:
+    master, follower = pair()
+    add_topic(master)
+    sent(master)
+    master.state.offsets.commit("G", "T", 0, 1)
+    master.state.offsets.commit("H", "T", 0, 99)
+    follower.disk_is_stuck = True
+    follower.copy_log(master, is_flushed=False)
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.opened.background.complete_all()
+    follower.state.store.turn(follower.now, follower.wall_ms)
+    assert follower.state.offsets.find("G", "T", 0) is None
+    follower.broker.lead(2, follower.now, follower.wall_ms)
+    assert follower.state.offsets.find("G", "T", 0) == 1
+    assert follower.state.offsets.find("H", "T", 0) == 1
+
+
+def test_a_new_master_writes_offsets_behind_what_is_out_too() -> None:
+    master, follower = pair()
+    pops = PoppedBroker(broker=master)
+    pops.store("a", "b")
+    pops.popped(invisible_time=60_000)
+    follower.copy_log(master)
+    follower.files_are_stuck = True
+    take(follower, CONSUMPTION, master.broker.tables()[CONSUMPTION])
+    follower.pass_time(0.1)
+    follower.lead(2)
+    assert follower.state.offsets.find("G", "T", 0) == 2
+    assert len(follower.state.pops.checkouts) == 2
+    (save,) = written_of(follower, File.POPS)
+    follower.write(save, "the disk is full")
+    follower.pass_time(5.0)
+    assert not written_of(follower, File.OFFSETS)
+    unstick(follower)
+    assert b"0:2" in follower.saved[File.OFFSETS]
+    assert b"[0,1]" in follower.saved[File.POPS]
+
+
+def written_of(member: Member, file: File) -> list[SaveFile]:
+    return [save for save in member.unwritten if save.file is file]
+
+
+def unstick(member: Member) -> None:
+    member.files_are_stuck = False
+    for save in list(member.unwritten):
+        member.write(save)
+    member.pass_time(1.0)
 
 
 def test_a_log_that_waits_to_be_flushed_is_flushed_for_them() -> None:

@@ -54,3 +54,17 @@ def test_a_stop_writes_what_is_not_due_yet_and_only_that() -> None:
     files.keep(File.GROUPS, lambda: b"groups")
     files.touch(File.TOPICS, 1000.0)
     assert files.take_due(0.0, all_touched=True) == [SaveFile(File.TOPICS, b"first")]
+
+
+def test_a_file_that_is_held_is_written_once_all_have_released_it() -> None:
+    files, _ = kept()
+    files.hold(File.TOPICS)
+    files.hold(File.TOPICS)
+    files.touch(File.TOPICS)
+    assert files.deadline() == float("inf")
+    assert files.take_due(1.0, all_touched=True) == []
+    files.release(File.TOPICS)
+    assert files.take_due(1.0) == []
+    files.release(File.TOPICS)
+    assert files.deadline() == 0.0
+    assert files.take_due(1.0) == [SaveFile(File.TOPICS, b"first")]

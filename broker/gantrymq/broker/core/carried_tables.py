@@ -15,6 +15,9 @@ are kept, so that one of them counts sooner or later, however far the log is beh
 What a member had of progress is worth nothing when its log was cut, or begins anew: it has to take
 that once more before it may lead, however often it is started meanwhile.
 
+Who comes to lead has all at once that its log covers by then, for consumers ask it from then on:
+what was on its way in as well. Only the file of offsets waits for that of what is out.
+
 Invariant: a file here says of no message that it is done with while this disk lacks what the log
 says about that: whoever leads next goes on from there, and must not skip what it cannot know.
 """
@@ -25,7 +28,7 @@ import struct
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.acl import plain_acl
 from gantrymq.base.errors import ConfigurationError, RemoteError
@@ -68,14 +71,19 @@ _FILES: Final = {
 _END: Final = struct.Struct(">q")
 _SIZE: Final = struct.Struct(">I")
 
+_Consumption: TypeAlias = tuple[bytes, list[tuple[Place, int]]]
+"""Offsets of groups, and where their next pops begin."""
+
 
 @final
 class CarriedTables:
     """Of one broker: a master's are asked for, a follower's are given."""
 
-    __slots__ = ("_given", "_look_at", "_state", "_unstored", "_waiting", "missing")
+    __slots__ = ("_coming", "_given", "_look_at", "_state", "_unstored", "_waiting", "missing")
 
     def __init__(self, state: State) -> None:
+        self._coming: _Consumption | None = None
+        """What counts once the file of what is out is safe."""
         self._given: dict[str, tuple[bytes, bytes]] = {}
         self._look_at = NEVER
         self._state = state
@@ -191,6 +199,7 @@ class CarriedTables:
     def settle(self) -> None:
         """We come to lead: what this disk's log covers counts, and nothing else will."""
         self._look()
+        self._settle_consumption()
         self.forget_master()
         self._unstored.clear()
         self._given.clear()
@@ -232,14 +241,36 @@ class CarriedTables:
         """What is out has to be on disk before the offsets that leave it behind them count."""
         out, rest = _sized(content)
         begins, offsets = _sized(rest)
+        coming = offsets, _places(begins)
         self._state.pops.take_table(out)
-        work = self._offsets_behind(offsets, _places(begins))
-        self._state.works.start_in_role(work, lambda _: None, self._broke)
+        self._coming = coming
+        self._state.works.start_in_role(self._come_in(coming), lambda _: None, self._broke)
 
-    def _offsets_behind(self, offsets: bytes, places: list[tuple[Place, int]]) -> Steps[None]:
-        state = self._state
+    def _come_in(self, coming: _Consumption) -> Steps[None]:
+        yield from self._out_is_safe()
+        if self._coming is coming:
+            self._coming = None
+        self._replace_consumption(coming)
+
+    def _out_is_safe(self) -> Steps[None]:
         while (yield from steps.saved(File.POPS)) is not None:
-            yield from steps.wait(state.now + AGAIN_SECONDS)
+            yield from steps.wait(self._state.now + AGAIN_SECONDS)
+
+    def _settle_consumption(self) -> None:
+        """What is on its way in counts now: later it would undo what consumers tell us."""
+        coming, self._coming = self._coming, None
+        if coming is None:
+            return
+        state = self._state
+        state.files.hold(File.OFFSETS)
+        state.works.start(
+            self._out_is_safe(), lambda _: state.files.release(File.OFFSETS), self._broke
+        )
+        self._replace_consumption(coming)
+
+    def _replace_consumption(self, coming: _Consumption) -> None:
+        state = self._state
+        offsets, places = coming
         try:
             state.offsets.replace(offsets)
         except RemoteError as error:

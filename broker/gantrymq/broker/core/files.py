@@ -1,6 +1,7 @@
 """The files in `config/`: which have to be written, and who waits for it.
 
     touched -> due at once, or within a while -> written out whole -> safe
+            -> held: it waits until another file is safe
 
 A table says what its file holds when it is asked, so that a write has all changes up to it.
 Invariants: a file has one write under way at most; who waits is told by the first write that began
@@ -24,10 +25,11 @@ _NEVER: Final = float("inf")
 class _Kept:
     """What is known of one file."""
 
-    __slots__ = ("due", "is_writing", "told", "waiting")
+    __slots__ = ("due", "holds", "is_writing", "told", "waiting")
 
     def __init__(self) -> None:
         self.due: float = _NEVER
+        self.holds: int = 0
         self.is_writing: bool = False
         self.told: list[int] = []
         self.waiting: list[int] = []
@@ -57,6 +59,17 @@ class Files:
         """It is as it was after all: nothing has to be written."""
         self._kept[file].due = _NEVER
 
+    def hold(self, file: File) -> None:
+        """Until `release` nothing of it is written, not even by a stop: what it says is not true
+        before something else is safe."""
+        self._kept[file].holds += 1
+
+    def release(self, file: File) -> None:
+        """One who held it does not any more."""
+        kept = self._kept[file]
+        assert kept.holds, f"nobody holds {file.value}"
+        kept.holds -= 1
+
     def wait(self, file: File, number: int) -> None:
         """Tell this number, by `written`, when it is safe as it is now."""
         self._kept[file].waiting.append(number)
@@ -69,14 +82,17 @@ class Files:
 
     def deadline(self) -> float:
         """When `take_due` has something."""
-        return min(kept.due for kept in self._kept.values() if not kept.is_writing)
+        kept = self._kept.values()
+        return min(each.due for each in kept if not each.is_writing and not each.holds)
 
     def take_due(self, now: float, *, all_touched: bool = False) -> list[SaveFile]:
         """The writes to begin now."""
         self._now = now
         saves = []
         for file, kept in self._kept.items():
-            if kept.is_writing or (kept.due > now and not (all_touched and kept.due < _NEVER)):
+            if kept.is_writing or kept.holds:
+                continue
+            if kept.due > now and not (all_touched and kept.due < _NEVER):
                 continue
             kept.due = _NEVER
             kept.is_writing = True
