@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, LeaseAnswer, Missing, Written
 from gantrymq.runtime.clock import SYSTEM_CLOCK
 from gantrymq.runtime.disk import FolderDisk
@@ -84,7 +85,7 @@ def release(setup: Setup) -> None:
         disk.lock(LOCK)
     except DiskError as error:
         if error.failure is DiskFailure.LOCKED:
-            return  # another one has the store, and the lease is that one's
+            return  # another one has the store, and the lease, if it is ours, is that one's
         # On a disk that fails no other one starts either.
     asyncio.run(_release(setup))
     if disk is not None:
@@ -96,7 +97,10 @@ async def _release(setup: Setup) -> None:
 
     group = setup.group
     assert group is not None
-    api = lease_client.api_of(group.lease_url)
+    try:
+        api = lease_client.api_of(group.lease_url)
+    except ConfigurationError:
+        return  # the broker said so, and had no lease
     client = lease_client.LeaseClient(api, group.lease, SYSTEM_CLOCK.wall_ms)
     try:
         async with asyncio.timeout(DURATION_SECONDS):

@@ -156,6 +156,15 @@ async def test_no_broker_opens_the_store_while_its_lease_is_given_away(
     disk.close()
 
 
+def test_where_no_api_is_known_there_is_nothing_to_give(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert setup.group is not None
+    guard.release(replace(setup, group=replace(setup.group, lease_url="")))
+    assert not FolderDisk(setup.root).is_locked(LOCK)
+
+
 async def test_it_is_tried_for_as_long_as_the_lease_lasts(
     api: LeaseApi, setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

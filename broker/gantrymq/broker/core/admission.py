@@ -4,9 +4,9 @@
     wait now: the next one is refused as busy, so that its producer asks another broker at once
 
 One slow turn refuses nothing, and where none waits for its turn the next send is always taken: it
-shows whether things are better. So does a while without sends: what was before it does not count.
-How long the disk or a slave takes for a send that waits for it is
-not counted; syncFlushTimeout and slaveTimeout bound that.
+shows whether things are better. What was before a while without sends does not count. Nor does the
+turn's own write, for which who comes behind it waits in its socket, or how long the disk or a slave
+takes for a send that waits for it: syncFlushTimeout and slaveTimeout bound that.
 """
 
 from __future__ import annotations

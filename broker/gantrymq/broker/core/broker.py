@@ -198,8 +198,8 @@ class Broker:
 
     def follow(self, now: float, wall_ms: int) -> None:
         """We are not the master any more: nothing is appended from this call on. Who was sending
-        is cut off, before anybody is told of what was not stored for good: whose sends are with
-        another master waits for their answers, unless one of ours is on its way there as well."""
+        is cut off, before anybody is told of what was not stored for good. Who waits for another
+        master's answer alone stays for that, but not where an answer of ours is on its way too."""
         state = self._begin_call(now, wall_ms)
         effects = state.effects
         undone = effects.take()
