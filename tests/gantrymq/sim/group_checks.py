@@ -18,12 +18,14 @@ has as much as the log of anybody of the set still has, whether its process runs
 a member of the set may lack what its machine lost, and nothing else. What a machine lost is read
 from its disk in the moment the power goes, not taken from recovery, which must find all of it. If
 the lease was lost as well, the logs of all members count. And whoever no master has taken in since
-such a loss may show a consumer once more what was lost.
+such a loss may show a consumer once more what was lost. A member of the set whose disk was replaced
+may lack what was on the old one, until it has as much again; it may not lead, for others have it.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
@@ -131,9 +133,34 @@ class Checks:
         """Its machine did, and these records are not on its disk."""
         self._world.tally["records lost from a disk"] += len(gone)
         if not self._flushes:
-            taken = self._taken.setdefault(number, {})
-            taken.update((each.end, each.digest) for each in gone)
+            self._take(number, gone)
         self._look_at_disk(number, f"the machine of {number} of the set went down")
+
+    def lost_its_disk(self, number: int, gone: list[Stored]) -> None:
+        """Somebody replaced it, and these were on the old one, whether messages wait for it or
+        not."""
+        lease = self._store.truth
+        self._world.tally["new disks in the set"] += lease is not None and number in lease.in_sync
+        self._take(number, gone)
+        self._look_at_disk(number, f"the disk of {number} of the set was replaced")
+
+    def _take(self, number: int, gone: list[Stored]) -> None:
+        taken = self._taken.setdefault(number, {})
+        taken.update((each.end, each.digest) for each in gone)
+
+    def is_spare(self, number: int, running: AbstractSet[int]) -> bool:
+        """Whether its disk may go and nothing is lost: all others of the set have all promises, and
+        nothing of what machines lost is missing; of those who would be elected one runs."""
+        lease = self._store.truth
+        if lease is None:
+            return False
+        others = lease.in_sync - {number}
+        is_led_on = number not in lease.in_sync or bool(others & running)
+        return is_led_on and all(map(self._is_whole, others))
+
+    def _is_whole(self, number: int) -> bool:
+        has_all = self.top is None or self.mirror(number).has(self.top)
+        return has_all and not self._taken.get(number)
 
     def reread(self, number: int, lost: int, *, was_cut: bool) -> None:
         """It starts, and so many records are gone that were on its disk: only those that were to
@@ -143,7 +170,7 @@ class Checks:
 
     def _look_at_disk(self, number: int, what: str) -> None:
         """Where messages wait for disks, a member of the set has all promises there, whatever
-        happened."""
+        happened, unless it is another disk."""
         lease = self._store.truth
         if not self._flushes or lease is None or number not in lease.in_sync:
             return

@@ -14,6 +14,7 @@ from typing import Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.ha import kept
+from gantrymq.sim.group_checks import Checks
 from gantrymq.sim.group_lease_store import NUMBER as LEASES
 from gantrymq.sim.group_lease_store import Health, LeaseStore
 from gantrymq.sim.group_network import Network, Weather
@@ -87,9 +88,11 @@ class Troubles:
         network: Network,
         leases: LeaseStore,
         nodes: Mapping[int, Node],
+        checks: Checks,
         clients: list[int],
         plan: Plan,
     ) -> None:
+        self.checks = checks
         self.clients = clients
         self.leases = leases
         self.network = network
@@ -320,9 +323,9 @@ def _broken_disk(troubles: Troubles) -> None:
 
 
 def _new_disk(troubles: Troubles) -> None:
-    """Of a member that nobody would elect: in the set it would have promised what it has not."""
-    lease = troubles.leases.truth
-    spare = [] if lease is None else sorted(troubles.nodes.keys() - lease.in_sync)
+    """Of a member of the set as well, where others have what it had."""
+    running = {number for number, node in troubles.nodes.items() if node.process is not None}
+    spare = [each for each in sorted(troubles.nodes) if troubles.checks.is_spare(each, running)]
     if spare:
         node = troubles.nodes[troubles.random.choice(spare)]
         troubles.world.tell(f"{node.place.name} gets a new disk")

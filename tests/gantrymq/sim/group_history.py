@@ -110,9 +110,8 @@ class Group:
         administrator = Administrator(*shared, 0)
         clients = [each.place.number for each in (*self.producers, *self.consumers, administrator)]
         names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
-        self.troubles = Troubles(
-            world, self.network, self.leases, self.nodes, [*clients, *names], plan
-        )
+        everywhere = world, self.network, self.leases, self.nodes, self.checks
+        self.troubles = Troubles(*everywhere, [*clients, *names], plan)
 
     def _node(self, number: int) -> Node:
         node = Node(

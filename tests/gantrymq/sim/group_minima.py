@@ -14,6 +14,7 @@ A_HUNDRED: Final = {
     "failovers": 80,
     "grows": 300,
     "kills": 40,
+    "new disks in the set": 8,
     "one-way cuts": 40,
     "power cuts": 80,
     "promotions": 180,

@@ -180,6 +180,11 @@ def _whoever_lacks_something_is_electable() -> None:
     PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
 
 
+def _a_new_disk_is_taken_for_the_old_one() -> None:
+    """It knows of no epoch, and that is no matter."""
+    PATCH.setattr(Chronicle, "is_new", property(lambda self: False))
+
+
 def _not_all_of_the_set_have_to_be_heard() -> None:
     """Whoever may have lost the end of its log is elected if nobody says that he has more."""
     judge_set = election._judge_set
@@ -296,6 +301,7 @@ _API: Final = {"cut from leases": 1.0, "lease outage": 1.0, "cut from members": 
 _CUTS: Final = {"isolate": 1.0, "cut pair": 1.0, "cut from members": 1.0, "pause": 1.0, "kill": 0.5}
 _FLAPS: Final = {"cut pair": 1.0, "cut from members": 1.0, "resets": 1.0, "kill": 0.3}
 _SLOW: Final = {"pause_between": 0.6, "weather": Weather(latency=0.05)}
+_DISKS: Final = {"new disk": 1.0, "kill": 1.0, "lease outage": 1.0}
 _POWER: Final = {"power cut": 2.0, "kill": 1.0, "cut in a write": 1.0, "stop": 0.3}
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
@@ -340,6 +346,9 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "partial history electable": Mutant(
         _whoever_lacks_something_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
+    ),
+    "a new disk is taken for the old one": Mutant(
+        _a_new_disk_is_taken_for_the_old_one, weights=_DISKS, changes={**_SLOW, "members": 2}
     ),
     "promote outside the set": Mutant(_promotes_outside_of_the_set, weights=_CUTS),
     "wrong truncation": Mutant(_cuts_at_the_wrong_place, weights=_CUTS),

@@ -21,6 +21,7 @@ from gantrymq.broker.core.state import Identity, State
 from gantrymq.ha.chronicle import note_doubt
 from gantrymq.sim.group_callers import Caller, Directory
 from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_mirror import Stored
 from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_process import BrokerProcess, Machine, Pace
 from gantrymq.sim.group_world import Life, Place, World
@@ -38,6 +39,7 @@ HOUR: Final = 4
 MEMORY_BYTES: Final = 1 << 30
 STOP_SECONDS: Final = 4.0
 """Then a process that was told to stop does so, released or not."""
+REPLACED_SECONDS: Final = (0.05, 3.0)
 TAIL_BYTES: Final = 1 << 15
 REMOTING_PORT: Final = 10911
 HA_PORT: Final = 10912
@@ -254,24 +256,25 @@ class Node:
         else:
             self.boots += 1
             self.disk = self.disk.crash()
-            self._survey()
+            self._checks.went_down(self.number, self._missing_records())
         self.world.after(self.random.uniform(*self.restart_seconds), self.start)
 
-    def _survey(self) -> None:
-        """What its disk has before anything runs on it again."""
+    def _missing_records(self) -> list[Stored]:
+        """What its disk has no more, looked at before anything runs on it again."""
         gone = self._checks.mirror(self.number).survey(self.disk.memory)
         self.world.tell(f"{self.place.name}: its disk has {len(gone)} records less")
-        self._checks.went_down(self.number, gone)
+        return gone
 
     # ------------------------------------------------------------------ trouble
 
     def replace_disk(self) -> None:
-        """Its machine gets another disk, with nothing on it."""
+        """Its machine gets another disk, with nothing on it, and may be there again at once."""
         self.kill()
         self.boots += 1
         self.disk = self._new_disk()
         self.files.clear()
-        self._survey()
+        self._checks.lost_its_disk(self.number, self._missing_records())
+        self.world.after(self.random.uniform(*REPLACED_SECONDS), self.start)
 
     def _new_disk(self) -> FaultyDisk:
         storage = Storage(DISK_BYTES, self.place.wall_ms)

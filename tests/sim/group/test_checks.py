@@ -257,6 +257,43 @@ def test_but_not_where_it_was_to_be_on_its_disk() -> None:
         scene.lose(2, b"a")
 
 
+def replaced(scene: Scene, number: int) -> None:
+    """It has another disk, with nothing on it."""
+    gone = scene.checks.mirror(number).records
+    scene.log(number)
+    scene.checks.lost_its_disk(number, gone)
+
+
+def test_a_member_of_the_set_may_lack_what_was_on_a_disk_that_was_replaced() -> None:
+    scene = acknowledged_by_both(flushes=True)
+    replaced(scene, 2)
+    scene.log(1, b"a", b"b", b"c", b"d")
+    with pytest.raises(AssertionError, match="member 2 lacks b'd'"):
+        scene.acknowledge(0, 3)
+
+
+def test_but_not_lead_as_others_have_it() -> None:
+    for flushes in (True, False):
+        scene = acknowledged_by_both(flushes=flushes)
+        replaced(scene, 2)
+        scene.write(Lease(holder=2, epoch=2, in_sync=frozenset({1, 2})))
+        with pytest.raises(AssertionError, match="leads epoch 2 without"):
+            scene.lead(1, 2)
+
+
+def test_a_disk_is_replaced_only_where_nothing_is_lost_with_it() -> None:
+    scene = acknowledged_by_both()
+    assert scene.checks.is_spare(2, {1, 2})
+    assert not scene.checks.is_spare(2, {2})
+    replaced(scene, 2)
+    assert scene.checks.is_spare(2, {1, 2})
+    assert not scene.checks.is_spare(1, {1, 2})
+    scene.write(Lease(holder=2, epoch=1, in_sync=frozenset({2})))
+    assert not scene.checks.is_spare(1, {1, 2})
+    scene.leases.delete()
+    assert not scene.checks.is_spare(2, {1, 2})
+
+
 def test_a_start_finds_all_that_is_on_the_disk() -> None:
     scene = Scene()
     scene.checks.reread(2, 1, was_cut=True)
