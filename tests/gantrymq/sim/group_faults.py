@@ -345,7 +345,7 @@ def _loose(pace: Pace) -> None:
 
 def _lease_outage(troubles: Troubles) -> None:
     leases = troubles.leases
-    leases.health = troubles.random.choice([Health.REFUSED, Health.HANGING, Health.SLOW])
+    leases.health = troubles.random.choice([each for each in Health if each is not Health.WELL])
     troubles.lasts(f"the lease store is {leases.health.value}", partial(_lease_back, leases))
 
 

@@ -4,6 +4,7 @@ one address; and what can go wrong with both.
     refused     every request fails at once
     hanging     none is answered; those that arrive are carried out or not, by chance
     slow        each takes seconds, and is carried out when nobody waits any more
+    late        all are carried out at once, and who wrote hears of it late: others read it before
 
 Whoever asks waits `PATIENCE_SECONDS`, and is then told that nobody knows. A request may be carried
 out and its answer be lost: an unknown outcome.
@@ -47,6 +48,7 @@ class Health(Enum):
     REFUSED = "refused"
     HANGING = "hanging"
     SLOW = "slow"
+    LATE = "late"
 
 
 @final
@@ -81,6 +83,8 @@ class LeaseStore:
         self.on_change: Callable[[Lease | None], None] = _nothing
         self.ambushes: dict[int, float] = {}
         """Nodes that stand still, for so long, from when they have sent their next request."""
+        self.late_seconds = (0.1, 1.5)
+        """How long a late store's answers to writes take; nobody waits as long as the longest."""
         self.allowed_unclean = False
         """Whether an operator ever did."""
         self.renewed_at: dict[int, float] = {}
@@ -135,6 +139,10 @@ class LeaseStore:
         elif health is Health.SLOW:
             seconds = random.uniform(0.1, 3.0)
             self._world.after(seconds, lambda: self._reply(request, carry_out()))
+        elif health is Health.LATE:
+            known = carry_out()
+            seconds = 0.0 if isinstance(known, Found) else random.uniform(*self.late_seconds)
+            self._world.after(seconds, lambda: self._reply(request, known))
         elif health is Health.HANGING:
             if random.random() < 0.5:
                 self._note_unknown(carry_out())

@@ -77,6 +77,20 @@ def test_a_slow_store_may_write_when_nobody_waits_any_more() -> None:
     assert desk.store.lease.version == "20"
 
 
+def test_what_a_late_store_did_others_know_before_who_asked() -> None:
+    desk = Desk()
+    desk.store.health, desk.store.late_seconds = Health.LATE, (0.5, 0.5)
+    desk.store.write(desk.place, Life(), MINE, desk.answers.append)
+    desk.world.run(desk.world.now + 0.4)
+    assert (desk.store.lease, desk.answers) == (replace(MINE, version="1"), [])
+    desk.world.run(desk.world.now + 0.2)
+    assert desk.answers == [Written("1")]
+    desk.answers.clear()
+    desk.store.late_seconds = (1.5, 1.5)
+    assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
+    assert desk.store.lease == replace(MINE, version="2", epoch=2)
+
+
 def test_one_that_is_down_or_cut_off_is_not_reached() -> None:
     desk = Desk()
     desk.store.health = Health.REFUSED
