@@ -165,9 +165,13 @@ class Group:
 
     # ------------------------------------------------------------------ its course
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """All members do, and nothing befalls them."""
         for node in self.nodes.values():
             self.world.after(node.random.random(), node.start)
+
+    def run(self) -> None:
+        self.start()
         self.troubles.begin()
         self.world.run(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()

@@ -1,0 +1,209 @@
+"""A mishap or two in a group in which nothing else is wrong: somebody leads again in bounded time.
+
+Histories ask for that only when all troubles are over. Here one of them stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.sim.group_history import Group, drawn
+from gantrymq.sim.group_lease_store import NUMBER as LEASES
+from gantrymq.sim.group_lease_store import Health
+from gantrymq.sim.group_mutants import CALM
+from gantrymq.sim.group_network import Weather
+from gantrymq.sim.group_node import Node
+
+SEEDS = range(3)
+STEP_SECONDS = 0.05
+FOR_GOOD = (1e6, 1e6)
+
+WELL_SECONDS = 15.0
+# The lease's duration, the write that takes it, and its answer.
+ELECTED_SECONDS = 8.0
+# A sync counts as stuck after two seconds, and a hand-over is tried again every five.
+YIELDED_SECONDS = 12.0
+LATER_SECONDS = 10.0
+
+Heal = Callable[[], None]
+Mishap = Callable[[Group, Node], Heal]
+
+
+def well(seed: int, members: int, *, flushes: bool = False) -> Group:
+    """A group that has a master, and everybody in the set. Nobody gives away the lease of a process
+    that was killed."""
+    changes = {"members": members, "flushes": flushes, "waits": True, "min_in_sync": 1}
+    plan = replace(drawn(seed), weights={}, drift=0.0, **changes, **CALM)  # type: ignore[arg-type]  # of a plan's fields
+    group = Group(seed, plan)
+    for node in group.nodes.values():
+        node.reaped = lambda node: None
+    group.start()
+    until(group, lambda: is_whole(group), WELL_SECONDS)
+    return group
+
+
+def is_whole(group: Group) -> bool:
+    lease = group.leases.lease
+    is_led = any(leads(node) for node in group.nodes.values())
+    return is_led and lease is not None and lease.in_sync == group.nodes.keys()
+
+
+def leads(node: Node) -> bool:
+    return node.process is not None and node.process.epoch > 0
+
+
+def master(group: Group) -> Node:
+    """The only one."""
+    (node,) = filter(leads, group.nodes.values())
+    return node
+
+
+def run(group: Group, seconds: float) -> None:
+    group.world.run(group.world.now + seconds)
+
+
+def until(group: Group, holds: Callable[[], bool], seconds: float) -> None:
+    end = group.world.now + seconds
+    while not holds():
+        assert group.world.now < end, f"not within {seconds} s\n{group.world.story}"
+        run(group, STEP_SECONDS)
+
+
+def is_led_on(group: Group) -> Callable[[], bool]:
+    """Whether somebody leads a later epoch than that of this moment."""
+    epoch = group.checks.epoch
+    return lambda: group.checks.epoch > epoch
+
+
+def cut(group: Group, number: int, others: set[int]) -> Heal:
+    """Both ways between it and these."""
+    ways = [way for each in others for way in ((number, each), (each, number))]
+    for way in ways:
+        group.network.cut(*way)
+
+    def heal() -> None:
+        for way in ways:
+            group.network.heal(*way)
+
+    return heal
+
+
+# ---------------------------------------------------------------------- answers that are late
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("late_seconds", [0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("members", [2, 3])
+def test_late_answers_burn_no_epochs(seed: int, members: int, late_seconds: float) -> None:
+    """What a seeker wrote others know before it does; whoever leads then goes on."""
+    group = well(seed, members)
+    group.leases.health = Health.LATE
+    group.leases.late_seconds = (late_seconds, late_seconds)
+    run(group, 5.0)
+    epoch, is_led = group.checks.epoch, is_led_on(group)
+    old = master(group)
+    old.restart_seconds = FOR_GOOD
+    old.kill()
+    until(group, is_led, ELECTED_SECONDS)
+    run(group, LATER_SECONDS)
+    lease = group.leases.lease
+    assert lease is not None
+    assert (lease.epoch, group.checks.epoch) == (epoch + 1, epoch + 1)
+
+
+# ---------------------------------------------------------------------- a disk that does not answer
+
+
+def _nothing_else(group: Group, old: Node) -> Heal:
+    return lambda: None
+
+
+def _lease_store(group: Group, old: Node) -> Heal:
+    group.leases.health = Health.REFUSED
+
+    def heal() -> None:
+        group.leases.health = Health.WELL
+
+    return heal
+
+
+def _followers(group: Group, old: Node) -> Heal:
+    heal = cut(group, old.number, group.nodes.keys() - {old.number})
+    group.network.break_some(1.0)
+    return heal
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("gone", "since", "seconds"),
+    [(_nothing_else, 0.0, 0.0), (_lease_store, 0.5, 2.0), (_followers, 1.9, 1.35)],
+)
+@pytest.mark.parametrize("members", [2, 3])
+def test_whose_disk_is_stuck_leads_no_more(
+    seed: int, members: int, gone: Mishap, since: float, seconds: float
+) -> None:
+    """Others can take what it cannot; that something else was gone for a moment is no matter once
+    it is back."""
+    group = well(seed, members, flushes=True)
+    old, is_led = master(group), is_led_on(group)
+    old.pace.is_stuck = True
+    run(group, since)
+    heal = gone(group, old)
+    run(group, seconds)
+    heal()
+    until(group, is_led, YIELDED_SECONDS)
+    assert master(group) is not old
+
+
+# ---------------------------------------------------------------------- one that may not lead
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fenced: bool) -> None:
+    """The master is started anew, and the only other one is fenced, or does not reach the lease."""
+    group = well(seed, 2)
+    if master(group).number == 1:
+        group.leases.wish(lambda wishes: replace(wishes, switch_to=2, number=1))
+        until(group, is_led_on(group), ELECTED_SECONDS)
+    until(group, lambda: is_whole(group), WELL_SECONDS)
+    old, is_led = master(group), is_led_on(group)
+    if is_fenced:
+        group.leases.fence(frozenset({1}))
+    else:
+        cut(group, 1, {LEASES})
+    old.restart_seconds = (0.5, 0.5)
+    old.kill()
+    until(group, is_led, ELECTED_SECONDS)
+    assert master(group) is old
+
+
+# ---------------------------------------------------------------------- one that comes back
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("torn", [0.0, 1.0])
+def test_who_comes_back_in_an_outage_ends_no_reign(seed: int, torn: float) -> None:
+    """The lease store is down: the master goes on by promises, and a member that was away and has
+    everything is asked for one as well."""
+    group = well(seed, 3)
+    old, epoch = master(group), group.checks.epoch
+    away = group.nodes[max(group.nodes.keys() - {old.number})]
+    away.restart_seconds = (8.0, 8.0)
+    away.kill()
+    until(group, lambda: not is_whole(group), ELECTED_SECONDS)
+    group.leases.health = Health.REFUSED
+    group.network.weather = Weather(torn=torn, latency=0.005)
+    until(group, lambda: away.process is not None, LATER_SECONDS)
+    for _ in range(6):
+        run(group, 2.0)
+        group.network.break_some(0.5)
+    assert master(group) is old
+    assert group.checks.epoch == epoch
