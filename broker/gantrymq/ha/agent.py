@@ -133,7 +133,7 @@ class Agent:
 
     def asks_promises(self, now: float) -> bool:
         """Whether the lease was not renewed when it should have been."""
-        return self.phase is Phase.LEADING and not self._yields and now >= self._tenure.asks_at
+        return self.epoch > 0 and not self._yields and now >= self._tenure.asks_at
 
     def promise(self, epoch: int, now: float) -> bool:
         """Not to seek the lease for its duration; False where we cannot say so."""
@@ -375,12 +375,14 @@ class Agent:
     def _consider_yielding(self, around: Surroundings, now: float) -> None:
         """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
         disk is no reason to go: there would be no master, and consumers could not read on. Nor
-        where the lease cannot be written: nobody could take it."""
-        trouble = around.trouble(now)
+        where the lease cannot be written: nobody could take it. By a stall it is not renewed, and
+        whether it could be is known from the last request alone."""
+        trouble, stall = around.trouble(now), around.stall(now)
+        can_write = now < self._tenure.asks_at if stall is None else not self._desk.is_stale
         if trouble is None or not around.others_take():
             self._yields = False
-        elif now >= self._yields_at and not self._desk.is_stale:
-            self._yields = around.stall(now) is not None
+        elif now >= self._yields_at and can_write:
+            self._yields = stall is not None
             self._yields_at = now + YIELD_SECONDS
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
             self._begin_handover(NOBODY, now)
@@ -395,13 +397,12 @@ class Agent:
     def _hand_over(self, around: Surroundings, now: float) -> None:
         """Once somebody has everything, or time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
-        is_over, can_write = now >= self._handing_by, not (desk.is_busy or desk.is_stale)
-        if is_over and not self.is_leaving and not (heir and can_write):
-            self._hand_over_no_more(
-                "nobody has everything" if can_write else "the lease cannot be written", now
-            )
+        is_over, is_stale = now >= self._handing_by, desk.is_stale
+        if is_over and not self.is_leaving and (is_stale or not (heir or desk.is_busy)):
+            reason = "the lease cannot be written" if is_stale else "nobody has everything"
+            self._hand_over_no_more(reason, now)
             return
-        if lease is None or not can_write or (heir == NOBODY and not is_over):
+        if lease is None or desk.is_busy or is_stale or not (heir or is_over):
             return
         goes = self.is_leaving or around.trouble(now) is not None
         self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)

@@ -63,6 +63,7 @@ class Dials:
         "_addresses",
         "_agent",
         "_chronicle",
+        "_goal",
         "_last_number",
         "_links",
         "_master",
@@ -95,6 +96,9 @@ class Dials:
         self._addresses = addresses
         self._agent = agent
         self._chronicle = chronicle
+        self._goal: int | None = None
+        """Where the master's log ended when it first said so on this link: whoever gets there
+        has what was acknowledged without it."""
         self._last_number = -1
         self._links: dict[int, _Dialed] = {}
         self._master = NOBODY
@@ -209,6 +213,7 @@ class Dials:
 
     def _forget_link(self) -> None:
         """What was said on it counts for no other one."""
+        self._goal = None
         self._promised = self._stored = 0
         self._taken.clear()
 
@@ -383,7 +388,9 @@ class Dials:
             return
         store, end = self._store, self._chronicle.sure_end
         store.safe = max(store.safe or 0, min(beat.safe, end))
-        if end >= beat.end:
+        if self._goal is None:
+            self._goal = beat.end
+        if self._goal <= end == store.log.end:  # the master waits for it from then on, if it counts
             self._chronicle.caught_up()
         if beat.asked > self._promised and self._agent.promise(beat.epoch, now):
             self._promised = beat.asked

@@ -95,7 +95,6 @@ class MemberFollowers:
         nonce: Callable[[], bytes],
     ) -> None:
         """`standing` is ours at this moment; `nonce` gives bytes that were never given before."""
-        """Who follows, but does not count: what the lease says."""
         self._current: dict[int, MemberFollower] = {}
         """By member, the link that it follows by."""
         self._last_table = 0

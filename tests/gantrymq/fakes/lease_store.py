@@ -25,6 +25,7 @@ class LeaseStore:
         self.is_gone = False
         self.is_forgetful = False
         """It carries out writes and does not answer them."""
+        self.is_read_only = False
         self.lease = lease
         self.writes: list[Lease] = []
         self._version = 10
@@ -34,6 +35,8 @@ class LeaseStore:
             return Unanswered("connection refused")
         if isinstance(action, ReadLease):
             return Missing() if self.lease is None else Found(self.lease)
+        if self.is_read_only:
+            return Unanswered("403")
         if action.lease.version != ("" if self.lease is None else self.lease.version):
             return Conflict()
         self.writes.append(action.lease)

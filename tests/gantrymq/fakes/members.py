@@ -20,11 +20,8 @@ class FakeMembers:
 
     def __init__(self, *lacking: str) -> None:
         self.missing: list[str] = list(lacking)
+        self.epoch = 1
         self.spreads = 0
-
-    @property
-    def epoch(self) -> int:
-        return 1
 
     def spread(self) -> int:
         self.spreads += 1

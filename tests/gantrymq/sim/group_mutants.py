@@ -316,7 +316,10 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _unknown_outcome_is_taken_for_a_failure, weights=_CUTS, changes={"lost_answers": 0.3}
     ),
     "members join before they have everything": Mutant(
-        _members_join_before_they_have_everything, weights=_FLAPS, changes=_SLOW
+        _members_join_before_they_have_everything,
+        budget=120,  # they have to store tables first, and have the log by then, mostly
+        weights=_FLAPS,
+        changes=_SLOW,
     ),
     "too small a set is no matter": Mutant(_too_small_a_set_is_no_matter, weights=_CUTS),
     "lease timed from the reply": Mutant(_lease_is_timed_from_the_reply, weights={"ambush": 1.0}),

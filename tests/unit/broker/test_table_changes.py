@@ -109,6 +109,23 @@ def test_who_is_no_master_any_more_does_not_say_that_it_is_done() -> None:
     assert "not master any more" in (answer.remark or "")
 
 
+def test_nor_does_who_is_master_again() -> None:
+    master = Member(1)
+    members = FakeMembers("member 2")
+    master.state.members = members
+    master.lead()
+    request = master.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
+    master.pass_time(0.5)
+    master.broker.follow(master.now, master.wall_ms)
+    members.epoch = 2
+    master.broker.lead(2, master.now, master.wall_ms)
+    stores(master)
+    master.pass_time(0.1)
+    answer = master.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+
+
 def test_brokers_of_fixed_roles_wait_for_nobody() -> None:
     broker = OpenedBroker()
     assert broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC).code == SUCCESS

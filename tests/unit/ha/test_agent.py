@@ -502,6 +502,38 @@ def test_a_switchover_ends_in_its_time_where_the_lease_store_is_gone_meanwhile()
     assert life.may_acknowledge
 
 
+def by_promises(life: Life, seconds: float) -> None:
+    for _ in range(int(seconds / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+
+
+def test_a_full_disk_at_the_end_of_an_outage_is_handed_over_in_order() -> None:
+    life = pair()
+    life.around.full, life.around.takers = "no space is left", {2}
+    life.store.is_gone = True
+    by_promises(life, 6.0)
+    epoch = life.agent.epoch
+    life.store.is_gone = False
+    life.around.heirs = {2}
+    while life.agent.epoch:
+        by_promises(life, STEP)
+        assert life.now < 60.0
+    life.run(STEP)
+    assert life.store.lease is not None
+    assert (life.store.lease.epoch, life.store.lease.heir) == (epoch, 2)
+
+
+def test_a_full_disk_moves_no_role_while_the_lease_is_only_read() -> None:
+    life = pair()
+    life.store.is_read_only = True
+    by_promises(life, 3.0)
+    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
+    epoch = life.agent.epoch
+    by_promises(life, 20.0)
+    assert life.agent.epoch == epoch > 0
+
+
 def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
     life = pair()
     life.agent.leave(life.now)

@@ -81,6 +81,28 @@ def test_who_was_leaving_and_came_back_stays() -> None:
     assert group.wanted(0.2) is None
 
 
+def test_who_is_fenced_is_to_go_at_once_and_does_not_come() -> None:
+    group = of(1, 2)
+    group.fenced = frozenset({2, 3})
+    for member in (2, 3):
+        group.heard(member, has(100), 100, 0.1)
+        group.heard(member, has(100), 100, 0.2)
+    assert group.counted == {1, 2}
+    assert group.wanted(0.2) == frozenset({1})
+
+
+def test_whom_a_proposal_names_can_be_elected_and_who_only_comes_cannot() -> None:
+    group = of(1, 2)
+    for now in (0.1, 0.2):
+        group.heard(3, has(100), 100, now)
+    assert group.electable == {1, 2}
+    assert group.counted == {1, 2, 3}
+    group.propose(frozenset({1, 3}))
+    assert group.electable == {1, 2, 3}
+    group.settled({1, 3})
+    assert group.electable == {1, 3}
+
+
 def test_who_is_full_does_not_come() -> None:
     group = of(1)
     group.heard(2, Report(100, 100, is_refusing=True), 100, 0.1)

@@ -431,6 +431,35 @@ def test_what_one_link_had_stored_is_known_after_it_is_gone() -> None:
     assert master.followers.stored_by({1, 2}) == number < later
 
 
+def test_nobody_comes_into_the_set_before_the_tables_of_the_reign_are_known() -> None:
+    master, follower = Master({1}), Follower()
+    master.followers.retire(master.now)
+    master.followers.lead(EPOCH + 1, master.in_sync, master.now)
+    pipe = connected(master, follower)
+    before = master.in_sync.wanted(master.now)
+    master.followers.tables({"topics": b"1"}, master.now)
+    pipe.run(2)
+    assert (before, master.in_sync.wanted(master.now)) == (None, frozenset({1, 2}))
+
+
+def test_who_comes_back_has_stored_what_it_stores_then() -> None:
+    master = Master()
+    number = master.followers.tables({"topics": b"1"}, master.now)
+    pipe = connected(master, Follower())
+    assert master.followers.stored_by({1, 2}) == number
+    master.followers.closed(pipe.link)
+    again = Follower()  # it lost its files meanwhile
+    pipe = Pipe(again, master)
+    again.dial()
+    pipe.run(2)
+    again.stored = 0
+    again.now += 0.5
+    again.link.expire(again.now)
+    pipe.up()
+    assert pipe.link.is_following
+    assert master.followers.stored_by({1, 2}) < number
+
+
 def test_stored_tables_of_one_reign_say_nothing_in_the_next() -> None:
     master, follower = Master(), Follower()
     pipe = connected(master, follower)

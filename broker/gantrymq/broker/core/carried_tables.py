@@ -145,13 +145,22 @@ class CarriedTables:
         anybody waits for: it is not among them."""
         return self._unstored.keys()
 
+    def _is_on_disk(self, name: str, content: bytes) -> bool:
+        """Whether our file holds just this: it may be one that cannot be written."""
+        file, files = _FILES.get(name), self._state.files
+        if file is None or name in self._unstored or not files.is_safe(file):
+            return False
+        return files.contents[file]() == content
+
     def _replace(self, name: str, content: bytes) -> None:
         state = self._state
+        if name == ACCOUNTS and state.access.guard is None:
+            return
+        if self._is_on_disk(name, content):
+            return
         if name == LOCKS:
             state.locks.take_table(content)
         elif name == ACCOUNTS:
-            if state.access.guard is None:
-                return
             state.access.replace(plain_acl.read(content))
             state.files.touch(File.ACL)
         else:
@@ -175,7 +184,11 @@ class CarriedTables:
         )
 
     def _stored(self, name: str) -> Steps[None]:
-        while (yield from steps.saved(_FILES[name])) is not None:
+        while failure := (yield from steps.saved(_FILES[name])):
+            self._state.effects.warning(
+                f"the master's table of {name} cannot be stored, and this member is not taken into"
+                f" the in-sync set before it is: {failure}"
+            )
             yield from steps.wait(self._state.now + AGAIN_SECONDS)
 
     def _is_stored(self, name: str, number: int, _: object) -> None:

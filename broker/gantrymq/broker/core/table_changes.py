@@ -40,9 +40,9 @@ def stored(state: State, *files: File) -> Steps[str | None]:
 
 def spread(state: State) -> Steps[str | None]:
     """Why a failover may forget what the tables say now; None where it cannot."""
-    number = state.members.spread()
+    epoch, number = state.members.epoch, state.members.spread()
     until = state.now + STORED_SECONDS
-    while not _is_deposed(state):
+    while state.members.epoch == epoch and not _is_deposed(state):
         lacking = state.members.lacking(number)
         if not lacking:
             return None
