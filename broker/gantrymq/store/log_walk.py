@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 1 << 20
 class LogWalk:
     """Go through `chunks` once; then ask what it found."""
 
-    __slots__ = ("_flushed", "_reader", "_segments", "mark", "position", "stop")
+    __slots__ = ("_before", "_flushed", "_reader", "_segments", "mark", "position", "stop")
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class LogWalk:
         self._segments = segments
         self._reader = reader
         self._flushed = flushed
+        self._before = mark
+        """The last sound record before those of the last chunk."""
         self.mark = mark
         self.position = mark.position
         self.stop: Step | None = None
@@ -51,9 +53,15 @@ class LogWalk:
             self.position = entries.end
             size = self._go_on(entries.stop)
             if entries.found:
-                last = entries.found[-1]
-                self.mark = LogMark(entries.end, last.physical_offset, last.store_timestamp_ms)
+                self._before = self.mark
+                self.mark = _behind(entries.found[-1])
                 yield entries.found
+
+    def end_before(self, entries: Sequence[Entry], at: int, reason: str) -> None:
+        """Of the last chunk, `entries`, the one at this place is not sound after all."""
+        self.mark = _behind(entries[at - 1]) if at else self._before
+        self.position = int(entries[at].physical_offset)
+        self.stop = Step(Found.NOTHING, self.position, 0, reason=reason)
 
     def _go_on(self, stop: Step | None) -> int:
         """From where a chunk stopped; how many bytes are wanted next."""
@@ -66,3 +74,9 @@ class LogWalk:
         else:
             self.stop = stop
         return CHUNK_BYTES
+
+
+def _behind(entry: Entry) -> LogMark:
+    """Where this record ends."""
+    start = int(entry.physical_offset)
+    return LogMark(start + int(entry.size), start, int(entry.store_timestamp_ms))

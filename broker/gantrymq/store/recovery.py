@@ -33,6 +33,7 @@ from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import VOID, LogMark, Marks, MarksFile
+from gantrymq.store.misplaced import is_misplaced
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queue_folder import AfterCrash
 from gantrymq.store.queue_snapshot import TopicState
@@ -155,7 +156,7 @@ class Recovery:
         parts.queues.log_flushed = start.flushed if self.report.is_marked else POSITION_MAX
         reader = self._reader(verify_body=self._settings.check_crc_on_recover)
         walk = LogWalk(log.segments, reader, start.walk, flushed=start.torn_from)
-        yield from self._dispatch(walk)
+        yield from self._dispatch(walk, start.torn_from)
         self._check_end(walk, start)
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
@@ -310,14 +311,34 @@ class Recovery:
 
     # ------------------------------------------------------------------ 2 the walk
 
-    def _dispatch(self, walk: LogWalk) -> Iterator[Progress]:
+    def _dispatch(self, walk: LogWalk, torn_from: int) -> Iterator[Progress]:
         dispatcher = self._parts.dispatcher
         start, past = walk.position, self._parts.log.segments.past
         for entries in walk.chunks():
             dispatcher.dispatch(entries)
+            self._end_at_misplaced(walk, entries, torn_from)
             self._relieve()
             yield Progress("log", walk.position - start, past - start)
         self.report.walked_bytes = walk.mark.position - start
+
+    def _end_at_misplaced(self, walk: LogWalk, entries: Sequence[Entry], torn_from: int) -> None:
+        """What of them was dispatched behind the log's end goes with the cut."""
+        gaps = self._parts.dispatcher.gaps
+        queues = {position: queue for queue, position in gaps.items() if position >= torn_from}
+        for at, entry in enumerate(entries if queues else ()):
+            position = int(entry.physical_offset)
+            if position in queues and self._is_misplaced(entry, queues[position]):
+                walk.end_before(entries, at, "it is not the next record of its queue")
+                for each in [each for each in queues if each >= position]:
+                    del gaps[queues[each]]
+                return
+
+    def _is_misplaced(self, entry: Entry, name: tuple[str, int]) -> bool:
+        queue = self._parts.queues.find(*name)
+        if queue is None or queue in self._parts.queues.faults or name in self._missing:
+            return False
+        reader = self._reader(verify_body=False)
+        return is_misplaced(entry, queue, self._parts.log.segments, reader)
 
     def _relieve(self) -> None:
         """Units and keys go to the files before they fill the memory."""
