@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -50,8 +51,13 @@ def run(setup: Setup, broker: Callable[[], int]) -> int:
     if not child:
         _die_with(guard)
         return broker()
+
+    def forward(which: int, _: object) -> None:
+        with suppress(ProcessLookupError):  # it was reaped a moment ago
+            os.kill(child, which)
+
     for number in _FORWARDED:
-        signal.signal(number, lambda which, _: os.kill(child, which))
+        signal.signal(number, forward)
     code = _reaped(child)
     for number in _FORWARDED:
         signal.signal(number, signal.SIG_DFL)  # nobody is there to forward it to

@@ -297,7 +297,7 @@ class Agent:
         if self.phase is Phase.HANDING_OVER:
             self._hand_over(around, now)
         else:
-            self._consider_switch(in_sync, now)
+            self._consider_switch(around, in_sync, now)
         if desk.is_busy or not self.epoch:
             return
         if now >= desk.read_at:
@@ -372,37 +372,41 @@ class Agent:
         self._handing_by = now + HANDOVER_SECONDS
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
+    def _can_be_taken(self, around: Surroundings, now: float) -> bool:
+        """Whether the lease can be written, so that somebody could take it: it was just renewed.
+        By a stall it is not, and then it is known from the last request alone."""
+        stalls = around.stall(now) is not None
+        return not self._desk.is_stale if stalls else now < self._tenure.asks_at
+
     def _consider_yielding(self, around: Surroundings, now: float) -> None:
         """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
-        disk is no reason to go: there would be no master, and consumers could not read on. Nor
-        where the lease cannot be written: nobody could take it. By a stall it is not renewed, and
-        whether it could be is known from the last request alone."""
-        trouble, stall = around.trouble(now), around.stall(now)
-        can_write = now < self._tenure.asks_at if stall is None else not self._desk.is_stale
+        disk is no reason to go: there would be no master, and consumers could not read on."""
+        trouble = around.trouble(now)
         if trouble is None or not around.others_take():
             self._yields = False
-        elif now >= self._yields_at and can_write:
-            self._yields = stall is not None
+        elif now >= self._yields_at and self._can_be_taken(around, now):
+            self._yields = around.stall(now) is not None
             self._yields_at = now + YIELD_SECONDS
             self._say(f"somebody else is to be master: {trouble}", is_warning=True)
             self._begin_handover(NOBODY, now)
 
-    def _consider_switch(self, in_sync: InSync, now: float) -> None:
+    def _consider_switch(self, around: Surroundings, in_sync: InSync, now: float) -> None:
         """What an operator wants."""
         lease = self.lease
         heir = None if lease is None else self._switchover.heir(lease, in_sync.persisted, now)
-        if heir is not None:
+        if heir is not None and self._can_be_taken(around, now):
             self._begin_handover(heir, now)
 
     def _hand_over(self, around: Surroundings, now: float) -> None:
         """Once somebody has everything, or time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
-        is_over, is_stale = now >= self._handing_by, desk.is_stale
-        if is_over and not self.is_leaving and (is_stale or not (heir or desk.is_busy)):
-            reason = "the lease cannot be written" if is_stale else "nobody has everything"
+        is_over, is_busy = now >= self._handing_by, desk.is_busy
+        can_be_taken = not desk.is_stale and (self.is_leaving or self._can_be_taken(around, now))
+        if is_over and not self.is_leaving and not (can_be_taken and (heir or is_busy)):
+            reason = "nobody has everything" if can_be_taken else "the lease cannot be written"
             self._hand_over_no_more(reason, now)
             return
-        if lease is None or desk.is_busy or is_stale or not (heir or is_over):
+        if lease is None or is_busy or not can_be_taken or not (heir or is_over):
             return
         goes = self.is_leaving or around.trouble(now) is not None
         self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)

@@ -179,7 +179,7 @@ def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verd
     again_at = free_at + UNCLEAN_SECONDS
     if now < again_at:
         return Verdict("a member that has all messages may come back", again_at=again_at)
-    better = _better(view, lease, heard)
+    better = _better(view, lease, heard, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
     return Verdict(
@@ -222,7 +222,8 @@ def _is_whole(standing: Standing, lease: Lease) -> bool:
 
 def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
     """How much a member has. In the set a log that is whole outranks a longer one. `by_log`: nobody
-    knows the set; of all logs the one that goes furthest has whatever any set had."""
+    knows the set, or none of it is there; of all logs the one that goes furthest has whatever any
+    set had."""
     last = standing.epochs[-1].number if standing.epochs else 0
     return by_log or _is_whole(standing, lease), last, standing.end
 

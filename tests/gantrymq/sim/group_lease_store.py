@@ -5,6 +5,7 @@ one address; and what can go wrong with both.
     hanging     none is answered; those that arrive are carried out or not, by chance
     slow        each takes seconds, and is carried out when nobody waits any more
     late        all are carried out at once, and who wrote hears of it late: others read it before
+    read-only   writes are refused
 
 Whoever asks waits `PATIENCE_SECONDS`, and is then told that nobody knows. A request may be carried
 out and its answer be lost: an unknown outcome.
@@ -49,15 +50,17 @@ class Health(Enum):
     HANGING = "hanging"
     SLOW = "slow"
     LATE = "late"
+    READ_ONLY = "read-only"
 
 
 @final
 class _Request:
     """One that waits for its answer."""
 
-    __slots__ = ("is_answered", "life", "place", "told")
+    __slots__ = ("is_answered", "is_read", "life", "place", "told")
 
-    def __init__(self, place: Place, life: Life, told: Told) -> None:
+    def __init__(self, place: Place, life: Life, told: Told, *, is_read: bool) -> None:
+        self.is_read = is_read
         self.place = place
         self.life = life
         self.told = told
@@ -102,7 +105,10 @@ class LeaseStore:
     # ------------------------------------------------------------------ requests
 
     def read(self, place: Place, life: Life, told: Told) -> None:
-        self._ask(place, life, told, lambda: Missing() if self.lease is None else Found(self.lease))
+        def carry_out() -> LeaseAnswer:
+            return Missing() if self.lease is None else Found(self.lease)
+
+        self._ask(place, life, told, carry_out, is_read=True)
 
     def write(self, place: Place, life: Life, lease: Lease, told: Told) -> None:
         sent_at = place.monotonic
@@ -124,9 +130,15 @@ class LeaseStore:
         self._ask(place, life, lambda answer: told(isinstance(answer, Written)), carry_out)
 
     def _ask(
-        self, place: Place, life: Life, told: Told, carry_out: Callable[[], LeaseAnswer]
+        self,
+        place: Place,
+        life: Life,
+        told: Told,
+        carry_out: Callable[[], LeaseAnswer],
+        *,
+        is_read: bool = False,
     ) -> None:
-        request = _Request(place, life, told)
+        request = _Request(place, life, told, is_read=is_read)
         place.after(PATIENCE_SECONDS, lambda: request.answer(Unanswered("no answer in time")), life)
         self._network.post(place.number, NUMBER, lambda: self._arrived(request, carry_out))
         if place.number in self.ambushes:
@@ -136,6 +148,8 @@ class LeaseStore:
         random, health = self._random, self.health
         if health is Health.REFUSED:
             self._reply(request, Unanswered("503"))
+        elif health is Health.READ_ONLY and not request.is_read:
+            self._reply(request, Unanswered("403"))
         elif health is Health.SLOW:
             seconds = random.uniform(0.1, 3.0)
             self._world.after(seconds, lambda: self._reply(request, carry_out()))

@@ -91,6 +91,14 @@ def test_what_a_late_store_did_others_know_before_who_asked() -> None:
     assert desk.store.lease == replace(MINE, version="2", epoch=2)
 
 
+def test_one_that_is_only_read_refuses_writes() -> None:
+    desk = Desk()
+    desk.write(MINE)
+    desk.store.health = Health.READ_ONLY
+    assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
+    assert desk.read() == Found(replace(MINE, version="1"))
+
+
 def test_one_that_is_down_or_cut_off_is_not_reached() -> None:
     desk = Desk()
     desk.store.health = Health.REFUSED

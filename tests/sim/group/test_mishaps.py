@@ -189,6 +189,27 @@ def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fence
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("wish", ["fence", "switch"])
+def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish: str) -> None:
+    """Nobody could take it; once it can be written the role moves."""
+    group = well(seed, 3)
+    old, leases = master(group), group.leases
+    other = min(group.nodes.keys() - {old.number})
+    leases.health = Health.READ_ONLY
+    run(group, 2.0)
+    if wish == "fence":
+        leases.fence(frozenset({old.number}))
+    else:
+        leases.wish(lambda wishes: replace(wishes, switch_to=other, number=wishes.number + 1))
+    for _ in range(int(6.0 / STEP_SECONDS)):
+        run(group, STEP_SECONDS)
+        assert leads(old)
+    leases.health = Health.WELL
+    until(group, is_led_on(group), ELECTED_SECONDS)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("torn", [0.0, 1.0])
 def test_who_comes_back_in_an_outage_ends_no_reign(seed: int, torn: float) -> None:
     """The lease store is down: the master goes on by promises, and a member that was away and has

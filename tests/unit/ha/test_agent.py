@@ -524,14 +524,54 @@ def test_a_full_disk_at_the_end_of_an_outage_is_handed_over_in_order() -> None:
     assert (life.store.lease.epoch, life.store.lease.heir) == (epoch, 2)
 
 
-def test_a_full_disk_moves_no_role_while_the_lease_is_only_read() -> None:
+FENCED = Lease(fenced=frozenset({1}))
+WANTED = Lease(wishes=Wishes(switch_to=2, number=1))
+
+
+def is_moved(life: Life, cause: str | Lease) -> None:
+    """The master's disk is full, or the lease says so, in which an operator wrote."""
+    if isinstance(cause, str):
+        life.around.full, life.around.takers = cause, {2}
+        return
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, fenced=cause.fenced, wishes=cause.wishes))
+
+
+@pytest.mark.parametrize("cause", ["no space is left", FENCED, WANTED])
+@pytest.mark.parametrize("begins", ["before", "while handing over"])
+def test_no_role_moves_while_the_lease_is_only_read(begins: str, cause: str | Lease) -> None:
     life = pair()
-    life.store.is_read_only = True
-    by_promises(life, 3.0)
-    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
     epoch = life.agent.epoch
-    by_promises(life, 20.0)
-    assert life.agent.epoch == epoch > 0
+    if begins == "before":
+        life.store.is_read_only = True
+        by_promises(life, 3.0)
+    is_moved(life, cause)
+    while begins != "before" and not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    life.store.is_read_only = True
+    by_promises(life, 2 * HANDOVER_SECONDS)  # before, that it was renewed a moment ago says nothing
+    life.around.heirs = {2}
+    for _ in range(int(20.0 / STEP)):
+        by_promises(life, STEP)
+        assert life.agent.epoch == epoch > 0
+    assert life.is_in(Phase.LEADING)
+
+
+def test_a_fenced_master_goes_on_while_the_lease_store_is_gone_and_hands_over_then() -> None:
+    life = pair()
+    is_moved(life, FENCED)
+    while not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    life.store.is_gone = True
+    by_promises(life, 3.0)
+    for _ in range(int(20.0 / STEP)):
+        by_promises(life, STEP)
+        assert life.is_in(Phase.LEADING)
+    life.store.is_gone = False
+    life.around.heirs = {2}
+    by_promises(life, 5.0)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
 
 
 def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:

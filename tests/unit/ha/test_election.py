@@ -188,6 +188,13 @@ def test_no_unclean_election_while_a_member_of_the_set_is_there() -> None:
     assert verdict(lease, others={1: standing(1)}).epoch == 0
 
 
+def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> None:
+    lease = replace(FREE, in_sync=frozenset({1}), wishes=Wishes(allows_unclean=True))
+    longer, whole = standing(501, electable=False), standing(500)
+    assert verdict(lease, ours=longer, others={3: whole}).epoch == 5
+    assert verdict(lease, ours=whole, others={3: longer}).epoch == 0
+
+
 # ---------------------------------------------------------------------- a lease that was lost
 
 
