@@ -11,10 +11,11 @@ from gantrymq.acl.accounts import Account
 from gantrymq.acl.rights import Right
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.broker.core.acl_requests import DELETE_FAILED, UPDATE_FAILED, WHITE_LIST_FAILED
+from gantrymq.broker.core.carried_tables import ACCOUNTS
 from gantrymq.broker.core.messages import Answer, File, Reply, Request, SaveFile
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import START_MS, OpenedBroker
-from gantrymq.fakes.members import FakeMembers
+from gantrymq.fakes.members import FakeMembers, Member
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
@@ -228,3 +229,63 @@ def test_a_change_counts_here_and_waits_for_the_members() -> None:
     assert answer.code == failure_code
     assert "member 2" in (answer.remark or "")
     assert account(broker, "newcomer").access_key == "newcomer"
+
+
+def electing(number: int) -> Member:
+    member = Member(number, BrokerSettings(acl_enable=True, acl_file=PATH))
+    member.state.access.replace(plain_acl.read(RULES))
+    return member
+
+
+def overtaken() -> tuple[Member, Request]:
+    """A master whose change is being written while another one comes to lead and changes more."""
+    old, new = electing(1), electing(2)
+    old.lead()
+    old.files_are_stuck = True
+    code, ext, _ = CHANGES[0]
+    request = old.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    old.follow(new.address)
+    new.lead(2)
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    old.copy_tables(new, ACCOUNTS)
+    old.files_are_stuck = False
+    return old, request
+
+
+@pytest.mark.parametrize("failure", [None, "the disk is full"])
+def test_a_change_that_another_master_overtook_is_over(failure: str | None) -> None:
+    old, request = overtaken()
+    [save] = old.unwritten
+    old.write(save, failure)
+    old.pass_time(2.0)
+    guard = old.state.access.guard
+    assert guard is not None
+    assert list(guard.rules.accounts) == ["the-admin"]
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+    assert not old.broker.unstored_tables
+    answer = old.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert "another broker came to lead" in (answer.remark or "")
+
+
+def test_a_change_that_was_overtaken_takes_no_later_one_along() -> None:
+    old, request = overtaken()
+    [save] = old.unwritten
+    old.lead(3)
+    old.files_are_stuck = True
+    later = old.send(
+        Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        ext=signed(Command(53, ext={"globalWhiteAddrs": "10.1.*.*"}), ADMIN).ext,
+    )
+    old.write(save, "the disk is full")
+    old.settle()
+    assert not old.is_held(request)
+    assert old.is_held(later)
+    [save] = old.unwritten
+    old.write(save)
+    old.settle()
+    answer = old.answer(later)
+    assert answer is not None
+    assert answer.code == ResponseCode.SUCCESS
+    assert [each.text for each in plain_acl.read(old.saved[File.ACL]).global_white] == ["10.1.*.*"]

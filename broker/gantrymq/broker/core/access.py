@@ -2,6 +2,8 @@
 
     replace(rules)                      the file has others: they count at once
     begin(rules), commit(), drop()      a request changes them: they count when the file has them
+    overtake(rules)                     another broker leads, and these are its: no change of ours
+                                        that is on its way counts any more
 
 Invariant: with aclEnable there is a guard from the beginning, and until it is given rules it lets
 nobody in.
@@ -40,15 +42,16 @@ _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHE
 class Access:
     """Of one broker. `guard` is None where everybody may do everything."""
 
-    __slots__ = ("_coming", "guard")
+    __slots__ = ("coming", "guard")
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.guard = Guard(Rules(), BROKER_ADMIN) if settings.acl_enable else None
-        self._coming: Rules | None = None
+        self.coming: Rules | None = None
+        """What the file shall hold, and does not yet."""
 
     @property
     def is_changing(self) -> bool:
-        return self._coming is not None
+        return self.coming is not None
 
     def replace(self, rules: Rules) -> None:
         """The file was read anew."""
@@ -57,23 +60,28 @@ class Access:
 
     def begin(self, rules: Rules) -> None:
         """From now on the file shall hold these."""
-        assert self._coming is None, "one change at a time"
-        self._coming = rules
+        assert self.coming is None, "one change at a time"
+        self.coming = rules
 
     def commit(self) -> None:
         """The file has them."""
-        assert self._coming is not None, "nothing was begun"
-        self.replace(self._coming)
-        self._coming = None
+        assert self.coming is not None, "nothing was begun"
+        self.replace(self.coming)
+        self.coming = None
 
     def drop(self) -> None:
         """The file could not be written."""
-        self._coming = None
+        self.coming = None
+
+    def overtake(self, rules: Rules) -> None:
+        """Who leads has these; the file has them later."""
+        self.coming = None
+        self.replace(rules)
 
     def content(self) -> bytes:
         """What the file must hold now."""
         assert self.guard is not None, "there is no file without rules"
-        return plain_acl.write(self._coming or self.guard.rules)
+        return plain_acl.write(self.coming or self.guard.rules)
 
 
 def refuse(state: State, request: Request) -> Reply | None:

@@ -36,6 +36,11 @@ UPDATE_FAILED: Final = 209
 DELETE_FAILED: Final = 210
 WHITE_LIST_FAILED: Final = 211
 
+_OVERTAKEN: Final = (
+    "another broker came to lead meanwhile, and its accounts count: see whether they have this"
+    " change, else ask again"
+)
+
 _OFF: Final = (
     "access control is off on this broker: set aclEnable=true, name the file by aclFile, and"
     " restart it"
@@ -165,7 +170,10 @@ def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Out
 
 
 def _written(state: State, failure_code: int) -> Steps[Outcome]:
+    coming = state.access.coming
     failure = yield from saved(File.ACL)
+    if state.access.coming is not coming:
+        return refused(failure_code, _OVERTAKEN)
     if failure is None:
         state.access.commit()
         failure = yield from spread(state)

@@ -161,7 +161,7 @@ class CarriedTables:
         if name == LOCKS:
             state.locks.take_table(content)
         elif name == ACCOUNTS:
-            state.access.replace(plain_acl.read(content))
+            state.access.overtake(plain_acl.read(content))
             state.files.touch(File.ACL)
         else:
             takes: dict[str, Callable[[bytes], None]] = {
