@@ -234,6 +234,7 @@ def test_a_change_counts_here_and_waits_for_the_members() -> None:
 def electing(number: int) -> Member:
     member = Member(number, BrokerSettings(acl_enable=True, acl_file=PATH))
     member.state.access.replace(plain_acl.read(RULES))
+    member.settle()
     return member
 
 
@@ -289,3 +290,24 @@ def test_a_change_that_was_overtaken_takes_no_later_one_along() -> None:
     assert answer is not None
     assert answer.code == ResponseCode.SUCCESS
     assert [each.text for each in plain_acl.read(old.saved[File.ACL]).global_white] == ["10.1.*.*"]
+
+
+def test_a_change_that_fails_leaves_what_else_the_file_needs() -> None:
+    old, new = electing(1), electing(2)
+    new.lead()
+    assert ask(new, Code.DELETE_ACL_CONFIG, accessKey="somebody").code == ResponseCode.SUCCESS
+    old.files_are_stuck = True
+    old.copy_tables(new, ACCOUNTS)
+    [save] = old.unwritten
+    old.write(save, "the disk is full")
+    old.lead(2)
+    code, ext, _ = CHANGES[0]
+    request = old.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    [save] = [each for each in old.unwritten if each.file is File.ACL]
+    old.write(save, "the disk is full")
+    old.files_are_stuck = False
+    old.pass_time(2.0)
+    answer = old.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]

@@ -170,7 +170,7 @@ def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Out
 
 
 def _written(state: State, failure_code: int) -> Steps[Outcome]:
-    coming = state.access.coming
+    coming, was_safe = state.access.coming, state.files.is_safe(File.ACL)
     failure = yield from saved(File.ACL)
     if state.access.coming is not coming:
         return refused(failure_code, _OVERTAKEN)
@@ -179,7 +179,8 @@ def _written(state: State, failure_code: int) -> Steps[Outcome]:
         failure = yield from spread(state)
         return done() if failure is None else refused(failure_code, undone(failure))
     state.access.drop()
-    state.files.forget(File.ACL)  # it is as it was: nothing to try again
+    if was_safe:
+        state.files.forget(File.ACL)  # it is as it was: nothing to try again
     return refused(failure_code, f"nothing was changed: {state.settings.acl_file}: {failure}")
 
 
