@@ -311,3 +311,23 @@ def test_a_change_that_fails_leaves_what_else_the_file_needs() -> None:
     assert answer is not None
     assert answer.code == UPDATE_FAILED
     assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+
+
+def test_a_change_of_an_earlier_reign_is_not_done() -> None:
+    master = electing(1)
+    members = FakeMembers()
+    master.state.members = members
+    master.lead()
+    master.files_are_stuck = True
+    code, ext, _ = CHANGES[0]
+    request = master.send(code, ext=signed(Command(code, ext=ext), ADMIN).ext)
+    [save] = master.unwritten
+    master.follow("127.0.0.1:20911")
+    members.epoch = 3
+    master.lead(3)
+    master.write(save)
+    master.settle()
+    answer = master.answer(request)
+    assert answer is not None
+    assert answer.code == UPDATE_FAILED
+    assert "not master any more" in (answer.remark or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.messages import File, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.members import FakeMembers, Member
@@ -121,6 +121,24 @@ def test_nor_does_who_is_master_again() -> None:
     master.broker.lead(2, master.now, master.wall_ms)
     stores(master)
     master.pass_time(0.1)
+    answer = master.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+
+
+def test_nor_does_who_came_to_lead_again_while_its_file_was_written() -> None:
+    master = Member(1)
+    members = FakeMembers()
+    master.state.members = members
+    master.lead()
+    master.files_are_stuck = True
+    request = master.send(RequestCode.UPDATE_AND_CREATE_TOPIC, TOPIC)
+    [save] = [each for each in master.unwritten if each.file is File.TOPICS]
+    master.follow("127.0.0.1:20911")
+    members.epoch = 3
+    master.lead(3)
+    master.write(save)
+    master.settle()
     answer = master.answer(request)
     assert answer is not None
     assert answer.code == ResponseCode.SYSTEM_ERROR

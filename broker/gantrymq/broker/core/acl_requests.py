@@ -170,13 +170,14 @@ def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Out
 
 
 def _written(state: State, failure_code: int) -> Steps[Outcome]:
+    epoch = state.members.epoch
     coming, was_safe = state.access.coming, state.files.is_safe(File.ACL)
     failure = yield from saved(File.ACL)
     if state.access.coming is not coming:
         return refused(failure_code, _OVERTAKEN)
     if failure is None:
         state.access.commit()
-        failure = yield from spread(state)
+        failure = yield from spread(state, epoch)
         return done() if failure is None else refused(failure_code, undone(failure))
     state.access.drop()
     if was_safe:

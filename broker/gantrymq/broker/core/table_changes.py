@@ -31,16 +31,17 @@ def undone(failure: str) -> str:
 
 def stored(state: State, *files: File) -> Steps[str | None]:
     """Why what these hold now may be forgotten; None where it cannot be."""
-    failure = None
+    failure, epoch = None, state.members.epoch
     for file in files:
         if not state.files.is_safe(file):
             failure = (yield from steps.saved(file)) or failure
-    return failure or (yield from spread(state))
+    return failure or (yield from spread(state, epoch))
 
 
-def spread(state: State) -> Steps[str | None]:
-    """Why a failover may forget what the tables say now; None where it cannot."""
-    epoch, number = state.members.epoch, state.members.spread()
+def spread(state: State, epoch: int) -> Steps[str | None]:
+    """Why a failover may forget what the tables say now; None where it cannot. `epoch` is that of
+    the change: a later one's tables may be another master's."""
+    number = state.members.spread()
     until = state.now + STORED_SECONDS
     while state.members.epoch == epoch and not _is_deposed(state):
         lacking = state.members.lacking(number)
