@@ -58,13 +58,31 @@ def test_a_stop_writes_what_is_not_due_yet_and_only_that() -> None:
 
 def test_a_file_that_is_held_is_written_once_all_have_released_it() -> None:
     files, _ = kept()
-    files.hold(File.TOPICS)
-    files.hold(File.TOPICS)
+    files.hold(File.TOPICS, File.GROUPS)
+    files.hold(File.TOPICS, File.GROUPS)
     files.touch(File.TOPICS)
     assert files.deadline() == float("inf")
     assert files.take_due(1.0, all_touched=True) == []
-    files.release(File.TOPICS)
+    files.release(File.TOPICS, File.GROUPS)
     assert files.take_due(1.0) == []
-    files.release(File.TOPICS)
+    files.release(File.TOPICS, File.GROUPS)
     assert files.deadline() == 0.0
     assert files.take_due(1.0) == [SaveFile(File.TOPICS, b"first")]
+
+
+def test_who_waits_for_a_file_that_is_held_is_told_why_what_it_is_behind_cannot_be_written() -> (
+    None
+):
+    files, _ = kept()
+    files.keep(File.GROUPS, lambda: b"groups")
+    files.hold(File.TOPICS, File.GROUPS)
+    files.wait(File.TOPICS, 7)
+    files.wait(File.GROUPS, 8)
+    assert files.take_due(10.0) == [SaveFile(File.GROUPS, b"groups")]
+    assert files.written(File.GROUPS, "no space") == [8, 7]
+    files.wait(File.TOPICS, 9)
+    files.take_due(10.0 + RETRY_SECONDS)
+    assert files.written(File.GROUPS, None) == []
+    files.release(File.TOPICS, File.GROUPS)
+    assert files.take_due(20.0) == [SaveFile(File.TOPICS, b"first")]
+    assert files.written(File.TOPICS, None) == [9]

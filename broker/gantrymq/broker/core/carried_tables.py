@@ -275,9 +275,11 @@ class CarriedTables:
         if coming is None:
             return
         state = self._state
-        state.files.hold(File.OFFSETS)
+        state.files.hold(File.OFFSETS, File.POPS)
         state.works.start(
-            self._out_is_safe(), lambda _: state.files.release(File.OFFSETS), self._broke
+            self._out_is_safe(),
+            lambda _: state.files.release(File.OFFSETS, File.POPS),
+            self._broke,
         )
         self._replace_consumption(coming)
 

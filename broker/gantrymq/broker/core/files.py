@@ -5,7 +5,8 @@
 
 A table says what its file holds when it is asked, so that a write has all changes up to it.
 Invariants: a file has one write under way at most; who waits is told by the first write that began
-after it asked; a write that failed is tried again, and those who waited are told why.
+after it asked; a write that failed is tried again, and those who waited are told why, also those
+whose file is held behind it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _NEVER: Final = float("inf")
 class _Kept:
     """What is known of one file."""
 
-    __slots__ = ("due", "holds", "is_writing", "told", "waiting")
+    __slots__ = ("behind", "due", "is_writing", "told", "waiting")
 
     def __init__(self) -> None:
+        self.behind: list[File] = []
         self.due: float = _NEVER
-        self.holds: int = 0
         self.is_writing: bool = False
         self.told: list[int] = []
         self.waiting: list[int] = []
@@ -59,16 +60,16 @@ class Files:
         """It is as it was after all: nothing has to be written."""
         self._kept[file].due = _NEVER
 
-    def hold(self, file: File) -> None:
+    def hold(self, file: File, behind: File) -> None:
         """Until `release` nothing of it is written, not even by a stop: what it says is not true
-        before something else is safe."""
-        self._kept[file].holds += 1
+        before the other one is safe."""
+        self._kept[file].behind.append(behind)
 
-    def release(self, file: File) -> None:
+    def release(self, file: File, behind: File) -> None:
         """One who held it does not any more."""
         kept = self._kept[file]
-        assert kept.holds, f"nobody holds {file.value}"
-        kept.holds -= 1
+        assert behind in kept.behind, f"nobody holds {file.value}"
+        kept.behind.remove(behind)
 
     def wait(self, file: File, number: int) -> None:
         """Tell this number, by `written`, when it is safe as it is now."""
@@ -83,14 +84,14 @@ class Files:
     def deadline(self) -> float:
         """When `take_due` has something."""
         kept = self._kept.values()
-        return min(each.due for each in kept if not each.is_writing and not each.holds)
+        return min(each.due for each in kept if not each.is_writing and not each.behind)
 
     def take_due(self, now: float, *, all_touched: bool = False) -> list[SaveFile]:
         """The writes to begin now."""
         self._now = now
         saves = []
         for file, kept in self._kept.items():
-            if kept.is_writing or kept.holds:
+            if kept.is_writing or kept.behind:
                 continue
             if kept.due > now and not (all_touched and kept.due < _NEVER):
                 continue
@@ -105,9 +106,13 @@ class Files:
         kept = self._kept[file]
         assert kept.is_writing, f"nobody writes {file.value}"
         kept.is_writing = False
+        told, kept.told = kept.told, []
         if failure is not None:
             self.touch(file, self._now + RETRY_SECONDS)
-        told, kept.told = kept.told, []
+            for held in self._kept.values():
+                if file in held.behind:
+                    told += held.waiting
+                    held.waiting = []
         return told
 
     @property

@@ -1,0 +1,69 @@
+"""A master's tables at who follows it, where the disk takes them late, or refuses them."""
+
+from __future__ import annotations
+
+from gantrymq.broker.core.carried_tables import CONSUMPTION, TOPICS
+from gantrymq.broker.core.messages import File, SaveFile
+from gantrymq.fakes.members import Member, pair
+from gantrymq.fakes.sends import add_topic, message
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.topic import DeleteTopicRequest
+
+FULL = "the disk is full"
+
+
+def stuck_pair() -> tuple[Member, Member]:
+    """Both have the messages of a topic; what the follower writes from now on waits."""
+    master, follower = pair()
+    add_topic(master)
+    for body in (b"a", b"b", b"c"):
+        master.ask(RequestCode.SEND_MESSAGE_V2, message(), body)
+    follower.copy(master)
+    follower.pass_time(1.0)
+    follower.files_are_stuck = True
+    return master, follower
+
+
+def consume(master: Member, follower: Member, offset: int) -> None:
+    """The group comes so far, and the follower hears of it."""
+    master.state.offsets.commit("G", "T", 0, offset)
+    follower.copy_tables(master, CONSUMPTION)
+    follower.pass_time(0.1)
+
+
+def offset_of(member: Member) -> int | None:
+    return member.state.offsets.find("G", "T", 0)
+
+
+def write(member: Member, file: File, failure: str | None = None) -> None:
+    """The one write of this file that is under way ends."""
+    [save] = [each for each in member.unwritten if each.file is file]
+    member.write(save, failure)
+    member.settle()
+
+
+def refuse_all(member: Member, seconds: int) -> None:
+    """The disk takes nothing for so long."""
+    for _ in range(seconds):
+        saves: list[SaveFile] = list(member.unwritten)
+        for save in saves:
+            member.write(save, FULL)
+        member.pass_time(1.0)
+
+
+def test_who_waits_for_offsets_that_wait_is_told_that_the_disk_is_full() -> None:
+    master, follower = stuck_pair()
+    consume(master, follower, 1)
+    follower.lead(2)
+    request = follower.send(
+        RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequest(topic="AnotherOne")
+    )
+    refuse_all(follower, 5)
+    answer = follower.answer(request)
+    assert answer is not None
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert FULL in (answer.remark or "")
+    follower.files_are_stuck = False
+    refuse_all(follower, 1)
+    follower.pass_time(2.0)
+    assert b"0:1" in follower.saved[File.OFFSETS]
