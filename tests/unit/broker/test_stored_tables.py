@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.carried_tables import CONSUMPTION, TOPICS
+from gantrymq.broker.core.carried_tables import CONSUMPTION
 from gantrymq.broker.core.messages import File, SaveFile
 from gantrymq.fakes.members import Member, pair
 from gantrymq.fakes.sends import add_topic, message
@@ -67,3 +67,24 @@ def test_who_waits_for_offsets_that_wait_is_told_that_the_disk_is_full() -> None
     refuse_all(follower, 1)
     follower.pass_time(2.0)
     assert b"0:1" in follower.saved[File.OFFSETS]
+
+
+def test_how_far_a_group_came_does_not_go_back_to_what_came_earlier() -> None:
+    master, follower = stuck_pair()
+    consume(master, follower, 1)
+    write(follower, File.POPS, FULL)
+    consume(master, follower, 3)
+    write(follower, File.POPS)
+    assert offset_of(follower) == 3
+    follower.files_are_stuck = False
+    follower.pass_time(3.0)
+    assert offset_of(follower) == 3
+
+
+def test_news_that_does_not_end_leaves_what_is_written_meanwhile_its_turn() -> None:
+    master, follower = stuck_pair()
+    consume(master, follower, 1)
+    for offset in (2, 3):
+        consume(master, follower, offset)
+        write(follower, File.POPS)
+        assert offset_of(follower) == offset - 1

@@ -260,7 +260,10 @@ class CarriedTables:
         self._state.works.start_in_role(self._come_in(coming), lambda _: None, self._broke)
 
     def _come_in(self, coming: _Consumption) -> Steps[None]:
-        yield from self._out_is_safe()
+        while (yield from steps.saved(File.POPS)) is not None:
+            yield from steps.wait(self._state.now + AGAIN_SECONDS)
+            if self._coming is not coming:
+                return  # a later one came, and may count already
         if self._coming is coming:
             self._coming = None
         self._replace_consumption(coming)
