@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantrymq.broker.core.carried_tables import CONSUMPTION
+from gantrymq.broker.core.carried_tables import CONSUMPTION, TOPICS
 from gantrymq.broker.core.messages import File, SaveFile
 from gantrymq.fakes.members import Member, pair
 from gantrymq.fakes.sends import add_topic, message
@@ -88,3 +88,39 @@ def test_news_that_does_not_end_leaves_what_is_written_meanwhile_its_turn() -> N
         consume(master, follower, offset)
         write(follower, File.POPS)
         assert offset_of(follower) == offset - 1
+
+
+def test_a_table_that_cannot_be_stored_is_tried_as_it_is_by_then_and_no_more() -> None:
+    master, follower = stuck_pair()
+    before = len(follower.state.works)
+    for number in range(10):
+        add_topic(master, f"U{number}")
+        follower.copy_tables(master, TOPICS)
+    write(follower, File.TOPICS, FULL)
+    follower.pass_time(1.0)
+    write(follower, File.TOPICS, FULL)
+    assert sum("cannot be stored" in line.text for line in follower.lines) == 1
+    assert len(follower.state.works) == before + 1
+    assert follower.broker.unstored_tables == {TOPICS}
+    follower.pass_time(1.0)
+    write(follower, File.TOPICS)
+    assert not follower.broker.unstored_tables
+
+
+def test_a_table_is_not_stored_by_the_write_of_an_earlier_one() -> None:
+    master, follower = stuck_pair()
+    add_topic(master, "U")
+    follower.copy_tables(master, TOPICS)
+    write(follower, File.TOPICS, FULL)
+    add_topic(master, "V")
+    follower.copy_tables(master, TOPICS)
+    write(follower, File.TOPICS)
+    assert not follower.broker.unstored_tables
+    follower.pass_time(1.0)  # the first one's next try
+    add_topic(master, "W")
+    follower.copy_tables(master, TOPICS)
+    write(follower, File.TOPICS)
+    assert follower.broker.unstored_tables == {TOPICS}
+    write(follower, File.TOPICS)
+    assert not follower.broker.unstored_tables
+    assert b'"W"' in follower.saved[File.TOPICS]

@@ -87,7 +87,8 @@ class CarriedTables:
         self._given: dict[str, tuple[bytes, bytes]] = {}
         self._look_at = NEVER
         self._state = state
-        self._unstored: dict[str, int] = {}
+        self._unstored: dict[str, object] = {}
+        """By name, a mark of when it was taken last."""
         self._waiting: dict[str, list[tuple[int, bytes]]] = {}
         self.missing: frozenset[str] = frozenset()
         """What has to be taken before this broker may lead."""
@@ -178,21 +179,24 @@ class CarriedTables:
             self._store(name)
 
     def _store(self, name: str) -> None:
-        self._unstored[name] = number = self._unstored.get(name, 0) + 1
+        self._unstored[name] = taken = object()
         self._state.works.start_in_role(
-            self._stored(name), partial(self._is_stored, name, number), self._broke
+            self._stored(name, taken), partial(self._is_stored, name, taken), self._broke
         )
 
-    def _stored(self, name: str) -> Steps[None]:
+    def _stored(self, name: str, taken: object) -> Steps[None]:
+        """Until it is, or another one has come that is stored in its place."""
         while failure := (yield from steps.saved(_FILES[name])):
+            if self._unstored.get(name) is not taken:
+                return
             self._state.effects.warning(
                 f"the master's table of {name} cannot be stored, and this member is not taken into"
                 f" the in-sync set before it is: {failure}"
             )
             yield from steps.wait(self._state.now + AGAIN_SECONDS)
 
-    def _is_stored(self, name: str, number: int, _: object) -> None:
-        if self._unstored.get(name) == number:
+    def _is_stored(self, name: str, taken: object, _: object) -> None:
+        if self._unstored.get(name) is taken:
             del self._unstored[name]
 
     def _broke(self, error: Exception) -> None:
