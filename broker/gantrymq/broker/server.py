@@ -172,7 +172,7 @@ class BrokerHost:
         try:
             if self._setup.settings.acl_enable:
                 self.state.access.replace(self._acl_file.load())
-                self._acl_file.watch(self.state.access.replace)
+                self._acl_file.watch(self.state.carried.accounts_edited)
             if self._member is not None:
                 self._member.store_opens()
             self._open_store()

@@ -270,6 +270,24 @@ def test_a_change_that_another_master_overtook_is_over(failure: str | None) -> N
     assert "another broker came to lead" in (answer.remark or "")
 
 
+def test_a_file_that_lacks_the_masters_accounts_yet_is_not_taken_for_edited() -> None:
+    old, _ = overtaken()
+    [save] = old.unwritten
+    old.files_are_stuck = True
+    old.write(save)
+    old.settle()
+    [later] = old.unwritten
+    old.write(later, "the disk is full")
+    old.state.carried.accounts_edited(plain_acl.read(old.saved[File.ACL]))
+    old.files_are_stuck = False
+    old.pass_time(3.0)
+    assert list(plain_acl.read(old.saved[File.ACL]).accounts) == ["the-admin"]
+    edited = plain_acl.read(b"globalWhiteRemoteAddresses: [10.1.*.*]\n")
+    old.state.carried.accounts_edited(edited)
+    assert old.state.access.guard is not None
+    assert old.state.access.guard.rules == edited
+
+
 def test_a_change_that_was_overtaken_takes_no_later_one_along() -> None:
     old, request = overtaken()
     [save] = old.unwritten

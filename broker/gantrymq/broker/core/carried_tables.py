@@ -31,6 +31,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.acl import plain_acl
+from gantrymq.acl.accounts import Rules
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Channel, File
@@ -129,6 +130,11 @@ class CarriedTables:
         return known[1]
 
     # ------------------------------------------------------------------ a follower's
+
+    def accounts_edited(self, rules: Rules) -> None:
+        """By hand in their file; unless that is to be written anew with what a master has."""
+        if ACCOUNTS not in self._unstored:
+            self._state.access.replace(rules)
 
     def take(self, name: str, content: bytes) -> None:
         """Be as the master's."""
