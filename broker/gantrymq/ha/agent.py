@@ -29,7 +29,7 @@ from gantrymq.ha.phase import Phase
 from gantrymq.ha.place import Place
 from gantrymq.ha.surroundings import Surroundings
 from gantrymq.ha.switchover import Switchover
-from gantrymq.ha.tenure import Tenure
+from gantrymq.ha.tenure import ASK_AFTER_SECONDS, Tenure
 
 # A hand-over that does not get there in time is given up, and the master goes on.
 HANDOVER_SECONDS: Final = 1.0
@@ -373,10 +373,10 @@ class Agent:
         self._say(f"handing over to {f'member {chosen}' if chosen else 'whoever is in sync'}")
 
     def _can_be_taken(self, around: Surroundings, now: float) -> bool:
-        """Whether the lease can be written, so that somebody could take it: it was just renewed.
+        """Whether the lease can be written, so that somebody could take it: ours was a moment ago.
         By a stall it is not, and then it is known from the last request alone."""
-        stalls = around.stall(now) is not None
-        return not self._desk.is_stale if stalls else now < self._tenure.asks_at
+        desk, stalls = self._desk, around.stall(now) is not None
+        return not desk.is_stale if stalls else now < desk.written_at + ASK_AFTER_SECONDS
 
     def _consider_yielding(self, around: Surroundings, now: float) -> None:
         """Who cannot take messages leaves that to somebody who can. Where there is nobody, a full
@@ -400,13 +400,15 @@ class Agent:
     def _hand_over(self, around: Surroundings, now: float) -> None:
         """Once somebody has everything, or time is over."""
         desk, lease, heir = self._desk, self.lease, around.heir(self._chosen, now)
-        is_over, is_busy = now >= self._handing_by, desk.is_busy
-        can_be_taken = not desk.is_stale and (self.is_leaving or self._can_be_taken(around, now))
-        if is_over and not self.is_leaving and not (can_be_taken and (heir or is_busy)):
+        is_over, is_stale = now >= self._handing_by, desk.is_stale
+        if desk.is_busy and not is_stale:
+            return  # its answer says whether the lease can be written
+        can_be_taken = not is_stale and (self.is_leaving or self._can_be_taken(around, now))
+        if is_over and not self.is_leaving and not (can_be_taken and heir):
             reason = "nobody has everything" if can_be_taken else "the lease cannot be written"
             self._hand_over_no_more(reason, now)
             return
-        if lease is None or is_busy or not can_be_taken or not (heir or is_over):
+        if lease is None or not can_be_taken or not (heir or is_over):
             return
         goes = self.is_leaving or around.trouble(now) is not None
         self.step_down(f"handed over to {f'member {heir}' if heir else 'nobody'}", now)

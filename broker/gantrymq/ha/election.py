@@ -179,7 +179,8 @@ def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verd
     again_at = free_at + UNCLEAN_SECONDS
     if now < again_at:
         return Verdict("a member that has all messages may come back", again_at=again_at)
-    better = _better(view, lease, heard, by_log=True)
+    may_lead = {each: said for each, said in heard.items() if each not in lease.fenced}
+    better = _better(view, lease, may_lead, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
     return Verdict(

@@ -65,6 +65,7 @@ class LeaseDesk:
         "read_at",
         "sent_at",
         "tried_at",
+        "written_at",
     )
 
     def __init__(self, now: float) -> None:
@@ -85,6 +86,8 @@ class LeaseDesk:
         """When the last write was sent that was carried out."""
         self.tried_at = -NEVER
         """When the last request was sent."""
+        self.written_at = -NEVER
+        """When the last write was answered that was carried out."""
 
     @property
     def is_busy(self) -> bool:
@@ -130,7 +133,7 @@ class LeaseDesk:
                 assert asked.lease is not None
                 self.sent_at = asked.sent_at
                 self._know(replace(asked.lease, version=version), now)
-                self.changed_at = now
+                self.changed_at = self.written_at = now
                 return Outcome.WRITTEN
             case Conflict():
                 self.read_at = now

@@ -59,9 +59,8 @@ class Dispatcher:
         self.position: i64 = 0
         self.record_start: i64 = 0
         self.store_timestamp_ms: i64 = 0
-        self.gaps: dict[tuple[str, int], int] = {}
-        """Queues that miss units before one that was to be added, and where the first such record
-        lies; they have to be rebuilt."""
+        self.gaps: dict[tuple[str, int], None] = {}
+        """Queues that miss units before one that was to be added; they have to be rebuilt."""
         self.stops_at_gaps: bool = False
         """Whether such a record, and what is behind it, is not dispatched."""
         self.unplaced = 0
@@ -112,7 +111,7 @@ class Dispatcher:
                 queue.has_news = True
                 self._arrived.append(queue)
         elif appended is GAP:
-            self.gaps.setdefault((queue.topic, queue.queue_id), int(entry.physical_offset))
+            self.gaps[queue.topic, queue.queue_id] = None
             return not self.stops_at_gaps
         return True
 

@@ -15,6 +15,7 @@ messages that were promised to be on disk.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, final
@@ -33,7 +34,7 @@ from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.layout import POSITION_MAX, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import VOID, LogMark, Marks, MarksFile
-from gantrymq.store.misplaced import is_misplaced
+from gantrymq.store.misplaced import TailOrder
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queue_folder import AfterCrash
 from gantrymq.store.queue_snapshot import TopicState
@@ -312,33 +313,26 @@ class Recovery:
     # ------------------------------------------------------------------ 2 the walk
 
     def _dispatch(self, walk: LogWalk, torn_from: int) -> Iterator[Progress]:
-        dispatcher = self._parts.dispatcher
-        start, past = walk.position, self._parts.log.segments.past
+        segments = self._parts.log.segments
+        start, past = walk.position, segments.past
+        tail = TailOrder(self._parts.queues, segments, self._reader(verify_body=False))
         for entries in walk.chunks():
-            dispatcher.dispatch(entries)
-            self._end_at_misplaced(walk, entries, torn_from)
+            end = self._dispatch_sound(entries, torn_from, tail)
+            if end < len(entries):
+                walk.end_before(entries, end, "it is not the next record of its queue")
             self._relieve()
             yield Progress("log", walk.position - start, past - start)
         self.report.walked_bytes = walk.mark.position - start
 
-    def _end_at_misplaced(self, walk: LogWalk, entries: Sequence[Entry], torn_from: int) -> None:
-        """What of them was dispatched behind the log's end goes with the cut."""
-        gaps = self._parts.dispatcher.gaps
-        queues = {position: queue for queue, position in gaps.items() if position >= torn_from}
-        for at, entry in enumerate(entries if queues else ()):
-            position = int(entry.physical_offset)
-            if position in queues and self._is_misplaced(entry, queues[position]):
-                walk.end_before(entries, at, "it is not the next record of its queue")
-                for each in [each for each in queues if each >= position]:
-                    del gaps[queues[each]]
-                return
-
-    def _is_misplaced(self, entry: Entry, name: tuple[str, int]) -> bool:
-        queue = self._parts.queues.find(*name)
-        if queue is None or queue in self._parts.queues.faults or name in self._missing:
-            return False
-        reader = self._reader(verify_body=False)
-        return is_misplaced(entry, queue, self._parts.log.segments, reader)
+    def _dispatch_sound(self, entries: Sequence[Entry], torn_from: int, tail: TailOrder) -> int:
+        """Those before the first one that is misplaced; how many they are."""
+        dispatcher = self._parts.dispatcher
+        first = bisect_left(entries, torn_from, key=lambda each: int(each.physical_offset))
+        dispatcher.dispatch(entries[:first])
+        behind = (at for at in range(first, len(entries)) if tail.is_misplaced(entries[at]))
+        end = next(behind, len(entries))
+        dispatcher.dispatch(entries[first:end])
+        return end
 
     def _relieve(self) -> None:
         """Units and keys go to the files before they fill the memory."""

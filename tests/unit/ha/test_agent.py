@@ -557,6 +557,34 @@ def test_no_role_moves_while_the_lease_is_only_read(begins: str, cause: str | Le
     assert life.is_in(Phase.LEADING)
 
 
+@pytest.mark.parametrize("cause", ["no space is left", FENCED, WANTED])
+def test_no_hand_over_ends_when_the_lease_was_not_written_for_a_while(cause: str | Lease) -> None:
+    life = pair()
+    epoch = life.agent.epoch
+    life.store.is_read_only = True
+    while not life.agent.asks_promises(life.now + 0.3):
+        by_promises(life, STEP)
+    is_moved(life, cause)
+    while not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    by_promises(life, HANDOVER_SECONDS * 0.7)
+    assert life.is_in(Phase.HANDING_OVER)
+    life.around.heirs = {2}
+    by_promises(life, 5.0)
+    assert life.agent.epoch == epoch
+
+
+def test_a_store_that_answers_late_keeps_no_role_in_its_place() -> None:
+    life = pair()
+    life.delay = 1.8
+    by_promises(life, 6.0)
+    life.around.heirs = {2}
+    is_moved(life, FENCED)
+    by_promises(life, 10.0)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
+
+
 def test_a_fenced_master_goes_on_while_the_lease_store_is_gone_and_hands_over_then() -> None:
     life = pair()
     is_moved(life, FENCED)

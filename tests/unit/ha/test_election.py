@@ -193,6 +193,8 @@ def test_an_unclean_election_takes_the_log_that_goes_furthest_whole_or_not() -> 
     longer, whole = standing(501, electable=False), standing(500)
     assert verdict(lease, ours=longer, others={3: whole}).epoch == 5
     assert verdict(lease, ours=whole, others={3: longer}).epoch == 0
+    kept_out = replace(lease, fenced=frozenset({3}))
+    assert verdict(kept_out, ours=whole, others={3: longer}).epoch == 5
 
 
 # ---------------------------------------------------------------------- a lease that was lost

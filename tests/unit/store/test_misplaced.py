@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore
+from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 QUEUE_OFFSET_AT = 20
-SYNCED = [b"body %d" % number for number in range(10)]
 
 
 def half_synced() -> tuple[FaultyDisk, OpenedStore]:
@@ -42,46 +40,87 @@ def place(opened: OpenedStore, topic: str, offset: int) -> int:
     return queue.unit(offset)[0]
 
 
-@pytest.mark.parametrize("bit", [0, 3, 29, 62])
-@pytest.mark.parametrize("is_copy", [False, True])
+def bodies(first: int, past: int) -> list[bytes]:
+    return [b"body %d" % number for number in range(first, past)]
+
+
+@pytest.mark.parametrize("bit", [0, 3, 29, 62, 63])
+@pytest.mark.parametrize("number", [10, 14])
 def test_the_log_ends_before_a_record_that_is_not_the_next_of_its_queue(
-    bit: int, *, is_copy: bool
+    number: int, bit: int
 ) -> None:
     disk, opened = half_synced()
-    wrong = place(opened, "T", 14)
+    wrong = place(opened, "T", number)
     turn_bit(disk, wrong, bit)
-    again = OpenedStore(disk.kill(), SYNC, is_copy=is_copy)
+    again = OpenedStore(disk.kill(), SYNC)
     assert again.store.log.end == wrong
     assert again.store.report.end_reason == "it is not the next record of its queue"
-    assert again.bodies() == SYNCED + [b"body %d" % number for number in range(10, 14)]
-    assert again.bodies("U") == [b"body %d" % number for number in range(10, 14)]
-
-
-def test_the_first_record_behind_the_mark_may_be_the_wrong_one() -> None:
-    disk, opened = half_synced()
-    wrong = place(opened, "T", 10)
-    turn_bit(disk, wrong, 29)
-    again = OpenedStore(disk.kill(), SYNC)
-    assert (again.store.log.end, again.bodies()) == (wrong, SYNCED)
-    again.put(10)
+    assert (again.bodies(), again.bodies("U")) == (bodies(0, number), bodies(10, number))
+    again.put(number)
     again.turn()
-    assert again.bodies() == [*SYNCED, b"body 10"]
+    assert again.bodies() == bodies(0, number + 1)
+
+
+def test_nor_is_one_that_another_wrong_one_made_room_for() -> None:
+    disk, opened = half_synced()
+    wrong = place(opened, "T", 14)
+    turn_bit(disk, wrong, 5)
+    turn_bit(disk, place(opened, "T", 15), 0)  # it says 14 now
+    again = OpenedStore(disk.kill(), SYNC)
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 14))
+
+
+def test_a_record_that_names_another_queue_takes_nothing_of_that_ones_place() -> None:
+    disk, opened = half_synced()
+    wrong = place(opened, "U", 4)
+    start = wrong - wrong % SETTINGS.mapped_file_size_commit_log
+    at = disk.open(f"commitlog/{start:020d}").read(wrong - start, 200).index(b"\x01U")
+    disk.flip_bit(f"commitlog/{start:020d}", wrong - start + at + 1, 0)  # U becomes T
+    again = OpenedStore(disk.kill(), SYNC)
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 15))
+
+
+@pytest.mark.parametrize("bit", [59, 63])
+def test_no_queue_begins_where_none_can(bit: int) -> None:
+    disk, opened = half_synced()
+    wrong = place(opened, "U", 0)
+    turn_bit(disk, wrong, bit)
+    again = OpenedStore(disk.kill(), SYNC)
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 11))
 
 
 def test_a_queue_that_is_short_is_made_again_and_no_record_is_taken_for_wrong() -> None:
-    disk, opened = half_synced()
-    file = opened.disk.open("consumequeue/T/0/00000000000000000000")
-    unit = struct.Struct(">qiq")
-    file.write(9 * unit.size, [bytes(unit.size)])
-    file.sync()
+    disk, _ = half_synced()
+    empty_unit(disk, 9)
     again = OpenedStore(disk.kill(), SYNC)
-    assert again.bodies() == SYNCED + [b"body %d" % number for number in range(10, 20)]
+    assert again.bodies() == bodies(0, 20)
+
+
+def test_of_a_queue_that_is_made_again_the_log_says_what_is_next() -> None:
+    disk, opened = half_synced()
+    wrong = place(opened, "T", 15)
+    turn_bit(disk, wrong, 29)
+    empty_unit(disk, 9)
+    again = OpenedStore(disk.kill(), SYNC)
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 15))
+
+
+def empty_unit(disk: FaultyDisk, number: int) -> None:
+    """Of T's queue, on disk for good."""
+    file = disk.open("consumequeue/T/0/00000000000000000000")
+    file.write(number * UNIT_BYTES, [bytes(UNIT_BYTES)])
+    file.sync()
 
 
 def test_a_topic_that_was_deleted_where_the_log_comes_from_begins_anew() -> None:
     disk, opened = half_synced()
-    wrong = place(opened, "T", 14)
-    for bit in (1, 2, 3):  # 14 becomes 0
-        turn_bit(disk, wrong, bit)
+    first = place(opened, "T", 14)
+    for number in range(14, 20):
+        for bit in range(5):
+            if (number ^ number - 14) >> bit & 1:
+                turn_bit(disk, place(opened, "T", number), bit)
     again = OpenedStore(disk.kill(), SYNC, is_copy=True)
     assert again.store.log.end == opened.store.log.end
+    queue = again.store.queues.find("T", 0)
+    assert queue is not None
+    assert (queue.unit(0)[0], queue.end) == (first, 6)
