@@ -1,0 +1,297 @@
+"""A master that leaves its lease to another member, in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.fakes.agents import (
+    ALONE,
+    STEP,
+    Around,
+    Life,
+    by_promises,
+    joined,
+    leading,
+    pair,
+    runs_beside_2,
+    switch,
+)
+from gantrymq.fakes.lease_store import LeaseStore
+from gantrymq.ha.agent import HANDOVER_SECONDS, YIELD_SECONDS
+from gantrymq.ha.lease import (
+    AUTHORITY_SECONDS,
+    NOBODY,
+    Lease,
+    Wishes,
+)
+from gantrymq.ha.phase import Phase
+from gantrymq.ha.switchover import SWITCH_SECONDS
+
+
+def test_a_switchover_waits_until_the_chosen_one_has_everything() -> None:
+    life = pair()
+    switch(life, 2)
+    life.run(1.0)
+    assert life.is_in(Phase.HANDING_OVER)
+    life.around.heirs = {2}
+    life.run(STEP)
+    lease = life.store.lease
+    assert lease is not None
+    assert (lease.holder, lease.heir, lease.granted) == (NOBODY, 2, 1)
+    assert not life.may_acknowledge
+
+
+def test_a_switchover_that_takes_too_long_is_given_up_and_said_so() -> None:
+    life = pair()
+    switch(life, 2)
+    for _ in range(60):
+        joined(life, 2)
+        life.run(STEP)
+    lease = life.store.lease
+    assert lease is not None
+    assert life.agent.epoch == 5
+    assert lease.granted == 1
+
+
+def test_a_member_outside_the_set_is_waited_for_a_while() -> None:
+    life = leading()
+    switch(life, 3)
+    life.run(SWITCH_SECONDS - 1.0)
+    assert life.is_in(Phase.LEADING)
+    assert life.store.lease is not None
+    assert life.store.lease.granted == 0
+    life.run(3.0)
+    assert life.store.lease.granted == 1
+
+
+def test_who_is_told_to_be_what_it_is_grants_that() -> None:
+    life = leading()
+    switch(life, 1)
+    life.run(2.0)
+    assert life.store.lease is not None
+    assert life.store.lease.granted == 1
+    assert life.is_in(Phase.LEADING)
+
+
+def test_who_is_full_hands_over_to_who_is_not() -> None:
+    life = pair()
+    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
+    life.run(2 * STEP)
+    lease = life.store.lease
+    assert lease is not None
+    assert (lease.holder, lease.heir) == (NOBODY, 2)
+    assert not life.may_acknowledge
+
+
+def test_a_full_disk_that_cannot_be_left_to_another_one_now_is_later() -> None:
+    life = pair()
+    life.around.full, life.around.takers = "no space is left", {2}
+    runs_beside_2(life, HANDOVER_SECONDS / 2)
+    assert life.is_in(Phase.HANDING_OVER)
+    runs_beside_2(life, HANDOVER_SECONDS)
+    life.around.heirs = {2}
+    runs_beside_2(life, 1.0)
+    assert life.is_in(Phase.LEADING)
+    runs_beside_2(life, YIELD_SECONDS)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
+
+
+def test_a_master_that_goes_on_by_promises_leaves_nothing_to_others() -> None:
+    life = pair()
+    life.store.is_gone = True
+    for _ in range(int(6.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
+    for _ in range(int(2.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+
+
+@pytest.mark.parametrize(("takers", "goes_on"), [(set(), True), ({2}, False)])
+def test_promises_keep_nobody_going_whose_disk_stalls_while_others_take_messages(
+    takers: set[int], *, goes_on: bool
+) -> None:
+    life = pair()
+    life.around.stuck, life.around.takers = "a sync takes long", takers
+    for _ in range(int((AUTHORITY_SECONDS + 2.0) / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.may_acknowledge is goes_on
+
+
+def test_a_switchover_ends_in_its_time_where_the_lease_store_is_gone_meanwhile() -> None:
+    life = pair()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, wishes=Wishes(switch_to=2, number=1)))
+    while not life.is_in(Phase.HANDING_OVER):
+        runs_beside_2(life, STEP)
+    life.store.is_gone = True
+    for _ in range(int(10.0 / STEP)):
+        life.around.promised = life.now
+        runs_beside_2(life, STEP)
+    assert life.is_in(Phase.LEADING)
+    assert life.may_acknowledge
+
+
+def test_a_full_disk_at_the_end_of_an_outage_is_handed_over_in_order() -> None:
+    life = pair()
+    life.around.full, life.around.takers = "no space is left", {2}
+    life.store.is_gone = True
+    by_promises(life, 6.0)
+    epoch = life.agent.epoch
+    life.store.is_gone = False
+    life.around.heirs = {2}
+    while life.agent.epoch:
+        by_promises(life, STEP)
+        assert life.now < 60.0
+    life.run(STEP)
+    assert life.store.lease is not None
+    assert (life.store.lease.epoch, life.store.lease.heir) == (epoch, 2)
+
+
+FENCED = Lease(fenced=frozenset({1}))
+WANTED = Lease(wishes=Wishes(switch_to=2, number=1))
+
+
+def is_moved(life: Life, cause: str | Lease) -> None:
+    """The master's disk is full, or the lease says so, in which an operator wrote."""
+    if isinstance(cause, str):
+        life.around.full, life.around.takers = cause, {2}
+        return
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, fenced=cause.fenced, wishes=cause.wishes))
+
+
+@pytest.mark.parametrize("cause", ["no space is left", FENCED, WANTED])
+@pytest.mark.parametrize("begins", ["before", "while handing over"])
+def test_no_role_moves_while_the_lease_is_only_read(begins: str, cause: str | Lease) -> None:
+    life = pair()
+    epoch = life.agent.epoch
+    if begins == "before":
+        life.store.is_read_only = True
+        by_promises(life, 3.0)
+    is_moved(life, cause)
+    while begins != "before" and not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    life.store.is_read_only = True
+    by_promises(life, 2 * HANDOVER_SECONDS)  # before, that it was renewed a moment ago says nothing
+    life.around.heirs = {2}
+    for _ in range(int(20.0 / STEP)):
+        by_promises(life, STEP)
+        assert life.agent.epoch == epoch > 0
+    assert life.is_in(Phase.LEADING)
+
+
+@pytest.mark.parametrize("cause", ["no space is left", FENCED, WANTED])
+def test_no_hand_over_ends_when_the_lease_was_not_written_for_a_while(cause: str | Lease) -> None:
+    life = pair()
+    epoch = life.agent.epoch
+    life.store.is_read_only = True
+    while not life.agent.asks_promises(life.now + 0.3):
+        by_promises(life, STEP)
+    is_moved(life, cause)
+    while not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    by_promises(life, HANDOVER_SECONDS * 0.7)
+    assert life.is_in(Phase.HANDING_OVER)
+    life.around.heirs = {2}
+    by_promises(life, 5.0)
+    assert life.agent.epoch == epoch
+
+
+def test_a_store_that_answers_late_keeps_no_role_in_its_place() -> None:
+    life = pair()
+    life.delay = 1.8
+    by_promises(life, 6.0)
+    life.around.heirs = {2}
+    is_moved(life, FENCED)
+    by_promises(life, 10.0)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
+
+
+def test_a_fenced_master_goes_on_while_the_lease_store_is_gone_and_hands_over_then() -> None:
+    life = pair()
+    is_moved(life, FENCED)
+    while not life.is_in(Phase.HANDING_OVER):
+        by_promises(life, STEP)
+    life.store.is_gone = True
+    by_promises(life, 3.0)
+    for _ in range(int(20.0 / STEP)):
+        by_promises(life, STEP)
+        assert life.is_in(Phase.LEADING)
+    life.store.is_gone = False
+    life.around.heirs = {2}
+    by_promises(life, 5.0)
+    assert life.store.lease is not None
+    assert life.store.lease.heir == 2
+
+
+def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
+    life = pair()
+    life.agent.leave(life.now)
+    life.around.heirs = {2}
+    life.run(0.2)
+    assert life.is_in(Phase.RELEASED)
+    assert life.store.lease is not None
+    assert (life.store.lease.holder, life.store.lease.heir) == (NOBODY, 2)
+
+
+def test_leaving_takes_a_second_at_most_where_nobody_has_everything() -> None:
+    life = pair()
+    life.agent.leave(life.now)
+    life.run(1.5)
+    assert life.is_in(Phase.RELEASED)
+    assert life.store.lease is not None
+    assert not life.is_in(Phase.LEADING)
+
+
+def test_a_follower_leaves_without_touching_the_lease() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.run(0.5)
+    life.agent.leave(life.now)
+    life.run(0.5)
+    assert life.is_in(Phase.RELEASED)
+    assert not life.store.writes
+
+
+def test_a_follower_that_leaves_stays_until_its_master_lets_it_go() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.around.is_following = True
+    life.run(0.5)
+    life.agent.leave(life.now)
+    life.run(0.5)
+    assert life.is_in(Phase.WATCHING)
+    life.around.is_following = False
+    life.run(0.1)
+    assert life.is_in(Phase.RELEASED)
+
+
+def test_a_follower_that_leaves_waits_for_its_master_for_a_second_at_most() -> None:
+    life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
+    life.around.is_following = True
+    life.run(0.5)
+    life.agent.leave(life.now)
+    life.run(0.6)
+    life.agent.leave(life.now)
+    life.run(0.6)
+    assert life.is_in(Phase.RELEASED)
+
+
+def test_a_fenced_master_hands_over() -> None:
+    life = pair()
+    lease = life.store.lease
+    assert lease is not None
+    life.around.heirs = {2}
+    life.store.edit(replace(lease, fenced=frozenset({1})))
+    life.run(1.5)
+    assert life.store.lease is not None
+    assert not life.is_in(Phase.LEADING)
+    life.run(10.0)
+    assert life.is_in(Phase.WATCHING)
