@@ -87,7 +87,8 @@ class LeaseDesk:
         self.tried_at = -NEVER
         """When the last request was sent."""
         self.written_at = -NEVER
-        """When the last write was answered that was carried out."""
+        """When the last write was answered that was carried out; never, where a later one was not
+        answered."""
 
     @property
     def is_busy(self) -> bool:
@@ -139,6 +140,8 @@ class LeaseDesk:
                 self.read_at = now
             case Unanswered():
                 self.read_at = now + LOOK_SECONDS
+                if asked.lease is not None:
+                    self.written_at = -NEVER
         self.is_stale = True
         return Outcome.FAILED
 

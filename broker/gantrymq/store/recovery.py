@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
@@ -313,25 +314,30 @@ class Recovery:
     # ------------------------------------------------------------------ 2 the walk
 
     def _dispatch(self, walk: LogWalk, torn_from: int) -> Iterator[Progress]:
-        segments = self._parts.log.segments
-        start, past = walk.position, segments.past
-        tail = TailOrder(self._parts.queues, segments, self._reader(verify_body=False))
+        dispatcher = self._parts.dispatcher
+        start, past = walk.position, self._parts.log.segments.past
+        log_end: int | None = None
         for entries in walk.chunks():
-            end = self._dispatch_sound(entries, torn_from, tail)
-            if end < len(entries):
-                walk.end_before(entries, end, "it is not the next record of its queue")
+            flushed = _count_below(torn_from, entries)
+            dispatcher.dispatch(entries[:flushed])
+            if log_end is None and flushed < len(entries):
+                log_end = self._ordered_end(entries[flushed], torn_from)
+            sound = flushed if log_end is None else _count_below(log_end, entries)
+            dispatcher.dispatch(entries[flushed:sound])
+            if sound < len(entries):
+                walk.end_before(entries, sound, "it is not the next record of its queue")
             self._relieve()
             yield Progress("log", walk.position - start, past - start)
         self.report.walked_bytes = walk.mark.position - start
 
-    def _dispatch_sound(self, entries: Sequence[Entry], torn_from: int, tail: TailOrder) -> int:
-        """Those before the first one that is misplaced; how many they are."""
-        dispatcher = self._parts.dispatcher
-        first = bisect_left(entries, torn_from, key=lambda each: int(each.physical_offset))
-        dispatcher.dispatch(entries[:first])
-        behind = (at for at in range(first, len(entries)) if tail.is_misplaced(entries[at]))
-        end = next(behind, len(entries))
-        dispatcher.dispatch(entries[first:end])
+    def _ordered_end(self, first: Entry, torn_from: int) -> int:
+        """Where the log has to end for the order of its records, `first` being above the mark."""
+        segments = self._parts.log.segments
+        reader = self._reader(verify_body=self._settings.check_crc_on_recover)
+        walk = LogWalk(segments, reader, LogMark(int(first.physical_offset)), flushed=torn_from)
+        order = TailOrder(self._parts.queues, segments, self._reader(verify_body=False))
+        end = order.end(chain.from_iterable(walk.chunks()))
+        self._parts.dispatcher.gaps |= order.short  # the record that would show it may be cut off
         return end
 
     def _relieve(self) -> None:
@@ -462,3 +468,7 @@ class Recovery:
         queue_count = queue_count if queues >= before.queues else 0
         index_files = sum([file.saved_count > 1 for file in parts.index.files])
         parts.marks.settle(Marks(parts.log.mark, queues, index, queue_count, index_files))
+
+
+def _count_below(position: int, entries: Sequence[Entry]) -> int:
+    return bisect_left(entries, position, key=lambda each: int(each.physical_offset))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore
+from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore, message
+from gantrymq.store import log_walk
 from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.wire.message.sys_flag import TRANSACTION_PREPARED
 
 QUEUE_OFFSET_AT = 20
 
@@ -61,6 +63,39 @@ def test_the_log_ends_before_a_record_that_is_not_the_next_of_its_queue(
     assert again.bodies() == bodies(0, number + 1)
 
 
+@pytest.mark.parametrize("chunk_bytes", [256, 1 << 20])
+@pytest.mark.parametrize(("topic", "number", "bit"), [("T", 16, 4), ("U", 0, 5)])
+def test_who_seems_to_begin_its_queue_anew_is_found_out_by_the_next_one(
+    topic: str, number: int, bit: int, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_walk, "CHUNK_BYTES", chunk_bytes)
+    disk, opened = half_synced()
+    wrong = place(opened, topic, number)
+    turn_bit(disk, wrong, bit)
+    again = OpenedStore(disk.kill(), SYNC)
+    assert again.store.log.end == wrong
+    assert again.bodies() == bodies(0, 11 + number if topic == "U" else number)
+
+
+def test_what_is_in_no_queue_has_no_place_in_one() -> None:
+    disk, opened = half_synced()
+    prepared = message(20)
+    prepared.sys_flag = TRANSACTION_PREPARED
+    assert isinstance(opened.store.put(prepared), int)
+    opened.put(21)
+    opened.turn()
+    again = OpenedStore(disk.kill(), SYNC)
+    assert again.store.log.end == opened.store.log.end
+    assert again.bodies() == [*bodies(0, 20), b"body 21"]
+
+
+def test_below_the_mark_the_log_is_never_cut() -> None:
+    disk, opened = half_synced()
+    turn_bit(disk, place(opened, "T", 5), 29)
+    again = OpenedStore(disk.kill(), SYNC)
+    assert again.store.log.end == opened.store.log.end
+
+
 def test_nor_is_one_that_another_wrong_one_made_room_for() -> None:
     disk, opened = half_synced()
     wrong = place(opened, "T", 14)
@@ -96,13 +131,14 @@ def test_a_queue_that_is_short_is_made_again_and_no_record_is_taken_for_wrong() 
     assert again.bodies() == bodies(0, 20)
 
 
-def test_of_a_queue_that_is_made_again_the_log_says_what_is_next() -> None:
+@pytest.mark.parametrize("number", [10, 15])
+def test_of_a_queue_that_is_made_again_the_log_says_what_is_next(number: int) -> None:
     disk, opened = half_synced()
-    wrong = place(opened, "T", 15)
+    wrong = place(opened, "T", number)
     turn_bit(disk, wrong, 29)
     empty_unit(disk, 9)
     again = OpenedStore(disk.kill(), SYNC)
-    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 15))
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, number))
 
 
 def empty_unit(disk: FaultyDisk, number: int) -> None:
