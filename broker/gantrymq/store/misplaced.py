@@ -41,7 +41,7 @@ class TailOrder:
     def __init__(self, queues: Queues, segments: Segments, reader: EntryReader) -> None:
         self._begun: dict[tuple[str, int], tuple[int, int]] = {}
         """Queues that seemed to begin anew: which number would have been the next, and where."""
-        self._last: dict[tuple[str, int], int | None] = {}
+        self._last: dict[tuple[str, int], int] = {}
         self._queues = queues
         self._reader = reader
         self._segments = segments
@@ -88,13 +88,13 @@ class TailOrder:
             lambda each: each.physical_offset < entry.physical_offset,
             chain.from_iterable(walk.chunks()),
         )
-        own = [
-            (int(each.physical_offset), int(each.queue_offset))
-            for each in before
-            if each.has_unit and each.queue_id == entry.queue_id and each.topic == entry.topic
-        ]
-        if own[:1] != [(position, newest)]:
-            return None
-        if own[1:]:
-            self.short[topic, queue_id] = None
-        return own[-1][1]
+        last = None
+        for each in before:
+            if not each.has_unit or each.queue_id != entry.queue_id or each.topic != entry.topic:
+                continue
+            if last is not None:
+                self.short[topic, queue_id] = None
+            elif (each.physical_offset, each.queue_offset) != (position, newest):
+                return None
+            last = int(each.queue_offset)
+        return last

@@ -184,7 +184,7 @@ def test_nobody_waits_for_one_with_as_much_that_may_not_lead(seed: int, is_fence
     assert master(group) is old
 
 
-# ---------------------------------------------------------------------- one that comes back
+# ---------------------------------------------------------------------- a lease that is only read
 
 
 @pytest.mark.timeout(0)
@@ -206,6 +206,9 @@ def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish:
         assert leads(old)
     leases.health = Health.WELL
     until(group, is_led_on(group), ELECTED_SECONDS)
+
+
+# ---------------------------------------------------------------------- one that comes back
 
 
 @pytest.mark.timeout(0)

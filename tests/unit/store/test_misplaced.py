@@ -92,7 +92,9 @@ def test_what_is_in_no_queue_has_no_place_in_one() -> None:
 def test_below_the_mark_the_log_is_never_cut() -> None:
     disk, opened = half_synced()
     turn_bit(disk, place(opened, "T", 5), 29)
-    again = OpenedStore(disk.kill(), SYNC)
+    disk = disk.kill()
+    disk.remove("consumequeue/T/0/00000000000000000000")
+    again = OpenedStore(disk, SYNC)
     assert again.store.log.end == opened.store.log.end
 
 
@@ -118,10 +120,12 @@ def test_a_record_that_names_another_queue_takes_nothing_of_that_ones_place() ->
 @pytest.mark.parametrize("bit", [59, 63])
 def test_no_queue_begins_where_none_can(bit: int) -> None:
     disk, opened = half_synced()
-    wrong = place(opened, "U", 0)
+    opened.put(20, topic="V")
+    opened.turn()
+    wrong = place(opened, "V", 0)
     turn_bit(disk, wrong, bit)
     again = OpenedStore(disk.kill(), SYNC)
-    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 11))
+    assert (again.store.log.end, again.bodies()) == (wrong, bodies(0, 20))
 
 
 def test_a_queue_that_is_short_is_made_again_and_no_record_is_taken_for_wrong() -> None:
