@@ -93,8 +93,10 @@ def test_below_the_mark_the_log_is_never_cut() -> None:
     disk, opened = half_synced()
     turn_bit(disk, place(opened, "T", 5), 29)
     disk = disk.kill()
-    disk.remove("consumequeue/T/0/00000000000000000000")
+    for path in ("0/00000000000000000000", "0", ""):
+        disk.remove(f"consumequeue/T/{path}".rstrip("/"))
     again = OpenedStore(disk, SYNC)
+    assert again.store.report.walked_bytes == opened.store.log.end
     assert again.store.log.end == opened.store.log.end
 
 
