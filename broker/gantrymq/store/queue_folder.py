@@ -16,7 +16,7 @@ a folder as Java does, and knows what a crash can do to files that were not sync
   not in the log's order, or not below that place. Those units are a row of true ones, and behind
   them maybe false ones: a unit torn in the middle, or of a history that was cut. The log has no
   such message, so it tells where the true ones end. (Java looks at all units from the third last
-  file on.) Of messages that the log has no more it can tell nothing: their units are believed.
+  file on.) Of messages before its start it can tell nothing: units that end there are believed.
 
 A queue of few units in one file costs one listing and the reading of one page.
 """
@@ -273,9 +273,10 @@ class _Row:
         if valid_count(data) != 1:
             return False
         physical_offset, size, _ = UNIT.unpack(data)
-        if physical_offset < self._folders.log_minimum or is_blank(physical_offset, size):
+        log_minimum = self._folders.log_minimum
+        if is_blank(physical_offset, size) or physical_offset + size <= log_minimum:
             return True
-        return physical_offset < crash.synced_offset and crash.confirms(
+        return log_minimum <= physical_offset < crash.synced_offset and crash.confirms(
             self._topic, self._queue_id, unit, physical_offset, size
         )
 

@@ -5,7 +5,7 @@ import pytest
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.open_files import OpenFiles
 from gantrymq.store.queue_folder import AfterCrash, QueueFolders, Survey, folder_fault, survey
-from gantrymq.store.queue_unit import UNIT, UNIT_BYTES
+from gantrymq.store.queue_unit import BLANK, UNIT, UNIT_BYTES
 from gantrymq.testing.memory_disk import MemoryDisk
 
 FILE_UNITS = 4
@@ -123,6 +123,18 @@ def test_units_of_messages_that_the_log_has_no_more_are_believed() -> None:
     assert survey(folders, "T", 0, crash).end == 0
     folders.log_minimum = 40
     assert survey(folders, "T", 0, crash).end == 3
+
+
+def test_a_torn_blank_reaches_into_a_log_that_begins_behind_it() -> None:
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    file = disk.create(f"{FOLDER}/{0:020d}")
+    file.write(0, [BLANK, BLANK[:9]])
+    file.resize(FILE_BYTES)
+    folders = folders_on(disk)
+    folders.log_minimum = 40
+    found = survey(folders, "T", 0, AfterCrash(100, lambda *_: False))
+    assert (found.end, found.last) == (1, BLANK)
 
 
 @pytest.mark.parametrize("end", [0, 1, 203, 204, 205, 408, 409, 2999, 3000])
