@@ -4,8 +4,7 @@ Records are dispatched when they are written. What could not be, because the dis
 from the log again and dispatched later, before anything that comes behind it.
 
 Invariant. An arrival is told once, and not before its queue has the unit and the log is readable
-up to there. A number that does not continue its queue is a fault of ours, unless the log is a
-copy: then a master deleted the topic, and has it again.
+up to there. A number that does not continue its queue is a fault of ours, unless the log is a copy.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from mypy_extensions import i64
 from gantrymq.base.disk import DiskError
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.deletions import Deletions
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
@@ -35,7 +33,6 @@ class Arrivals:
     """Of one store."""
 
     __slots__ = (
-        "_deletions",
         "_dispatcher",
         "_is_copy",
         "_log",
@@ -49,12 +46,10 @@ class Arrivals:
         self,
         log: CommitLog,
         dispatcher: Dispatcher,
-        deletions: Deletions,
         levels: DelayLevels,
         *,
         is_copy: bool,
     ) -> None:
-        self._deletions: Deletions = deletions
         self._dispatcher: Dispatcher = dispatcher
         self._is_copy: bool = is_copy
         self._log: CommitLog = log
@@ -76,7 +71,7 @@ class Arrivals:
     def begin(self) -> None:
         """What recovery dispatched is news to nobody."""
         self._dispatcher.take_arrived()
-        self._dispatcher.stops_at_gaps = self._is_copy
+        self._dispatcher.begins_anew = self._is_copy
 
     def lead(self) -> None:
         """The log is no copy any more, from where what was copied is dispatched."""
@@ -84,54 +79,46 @@ class Arrivals:
             self.catch_up()
         self._takes_over = self.failure is not None
         if not self._takes_over:
-            self._is_copy = self._dispatcher.stops_at_gaps = False
+            self._is_copy = self._dispatcher.begins_anew = False
 
     def follow(self) -> None:
         """The log is a copy from now on."""
         self._takes_over = False
-        self._is_copy = self._dispatcher.stops_at_gaps = True
+        self._is_copy = self._dispatcher.begins_anew = True
 
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """What was written just now; where that fails, `catch_up` goes on from there."""
+        if self.failure is not None:
+            return  # what could not be dispatched comes first
         try:
             self._dispatcher.dispatch(entries)
         except DiskError as error:
-            _refuse_failed_sync(error)
-            self.failure = error
-        if self._dispatcher.gaps:
-            self.catch_up()
-        else:
-            self._note()
+            self._failed(error)
+        self._note()
 
     def catch_up(self) -> None:
         """Dispatch from the log what could not be dispatched before."""
+        walk = LogWalk(self._log.segments, self._reader, self._dispatcher.mark)
         try:
-            while not self._walk_on():
-                # Else this process gave out wrong offsets: nothing may be built on that.
-                assert self._is_copy, f"units are missing: {self._dispatcher.gaps}"
-                self._deletions.begin_anew()
+            for entries in walk.chunks():
+                self._dispatcher.dispatch(entries)
         except DiskError as error:
-            _refuse_failed_sync(error)
-            self.failure = error
+            self._failed(error)
         else:
             self.failure = None
             if self._takes_over:
                 self.lead()
         self._note()
 
-    def _walk_on(self) -> bool:
-        """Whether it came to the log's end; else what is next belongs to a topic that a master
-        deleted, and has again."""
-        dispatcher = self._dispatcher
-        if not dispatcher.gaps:
-            walk = LogWalk(self._log.segments, self._reader, dispatcher.mark)
-            for entries in walk.chunks():
-                dispatcher.dispatch(entries)
-                if dispatcher.gaps:
-                    break
-        return not dispatcher.gaps
+    def _failed(self, error: DiskError) -> None:
+        """A queue that begins anew removes the old one's folder, for good."""
+        if error.operation in {"sync", "sync_folder"}:
+            raise SyncFailedError(error) from error
+        self.failure = error
 
     def _note(self) -> None:
+        # Else this process gave out wrong offsets: nothing may be built on that.
+        assert not self._dispatcher.gaps, f"units are missing: {self._dispatcher.gaps}"
         arrived = self._dispatcher.take_arrived()
         if not arrived:
             return
@@ -146,9 +133,3 @@ class Arrivals:
         while self._untold and self._untold[0][0] <= readable:
             arrived.update(dict.fromkeys(self._untold.popleft()[1]))
         return tuple(arrived)
-
-
-def _refuse_failed_sync(error: DiskError) -> None:
-    """A queue of a topic that is made again removes the old one's folder, for good."""
-    if error.operation in {"sync", "sync_folder"}:
-        raise SyncFailedError(error) from error

@@ -10,9 +10,6 @@ Invariants. Nothing that is written behind a deletion lies below its position: w
 the log shorter the position follows, for good, before anything is written there. What the log's
 start has passed by a file is left out. While a deletion cannot be written down no message is taken,
 and it is tried again.
-
-Who copies the log is told nothing: a message that does not continue its queue shows that the topic
-was deleted behind that queue's last one, and is there again.
 """
 
 from __future__ import annotations
@@ -101,8 +98,10 @@ class Deletions:
             return False
         if queue.end == queue.start:
             return True
-        time = self._newest_ms(queue)
-        return time is None or deleted.covers(queue.unit(queue.end - 1)[0], time)
+        position = queue.unit(queue.end - 1)[0]
+        step = record_at(self._log.segments, position)
+        record = None if step is None else step.record
+        return record is None or deleted.covers(position, record.store_timestamp_ms)
 
     def settle(self) -> None:
         """The log ends where it does, and so do all deletions."""
@@ -139,49 +138,6 @@ class Deletions:
             self._queues.delete_topic(topic)
         self._asked.clear()
         self.failure = None
-
-    def begin_anew(self) -> None:
-        """The dispatcher's next record does not continue its queue: where the log was copied from
-        the topic was deleted before. DiskError, and nothing is deleted."""
-        ((topic, queue_id),) = self._dispatcher.gaps
-        older = self._older(topic, queue_id)
-        last = max(older, key=lambda each: each.physical_end)
-        if last.physical_end > 0:
-            time = self._newest_ms(last)
-            if time is None:  # the log begins behind it
-                time = self._dispatcher.store_timestamp_ms
-            self._write({**self._topics, topic: Deleted(last.physical_end, time)})
-        self._dispatcher.gaps.clear()
-        for queue in older:
-            self._queues.delete(queue)
-
-    def _older(self, topic: str, queue_id: int) -> list[ConsumeQueue]:
-        """This queue, which was deleted, and the topic's others that were there with it.
-
-        One that began behind all that they have may be the new topic's, which was sent to before
-        this queue's turn came: what it has is kept, and if it was deleted its own next message
-        will tell. One that began before was deleted behind its last message, or that one would
-        have told.
-        """
-        queues = [self._queues.find_or_make(topic, each) for each in self._queues.queue_ids(topic)]
-        (end,) = [queue.physical_end for queue in queues if queue.queue_id == queue_id]
-        older = []
-        for begin, _, queue in sorted((self._begin(each), each.queue_id, each) for each in queues):
-            if begin >= end:
-                break
-            older.append(queue)
-            end = max(end, queue.physical_end)
-        return older
-
-    def _begin(self, queue: ConsumeQueue) -> int:
-        """Where the log has the first message of the queue; before all where it has none."""
-        first = queue.end_in_log(self._log.start)  # units below are of what the log lost
-        return -1 if first == queue.end else queue.unit(first)[0]
-
-    def _newest_ms(self, queue: ConsumeQueue) -> int | None:
-        """When the queue's newest message was stored; None where the log has it no more."""
-        step = record_at(self._log.segments, queue.unit(queue.end - 1)[0])
-        return None if step is None or step.record is None else step.record.store_timestamp_ms
 
     def deadline(self) -> float:
         """When `turn` has something to do."""

@@ -2,8 +2,13 @@
 
 Every record becomes a unit of its queue, except those of prepared and rolled back transactions and
 of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back
-ones. Doing a stretch of the log again changes nothing: queues know what they have, and keys are
-entered from `index_from` on only.
+ones. One that does not continue its queue has a place only in a copy: where the log comes from the
+topic was deleted behind the queue's last message, which nobody told us, and the queue begins anew
+with this one. The topic's other queues stay until a message of their own tells the same: what they
+have may have been sent before, or since.
+
+Doing a stretch of the log again changes nothing: queues know what they have, and keys are entered
+from `index_from` on only.
 
 Invariant: below `position` everything is dispatched. What the disk refuses leaves it where it is.
 """
@@ -39,11 +44,11 @@ class Dispatcher:
         "_queues",
         "_skipped",
         "_skipped_below",
+        "begins_anew",
         "gaps",
         "index_from",
         "position",
         "record_start",
-        "stops_at_gaps",
         "store_timestamp_ms",
         "unplaced",
     )
@@ -59,10 +64,10 @@ class Dispatcher:
         self.position: i64 = 0
         self.record_start: i64 = 0
         self.store_timestamp_ms: i64 = 0
+        self.begins_anew: bool = False
+        """Whether the log is a copy, and a queue may begin anew."""
         self.gaps: dict[tuple[str, int], None] = {}
-        """Queues that miss units before one that was to be added; they have to be rebuilt."""
-        self.stops_at_gaps: bool = False
-        """Whether such a record, and what is behind it, is not dispatched."""
+        """Else: queues that miss units before one that was to be added; they have to be rebuilt."""
         self.unplaced = 0
         """Records of topics that cannot have a folder, as a log of another hand may hold."""
 
@@ -84,21 +89,21 @@ class Dispatcher:
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """The next records of the log; after a DiskError go on from `position`."""
         for entry in entries:
-            if entry.has_unit and not self.unit(entry):
-                return
+            if entry.has_unit:
+                self.unit(entry)
             self.keys(entry)
             self.record_start = entry.physical_offset
             self.position = entry.physical_offset + entry.size
             self.store_timestamp_ms = entry.store_timestamp_ms
 
-    def unit(self, entry: Entry) -> bool:
-        """The queue's part; whether to go on."""
+    def unit(self, entry: Entry) -> None:
+        """The queue's part."""
         if entry.physical_offset < self._skipped_below and self._is_skipped(entry):
-            return True
+            return
         queue = self._queue(entry.topic, entry.queue_id)
         if queue is None:
             self.unplaced += 1
-            return True
+            return
         appended = self._queues.append_to(
             queue,
             entry.queue_offset,
@@ -111,9 +116,11 @@ class Dispatcher:
                 queue.has_news = True
                 self._arrived.append(queue)
         elif appended is GAP:
-            self.gaps[queue.topic, queue.queue_id] = None
-            return not self.stops_at_gaps
-        return True
+            if self.begins_anew:
+                self._queues.delete(queue)
+                self.unit(entry)
+            else:
+                self.gaps[queue.topic, queue.queue_id] = None
 
     def keys(self, entry: Entry) -> None:
         """The index's part."""

@@ -138,7 +138,7 @@ class Store:
         self._dispatcher = dispatcher = Dispatcher(self.queues, index)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
-        self._arrivals = Arrivals(log, dispatcher, self._deletions, levels, is_copy=is_copy)
+        self._arrivals = Arrivals(log, dispatcher, levels, is_copy=is_copy)
         self._obstacles = Obstacles(log, self.queues, self._arrivals, self._deletions, self.watch)
         self._copies = Copies(log, dispatcher, levels, self._arrivals.dispatch)
         self._intake = Intake(log, self.queues, dispatcher, levels)

@@ -247,7 +247,6 @@ def test_a_stop_before_a_deletion_was_noted_changes_nothing() -> None:
 
 @settings(max_examples=30)
 @example(seed=102, is_sync=True)  # a blank that is half there
-@example(seed=55, is_sync=False)  # queues of blanks alone
 @given(seed=st.integers(0, 2**32), is_sync=st.booleans())
 def test_what_was_on_disk_survives_and_the_rest_comes_again(seed: int, is_sync: bool) -> None:
     """Lives that end by power cut, kill or a clean stop, while the master goes on."""
