@@ -16,6 +16,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
@@ -98,13 +99,19 @@ class Arrivals:
 
     def catch_up(self) -> None:
         """Dispatch from the log what could not be dispatched before."""
-        walk = LogWalk(self._log.segments, self._reader, self._dispatcher.mark)
+        dispatcher, end = self._dispatcher, self._log.end
+        walk = LogWalk(self._log.segments, self._reader, dispatcher.mark, until=end)
         try:
             for entries in walk.chunks():
-                self._dispatcher.dispatch(entries)
+                dispatcher.dispatch(entries)
         except DiskError as error:
             self._failed(error)
         else:
+            if dispatcher.position < end:
+                raise CorruptionError(
+                    f"what this process wrote at {walk.position} of the log cannot be read again;"
+                    " look for errors of the disk, and restart the broker"
+                )
             self.failure = None
             if self._takes_over:
                 self.lead()

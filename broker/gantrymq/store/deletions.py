@@ -119,13 +119,14 @@ class Deletions:
         """Its queues go with the next turn."""
         self._asked[topic] = None
 
-    def turn(self, now: float) -> None:
+    def turn(self, now: float, *, is_copy: bool) -> None:
         """Behind what was written before: whatever the log has of these topics is deleted."""
         if not self._asked or now < self._next:
             return
         noted = self._noted()
         try:
-            self._log.tidy()  # what was refused may not be found behind it
+            if not is_copy:  # which goes on with what lies behind its end
+                self._log.tidy()  # what was refused may not be found behind it
             if noted:
                 self._write({**self._topics, **noted})
         except DiskError as error:

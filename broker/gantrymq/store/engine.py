@@ -344,7 +344,7 @@ class Store:
         if not self._intake.is_empty:
             self._write_group(persistence, now, wall_ms)
         if now >= self._deletions.deadline():
-            self._deletions.turn(now)
+            self._deletions.turn(now, is_copy=self._is_copy)
         for released in persistence.turn(now):
             self.waiters.flushed(released)
         if now >= self.waiters.deadline():

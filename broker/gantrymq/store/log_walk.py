@@ -2,7 +2,7 @@
 
 It goes from record to record and from file to file, and ends at the first place where neither
 a record nor a blank leads on. `mark` is then the last sound record, `stop` tells what lies where
-the walk ended, None when that is the end of the last file.
+the walk ended, None when that is the end of the last file, or as far as was asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ CHUNK_BYTES: Final = 1 << 20
 class LogWalk:
     """Go through `chunks` once; then ask what it found."""
 
-    __slots__ = ("_before", "_flushed", "_reader", "_segments", "mark", "position", "stop")
+    __slots__ = (
+        "_before",
+        "_flushed",
+        "_reader",
+        "_segments",
+        "_until",
+        "mark",
+        "position",
+        "stop",
+    )
 
     def __init__(
         self,
@@ -33,11 +42,13 @@ class LogWalk:
         mark: LogMark,
         *,
         flushed: int = POSITION_MAX,
+        until: int = POSITION_MAX,
     ) -> None:
-        """From `mark` on; below `flushed` a record cannot have been torn."""
+        """From `mark` on, to the end of a record; below `flushed` none can have been torn."""
         self._segments = segments
         self._reader = reader
         self._flushed = flushed
+        self._until = until
         self._before = mark
         """The last sound record before those of the last chunk."""
         self.mark = mark
@@ -47,8 +58,9 @@ class LogWalk:
     def chunks(self) -> Iterator[Sequence[Entry]]:
         """The records, as many at a time as one read of the disk holds."""
         size = CHUNK_BYTES
-        while self.position < self._segments.past and self.stop is None:
-            data = self._segments.read(self.position, size)
+        past = min(self._segments.past, self._until)
+        while self.position < past and self.stop is None:
+            data = self._segments.read(self.position, min(size, past - self.position))
             entries = self._reader.read(data, self.position, flushed=self._flushed)
             self.position = entries.end
             size = self._go_on(entries.stop)

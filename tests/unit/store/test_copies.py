@@ -21,6 +21,7 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 
 TOPICS: Final = ("T", "U")
+FILE_BYTES: Final = SETTINGS.mapped_file_size_commit_log
 SIZE: Final = message(1).size
 
 
@@ -307,3 +308,66 @@ def copy_rest(master: Master, slave: Slave) -> None:
     else:
         copy(master, slave)
     slave.turn()
+
+
+# ---------------------------------------------------------------------- what was not dispatched
+
+
+def behind(disk: FaultyDisk) -> tuple[Master, Slave]:
+    """A slave that cannot begin the queue anew that its master deleted; there is a file more."""
+    master, slave = Master(), Slave(disk)
+    master.put(1, 2)
+    master.turn()
+    copy(master, slave)
+    for _ in range(3):
+        slave.settle()
+        slave.turn(61.0)  # its queue is on disk
+    master.store.delete_topic("T")
+    master.turn()
+    while master.store.log.end < FILE_BYTES:
+        master.put(3)
+        master.turn()
+    disk.fail("remove", DiskFailure.BROKEN, path=f"consumequeue/T/0/{0:020d}")
+    return master, slave
+
+
+def test_what_could_not_be_dispatched_is_not_looked_for_behind_the_logs_end() -> None:
+    disk = FaultyDisk()
+    master, slave = behind(disk)
+    begin = slave.store.begin_copy()
+    assert begin is not None
+    assert slave.store.append_copy(begin, bytes_of_log(master, begin, FILE_BYTES), 0.0) is None
+    slave.background.complete_all()
+    slave.store.log.prepare(slave.now)
+    disk.fail("read", DiskFailure.BROKEN, path=f"commitlog/{FILE_BYTES:020d}")
+    slave.turn(0.1)
+    assert slave.store.trouble(slave.now) is None
+    below = [each for each in master.records("T", 0) if each.physical_offset < FILE_BYTES]
+    assert [each.body for each in slave.records("T", 0)] == [each.body for each in below]
+
+
+def test_what_was_written_in_part_is_not_dispatched() -> None:
+    disk = FaultyDisk(lambda count: count - 1)
+    master, slave = behind(disk)
+    disk.fail("write", DiskFailure.BROKEN, path=f"commitlog/{FILE_BYTES:020d}")
+    begin = slave.store.begin_copy()
+    assert begin is not None
+    assert slave.store.append_copy(begin, bytes_of_log(master, begin, None), 0.0) is not None
+    slave.turn(0.1)
+    assert slave.store.dispatch_behind == 0
+    copy(master, slave)
+    assert_equal(master, slave)
+
+
+def test_deleting_a_topic_leaves_a_blank_that_is_half_there() -> None:
+    disk = FaultyDisk()
+    master, slave = filled(40), Slave(disk)
+    data = bytes_of_log(master, 0, None)
+    half = FILE_BYTES - 8
+    assert slave.store.append_copy(0, data[:half], 0.0) is None
+    slave.store.delete_topic("V")
+    slave.turn(0.1)
+    assert slave.store.append_copy(half, data[half:], 0.0) is None
+    assert_equal(master, slave)
+    survivor = Slave(disk.kill())
+    assert survivor.store.log.end == master.store.log.end
