@@ -58,9 +58,8 @@ class LogWalk:
     def chunks(self) -> Iterator[Sequence[Entry]]:
         """The records, as many at a time as one read of the disk holds."""
         size = CHUNK_BYTES
-        past = min(self._segments.past, self._until)
-        while self.position < past and self.stop is None:
-            data = self._segments.read(self.position, min(size, past - self.position))
+        while self.position < self._past and self.stop is None:
+            data = self._segments.read(self.position, min(size, self._past - self.position))
             entries = self._reader.read(data, self.position, flushed=self._flushed)
             self.position = entries.end
             size = self._go_on(entries.stop)
@@ -75,11 +74,15 @@ class LogWalk:
         self.position = int(entries[at].physical_offset)
         self.stop = Step(Found.NOTHING, self.position, 0, reason=reason)
 
+    @property
+    def _past(self) -> int:
+        return min(self._segments.past, self._until)
+
     def _go_on(self, stop: Step | None) -> int:
         """From where a chunk stopped; how many bytes are wanted next."""
         if stop is None:
             return CHUNK_BYTES
-        if stop.found is Found.MORE:
+        if stop.found is Found.MORE and stop.position + stop.size <= self._past:
             return max(stop.size, CHUNK_BYTES)
         if stop.found is Found.BLANK:
             self.position = stop.position + stop.size

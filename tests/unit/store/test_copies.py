@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.base.errors import LocalError
+from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import SETTINGS, SYNC, message
 from gantrymq.store.put import PutStatus, Refused
@@ -357,6 +357,17 @@ def test_what_was_written_in_part_is_not_dispatched() -> None:
     assert slave.store.dispatch_behind == 0
     copy(master, slave)
     assert_equal(master, slave)
+
+
+def test_what_cannot_be_read_again_is_not_passed_over() -> None:
+    disk = FaultyDisk()
+    master, slave = behind(disk)
+    begin, end = slave.store.begin_copy(), 10 * SIZE
+    assert begin is not None
+    assert slave.store.append_copy(begin, bytes_of_log(master, begin, end), 0.0) is None
+    disk.flip_bit(f"commitlog/{0:020d}", end - SIZE + 3, 7)  # it is longer than the log now
+    with pytest.raises(CorruptionError, match=f"at {end - SIZE} of the log"):
+        slave.turn(0.1)
 
 
 def test_deleting_a_topic_leaves_a_blank_that_is_half_there() -> None:
