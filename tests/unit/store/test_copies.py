@@ -229,7 +229,7 @@ def test_a_topic_that_the_master_deleted_begins_anew(sizes: Sequence[int]) -> No
         disk = survivor.disk  # type: ignore[assignment]  # it is one
 
 
-def test_a_stop_before_a_deletion_was_noted_changes_nothing() -> None:
+def test_a_stop_while_a_queue_begins_anew_changes_nothing() -> None:
     master = filled(20)
     before = master.store.log.end
     recreated(master)
