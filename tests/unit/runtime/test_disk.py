@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -295,8 +296,13 @@ def test_cold_bytes_are_not_waited_for(disk: FolderDisk) -> None:
     warm = file.read_cached(0, 1000)
     assert (warm is not None) == disk.supports_nowait("")
     assert warm in {None, file.read(0, 1000)}
-    file.forget_cached(0, 1 << 20)
-    assert file.read_cached(1 << 19, 1000) is None
+    for _ in range(50):  # the kernel keeps a page that something else holds just then
+        file.forget_cached(0, 1 << 20)
+        cached = file.read_cached(1 << 19, 1000)
+        if cached is None:
+            break
+        time.sleep(0.1)
+    assert cached is None
     assert len(file.read(1 << 19, 1000)) == 1000
     assert (file.read_cached(1 << 19, 1000) is not None) == disk.supports_nowait("")
     file.close()
