@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, final
+
+from isal.isal_zlib import crc32
 
 from gantrymq.broker.core.state import State
 from gantrymq.broker.peers import Peers
@@ -154,7 +155,7 @@ class Registrar:
             ha_server_addr=identity.ha_address,
             broker_id=identity.broker_id,
             compressed=is_compressed,
-            body_crc32=zlib.crc32(body) & _CRC_MASK,
+            body_crc32=crc32(body) & _CRC_MASK,
         )
         ext = header.encode() | self._epoch()
         command = Command(RequestCode.REGISTER_BROKER, ext=ext, body=body)

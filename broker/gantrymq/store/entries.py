@@ -11,8 +11,8 @@ is right, and about as slow as decoding the records.
 from __future__ import annotations
 
 from typing import Final, final
-from zlib import crc32
 
+from isal.isal_zlib import crc32
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import i64
 

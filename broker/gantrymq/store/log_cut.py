@@ -19,10 +19,11 @@ the disk afterwards, in the tail's file.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
+
+from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk
 from gantrymq.store import own_file
@@ -55,7 +56,7 @@ class Wish:
 def wish(disk: Disk, wanted: Wish) -> None:
     """The next start cuts the log; for good, when this returns."""
     body = _WISH.pack(wanted.position, wanted.shared, wanted.epoch)
-    own_file.replace(disk, PATH, MAGIC + _CRC.pack(zlib.crc32(body)) + body)
+    own_file.replace(disk, PATH, MAGIC + _CRC.pack(crc32(body)) + body)
 
 
 def wished(disk: Disk) -> Wish | None:
@@ -64,7 +65,7 @@ def wished(disk: Disk) -> Wish | None:
     if data is None:
         return None
     body = data[8:]
-    if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)) or len(body) != _WISH.size:
+    if data[:8] != MAGIC + _CRC.pack(crc32(body)) or len(body) != _WISH.size:
         raise StoreRefusedError(
             f"{PATH} is damaged: it tells where to cut the log of a member that is to follow"
             " another master; remove it, and the member finds out again"
@@ -151,7 +152,7 @@ class LogCut:
             return
         crc = 0
         for data in self._pieces(start, end):
-            crc = zlib.crc32(data, crc)
+            crc = crc32(data, crc)
         epoch = self._wish.epoch
         path = path_of(start, end, epoch, crc)
         self._disk.make_folder(OWN)

@@ -6,8 +6,8 @@ Written for the compiler. Invariant: byte for byte `record.encode`, for version 
 from __future__ import annotations
 
 from typing import Final, final
-from zlib import crc32
 
+from isal.isal_zlib import crc32
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import i16, i32, i64
 

@@ -6,9 +6,10 @@ the first begins late and the last ends early.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Final, final
+
+from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk
 from gantrymq.store.kept_tails import KeptTail
@@ -53,7 +54,7 @@ def _is_whole(disk: Disk, tail: KeptTail) -> bool:
     try:
         crc = at = 0
         while data := file.read(at, READ_BYTES):
-            crc = zlib.crc32(data, crc)
+            crc = crc32(data, crc)
             at += len(data)
     finally:
         file.close()

@@ -40,12 +40,12 @@ decimal digits, least significant first, of crc32 & 7FFFFFFF over the record wit
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, Final, final
 
+from isal.isal_zlib import crc32
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import i64
 
@@ -213,7 +213,7 @@ def _remade(fields: Mapping[str, Any]) -> Record:
 
 
 def body_crc(body: bytes) -> int:
-    return zlib.crc32(body) & CRC_MASK
+    return crc32(body) & CRC_MASK
 
 
 def refusal(topic_bytes: int, properties_bytes: int) -> Refusal | None:
@@ -259,7 +259,7 @@ def encode(record: Record, *, append_crc: bool = False) -> bytes:
             properties,
         )
     )
-    return data + crc_property(zlib.crc32(data)) if append_crc else data
+    return data + crc_property(crc32(data)) if append_crc else data
 
 
 def _head(record: Record, added: int) -> bytes:
@@ -272,7 +272,7 @@ def _head(record: Record, added: int) -> bytes:
         return HEADS[(flags & sys_flag.HOSTS_MASK) >> 4].pack(
             record.size + added,
             MAGIC_V1 if record.version == 1 else MAGIC_V2,
-            zlib.crc32(record.body) & CRC_MASK,
+            crc32(record.body) & CRC_MASK,
             record.queue_id,
             record.flag,
             record.queue_offset,
@@ -313,7 +313,7 @@ def decode(buffer: bytes, position: int = 0, *, verify_body: bool = True) -> Rec
         raise CorruptionError(f"record at {position}: body length {body_length} is a lie")
     topic, properties = _tail(buffer, start, body_end, end, version)
     body = buffer[body_start:body_end]
-    if verify_body and zlib.crc32(body) & CRC_MASK != int(read_i32_be(buffer, start + 8)):
+    if verify_body and crc32(body) & CRC_MASK != int(read_i32_be(buffer, start + 8)):
         raise CorruptionError(f"record at {position}: the body does not match its CRC")
     return Record(
         topic,
@@ -414,5 +414,5 @@ def crc_property_holds(buffer: bytes, position: int, size: int) -> bool:
     start = position + size - CRC_PROPERTY_BYTES
     if size < RECORD_BYTES_MIN + CRC_PROPERTY_BYTES or position + size > len(buffer):
         return False
-    expected = crc_property(zlib.crc32(buffer[position:start]))
+    expected = crc_property(crc32(buffer[position:start]))
     return buffer[start : position + size] == expected

@@ -8,8 +8,9 @@ Fields of our own, which Java name servers ignore:
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
+
+from isal.isal_zlib import crc32
 
 from gantrymq.namesrv.core.brokers import Member
 from gantrymq.namesrv.core.fields import flag, number, required_text, text
@@ -41,7 +42,7 @@ _CRC_MASK: Final = 0x7FFFFFFF
 def register_broker(state: State, request: Request, now: float) -> Outcome:
     command = request.command
     checksum = number(command, "bodyCrc32")
-    if checksum and checksum != zlib.crc32(command.body) & _CRC_MASK:
+    if checksum and checksum != crc32(command.body) & _CRC_MASK:
         state.effects.warning(
             f"receive registerBroker request,crc32 not match,from {request.channel.peer}"
         )
