@@ -28,7 +28,7 @@ class BrokerReplication:
         store: Store,
         settings: BrokerSettings,
         clock: Clock,
-        turn_soon: Callable[[], None],
+        log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
     ) -> None:
         self.address: tuple[str, int] | None = None
@@ -40,16 +40,16 @@ class BrokerReplication:
         self._monotonic = clock.monotonic
         self._settings = settings
         self._store = store
-        self._turn_soon = turn_soon
+        self._log_moves = log_moves
         if settings.broker_role is BrokerRole.SLAVE:
-            self._dialer = ReplicationDialer(store, self._chosen, clock, turn_soon, fail, self._log)
+            self._dialer = ReplicationDialer(store, self._chosen, clock, log_moves, fail, self._log)
 
     async def start(self) -> None:
         """Listen for slaves; the store is open, and has taken nothing yet."""
         if self._dialer is not None:
             return
         followers = Followers(self._store, self._chosen)
-        listener = ReplicationListener(followers, self._monotonic, self._turn_soon, self._log)
+        listener = ReplicationListener(followers, self._monotonic, self._log_moves, self._log)
         settings = self._settings
         self.address = await listener.start(settings.bind_address, settings.ha_listen_port)
         self._listener = listener

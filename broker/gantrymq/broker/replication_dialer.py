@@ -37,7 +37,7 @@ class ReplicationDialer:
         store: Store,
         settings: HaSettings,
         clock: Clock,
-        turn_soon: Callable[[], None],
+        log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
         log: Log,
     ) -> None:
@@ -46,7 +46,7 @@ class ReplicationDialer:
         self.fail = fail
         self.settings = settings
         self.store = store
-        self.turn_soon = turn_soon
+        self.log_moves = log_moves
         self.last_read_ms = 0
         self.last_write_ms = 0
         self._address = ""
@@ -210,7 +210,7 @@ class MasterConnection(asyncio.Protocol):
             owner.fail(error)
             return Ended(Ending.DISK, str(error))
         link.appended(owner.store.log.end, now)
-        owner.turn_soon()
+        owner.log_moves()
         if refused is None:
             return None
         return Ended(Ending.DIVERGED if refused.is_diverged else Ending.DISK, refused.text)

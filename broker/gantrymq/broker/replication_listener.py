@@ -31,12 +31,12 @@ class ReplicationListener:
         self,
         followers: Followers,
         monotonic: Callable[[], float],
-        turn_soon: Callable[[], None],
+        log_moves: Callable[[], None],
         log: Log,
     ) -> None:
         self.followers = followers
         self.monotonic = monotonic
-        self.turn_soon = turn_soon
+        self.log_moves = log_moves
         self._connections: set[SlaveConnection] = set()
         self._listening: list[asyncio.Server] = []
         self._log = log
@@ -81,7 +81,7 @@ class ReplicationListener:
     def closed(self, connection: SlaveConnection, ended: Ended) -> None:
         self._connections.discard(connection)
         self._say(ended, connection.address)
-        self.turn_soon()
+        self.log_moves()
 
     def turned_away(self, address: str) -> None:
         """There are too many connections."""
@@ -122,7 +122,7 @@ class SlaveConnection(asyncio.Protocol):
         if self.follower is None or self._ended is not None:
             return
         self._see(owner.followers.heard(self.follower, data, owner.monotonic()))
-        owner.turn_soon()
+        owner.log_moves()
 
     def pause_writing(self) -> None:
         if self.follower is not None:
@@ -131,7 +131,7 @@ class SlaveConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self.follower is not None:
             self.follower.is_held_up = False
-            self._owner.turn_soon()
+            self._owner.log_moves()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.follower is None:

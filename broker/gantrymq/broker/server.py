@@ -110,7 +110,7 @@ class BrokerHost:
         self._errands = self._make_errands()
         self._member = self._make_member()
         self.state.replication = self._replication = self._member or BrokerReplication(
-            self._store, setup.settings, clock, self._turn_soon, self._fail
+            self._store, setup.settings, clock, self._log_moves, self._fail
         )
         outbox = Outbox()
         self._rounds = self._make_rounds(outbox)
@@ -345,6 +345,10 @@ class BrokerHost:
         """What a name server said to our registration."""
         now, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
         self.core.registered(name_server, told, now, wall_ms)
+        self._turn_soon()
+
+    def _log_moves(self) -> None:
+        self.core.log_moves()
         self._turn_soon()
 
     def _turn_soon(self) -> None:

@@ -66,6 +66,16 @@ def test_sends_that_nobody_waits_for_ask_no_machine() -> None:
     assert machine.count == 0
 
 
+def test_a_turn_for_a_log_that_moves_asks_no_machine() -> None:
+    broker, machine = opened()
+    broker.broker.log_moves()
+    broker.broker.turn(broker.now, broker.wall_ms)
+    broker.broker.deadline()
+    assert machine.count == 0
+    broker.broker.turn(broker.now, broker.wall_ms)  # for something else
+    assert machine.count > 0
+
+
 def test_a_machine_is_asked_when_it_is_due_though_only_sends_come() -> None:
     broker, machine = opened()
     machine.due = broker.now + LOOK_SECONDS / 4

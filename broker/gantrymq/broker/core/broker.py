@@ -103,12 +103,12 @@ class Broker:
         "_fed",
         "_group_bytes_max",
         "_is_settled",
+        "_log_moves",
         "_look_by",
         "_machines",
         "_machines_due",
         "_readers",
         "_senders",
-        "_sends_took",
         "_store",
         "_topic_readers",
         "counters",
@@ -128,9 +128,10 @@ class Broker:
         self._is_settled: bool = False
         """Whether nothing can have changed when the machines are due since they were asked."""
         self._machines_due: float = 0.0
+        self._log_moves: bool = False
+        """Whether that is what the next turn is for; then the machines need not be asked."""
         self._look_by: float = 0.0
         self._senders: dict[Channel, None] = {}
-        self._sends_took: bool = False
 
     # ------------------------------------------------------------------ life
 
@@ -261,7 +262,7 @@ class Broker:
             born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
         fed = self._store.feed(kernel, data, start, born_host, wall_ms)
         if fed.count:
-            self._sends_took = True
+            self._log_moves = True
             self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
             state.admission.begin(now)
             self._write_if_much(now, wall_ms)
@@ -336,14 +337,18 @@ class Broker:
 
     # ------------------------------------------------------------------ time and answers
 
+    def log_moves(self) -> None:
+        """A copy came into our log, or a slave has more of it: a turn comes soon."""
+        self._log_moves = True
+
     def turn(self, now: float, wall_ms: int) -> None:
         """Everything there is to do; SyncFailedError ends the process."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         state.works.has_new_puts = False
-        if not self._sends_took:
+        if not self._log_moves:
             self._is_settled = False
-        self._sends_took = False
+        self._log_moves = False
         turn = self._store.turn(now, wall_ms)
         state.admission.appended(now, state.settings)
         self._take_answers(turn, now)
