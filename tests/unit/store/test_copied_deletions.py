@@ -3,6 +3,7 @@ does not continue its queue. Whatever the master's new queues have its own must 
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import SETTINGS, OpenedStore, message
-from gantrymq.testing.faulty_disk import FaultyDisk
+from gantrymq.store import log_cut
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
 WALL_MS: Final = 1_700_000_000_000
 FILE_BYTES: Final = SETTINGS.mapped_file_size_commit_log
@@ -50,6 +53,25 @@ def bodies(store: OpenedStore, queue_id: int) -> list[bytes]:
 
 def counts(store: OpenedStore) -> list[int]:
     return [len(bodies(store, queue_id)) for queue_id in QUEUES]
+
+
+def ends(store: OpenedStore) -> list[int]:
+    """The number that each queue's next message gets."""
+    queues = [store.store.queues.find("T", queue_id) for queue_id in QUEUES]
+    return [0 if queue is None else queue.end for queue in queues]
+
+
+def flush(store: OpenedStore) -> None:
+    """Log, queues and marks are on the disk, for good."""
+    for _ in range(4):
+        store.turn(61.0)
+        store.settle()
+
+
+def assert_equal(one: OpenedStore, other: OpenedStore) -> None:
+    assert ends(one) == ends(other)
+    for queue_id in QUEUES:
+        assert one.records("T", queue_id) == other.records("T", queue_id)
 
 
 def assert_has_all(slave: OpenedStore, master: OpenedStore) -> None:
@@ -155,3 +177,112 @@ def test_what_comes_behind_a_failure_is_not_dispatched_before_it(times: int) -> 
     assert slave.store.trouble(slave.now) is None
     assert counts(slave) == [len(bodies(master, queue_id)) for queue_id in QUEUES]
     assert_has_all(slave, master)
+
+
+def cut_off(
+    disk: FaultyDisk, *, before: tuple[int, ...], cut: tuple[int, ...], is_flushed: bool = True
+) -> Slave:
+    """On this disk is the log of a slave that is to be cut behind the first of these steps; and
+    another slave, which never had the others."""
+    master, slave, other = Master(), Slave(disk), Slave()
+    sent(master, *before)
+    copy(master, slave)
+    copy(master, other)
+    flush(slave)
+    sent(master, *cut)
+    copy(master, slave)
+    if is_flushed:
+        flush(slave)
+    log_cut.wish(disk, log_cut.Wish(other.store.log.end))
+    return other
+
+
+@pytest.mark.parametrize(
+    ("before", "cut", "left"),
+    [
+        pytest.param((0, 0, 1), (DELETED, 0), [2, 1, 0, 0], id="one queue began anew"),
+        pytest.param((0, 1), (0, DELETED, 0, 0, 1, 3), [1, 1, 0, 0], id="several did"),
+        pytest.param((0, 0, DELETED, 0), (DELETED, 0), [1, 0, 0, 0], id="for the second time"),
+        pytest.param((0, DELETED, 0, 0), (DELETED, 0), [2, 0, 0, 0], id="the longer one is left"),
+        pytest.param((0,) * 25, (DELETED, 0), [25, 0, 0, 0], id="it had several files"),
+        pytest.param((0, 0, 1), (0, 1), [2, 1, 0, 0], id="none did"),
+    ],
+)
+def test_a_queue_whose_new_messages_are_cut_off_is_the_old_one(
+    before: tuple[int, ...], cut: tuple[int, ...], left: list[int]
+) -> None:
+    disk = FaultyDisk()
+    other = cut_off(disk, before=before, cut=cut)
+    slave = Slave(disk.kill())
+    assert counts(slave) == left
+    assert_equal(slave, other)
+    other.store.lead(other.now)
+    sent(other, *QUEUES)
+    copy(other, slave)
+    assert_equal(slave, other)
+
+
+@pytest.mark.parametrize("choose", [keep_all, lose_all])
+def test_so_it_is_where_the_machine_lost_them_before_they_were_cut_off(choose: Chooser) -> None:
+    disk = FaultyDisk(choose)
+    other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0), is_flushed=False)
+    assert_equal(Slave(disk.crash()), other)
+
+
+def test_what_this_store_deleted_itself_does_not_come_back() -> None:
+    disk = FaultyDisk()
+    master = Master(disk)
+    sent(master, 0, 0)
+    end = master.store.log.end
+    sent(master, DELETED, 0)
+    flush(master)
+    log_cut.wish(disk, log_cut.Wish(end))
+    assert counts(Slave(disk.kill())) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("choose", [keep_all, lose_all])
+def test_a_cut_whose_queues_were_not_made_again_yet_is_followed_by_that(choose: Chooser) -> None:
+    is_over = False
+    operations = 0
+    while not is_over:
+        operations += 1
+        disk = FaultyDisk(choose)
+        other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0))
+        disk = disk.kill()
+        disk.crash_at = disk.operations + operations
+        with contextlib.suppress(PowerCut):
+            flush(Slave(disk))
+            is_over = True
+        assert_equal(Slave(disk.crash()), other)
+    assert operations > 10
+
+
+@settings(max_examples=60)
+@given(
+    steps=st.lists(st.integers(DELETED, QUEUES[-1]), max_size=40),
+    kept=st.integers(0, 40),
+    flushes=st.sets(st.integers(0, 40), max_size=4),
+    is_power=st.booleans(),
+)
+def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
+    steps: list[int], kept: int, flushes: set[int], is_power: bool
+) -> None:
+    disk = FaultyDisk()
+    master, slave, other = Master(), Slave(disk), Slave()
+    for at, step in enumerate(steps):
+        sent(master, step)
+        if at < kept:
+            copy(master, other)
+        if at % 3 == 0:
+            copy(master, slave)
+        if at in flushes:
+            flush(slave)
+    copy(master, slave)
+    log_cut.wish(disk, log_cut.Wish(other.store.log.end))
+    slave = Slave(disk.crash() if is_power else disk.kill())
+    copy(other, slave)
+    assert_equal(slave, other)
+    other.store.lead(other.now)
+    sent(other, *QUEUES)
+    copy(other, slave)
+    assert_equal(slave, other)
