@@ -24,6 +24,21 @@ _READ_WRITE: Final = 6
 _MASTER: Final = 0
 
 
+def create_topic(topic: str) -> Command:
+    """The request."""
+    header = CreateTopicRequest(
+        topic=topic,
+        default_topic="TBW102",
+        read_queue_nums=QUEUES,
+        write_queue_nums=QUEUES,
+        perm=_READ_WRITE,
+        topic_filter_type="SINGLE_TAG",
+        topic_sys_flag=0,
+        order=False,
+    )
+    return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode(), version=OWN_VERSION)
+
+
 @final
 class Administrator(Client):
     """One topic after the other."""
@@ -44,21 +59,11 @@ class Administrator(Client):
         if address is None:
             self.place.after(AGAIN_SECONDS, lambda: self._ask(topic), self.life)
             return
-        header = CreateTopicRequest(
-            topic=topic,
-            default_topic="TBW102",
-            read_queue_nums=QUEUES,
-            write_queue_nums=QUEUES,
-            perm=_READ_WRITE,
-            topic_filter_type="SINGLE_TAG",
-            topic_sys_flag=0,
-            order=False,
-        )
-        command = Command(
-            RequestCode.UPDATE_AND_CREATE_TOPIC, ext=header.encode(), version=OWN_VERSION
-        )
         self.caller.ask(
-            address, command, PATIENCE_SECONDS, lambda answer: self._answered(topic, answer)
+            address,
+            create_topic(topic),
+            PATIENCE_SECONDS,
+            lambda answer: self._answered(topic, answer),
         )
 
     def _answered(self, topic: str, answer: Command | str) -> None:

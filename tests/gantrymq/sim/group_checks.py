@@ -32,8 +32,9 @@ from typing import Final, Protocol, final
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease import Lease
 from gantrymq.sim.group_lease_store import LeaseStore
-from gantrymq.sim.group_mirror import Mirror, Place, Stored
+from gantrymq.sim.group_mirror import RENEWED, Mirror, Place, Stored
 from gantrymq.sim.group_network import Network
+from gantrymq.sim.group_renewed import Renewed
 from gantrymq.sim.group_world import DRIFT_MAX, World
 from gantrymq.store.entry import SCHEDULE_TOPIC
 
@@ -86,6 +87,7 @@ class Checks:
         self.epoch = 0
         """The latest that was led."""
         self.mirrors: dict[int, Mirror] = {}
+        self.renewed = Renewed()
         self.top: Stored | None = None
         self.history: dict[int, Stored] = {}
         self._elected_from: frozenset[int] = frozenset()
@@ -316,7 +318,13 @@ class Checks:
     def created(self, topic: str) -> None:
         """An administrator is told that it is there."""
         self._world.tally["topics created"] += 1
-        self.created_topics.add(topic)
+        if not topic.startswith(RENEWED.decode()):  # which may be deleted again when it is told
+            self.created_topics.add(topic)
+
+    def deletes(self, process: Process, topic: str) -> None:
+        """It is asked to."""
+        self._world.tally["topics to be deleted"] += 1
+        self.renewed.delete(process.number, topic)
 
     def tables_are_kept(self, process: Process, state: State) -> None:
         """A new master knows all topics of which somebody was told that they are there."""

@@ -47,6 +47,8 @@ class Plan:
     waits: bool
     """Whether messages wait for members."""
     min_in_sync: int
+    renews: bool = False
+    """Whether topics are deleted and made again."""
 
 
 def plan_of(random: Random) -> Plan:

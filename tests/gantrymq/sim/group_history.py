@@ -32,6 +32,7 @@ from gantrymq.sim.group_namesrv import NameServerNode, Registrations
 from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_node import HA_PORT, GroupSettings, Node, address
 from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.group_renewer import Renewer
 from gantrymq.sim.group_world import Life, World
 from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -107,8 +108,9 @@ class Group:
         shared = world, self.network, self.directory, self.habits
         self.producers = [Producer(*shared, index) for index in range(self.habits.producers)]
         self.consumers = [Consumer(*shared, index) for index in range(self.habits.consumers)]
-        administrator = Administrator(*shared, 0)
-        clients = [each.place.number for each in (*self.producers, *self.consumers, administrator)]
+        self.renewers = [Renewer(*shared, self.checks.renewed)] if plan.renews else []
+        askers = *self.producers, *self.consumers, *self.renewers, Administrator(*shared, 0)
+        clients = [each.place.number for each in askers]
         names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
         everywhere = world, self.network, self.leases, self.nodes, self.checks
         self.troubles = Troubles(*everywhere, [*clients, *names], plan)
@@ -239,7 +241,15 @@ class Group:
         acknowledged: dict[bytes, int] = {}
         for producer in self.producers:
             acknowledged.update(producer.acknowledged)
+        for renewer in self.renewers:
+            acknowledged.update(renewer.acknowledged)
         self.checks.whole(leader.number, acknowledged)
+        for node in self.nodes.values():
+            assert node.process is not None
+            queues, mirror = node.process.state.store.queues, self.checks.mirror(node.number)
+            found = self.checks.renewed.must_be_in(node.number, queues, mirror)
+            self.world.tally["messages of topics made again"] += found
+            self.checks.renewed.must_go_on(node.number, queues, mirror)
 
     def tally(self) -> Counter[str]:
         """What happened how often."""
@@ -268,7 +278,8 @@ def run(seed: int) -> Counter[str]:
 
 def drawn(seed: int) -> Plan:
     """What befalls it."""
-    return plan_of(World(seed).random("plan"))
+    plan = plan_of(World(seed).random("plan"))
+    return replace(plan, renews=World(seed).random("renews").random() < 0.5)
 
 
 def failing(seed: int, plan: Plan) -> Exception | None:

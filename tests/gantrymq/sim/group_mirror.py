@@ -5,13 +5,14 @@ Each record has a digest of all of the log up to its end, so that whether two lo
 place is a comparison of two numbers.
 
 Invariant: queue offsets are dense in any log: of a queue each record has the one behind that of the
-record before.
+record before; or 0, of a topic that was deleted in between.
 """
 
 from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
@@ -22,6 +23,9 @@ from gantrymq.store.entry import Entry
 from gantrymq.store.layout import COMMIT_LOG, NAME_DIGITS, POSITION_MAX
 from gantrymq.store.walk import Found
 from gantrymq.testing.memory_disk import Inode, MemoryDisk
+
+RENEWED: Final = b"again-"
+"""What the names of topics that are deleted and made again begin with."""
 
 _LEVELS: Final = DelayLevels("1s 5s 10s 30s")
 
@@ -85,6 +89,12 @@ class Mirror:
         """The record that begins here."""
         behind = self.from_(start)
         return behind[0] if behind and behind[0].start == start else None
+
+    def ends(self) -> Iterator[tuple[str, int, int]]:
+        """Of topics that are deleted and made again: queues, and which number comes next."""
+        for (topic, queue_id), end in self._next.items():
+            if topic.startswith(RENEWED):
+                yield topic.decode(), queue_id, end
 
     def parting(self, other: Mirror) -> int:
         """Up to where both are equal."""
@@ -163,9 +173,10 @@ class Mirror:
         queue = entry.topic, int(entry.queue_id)
         place = Place(entry.topic, int(entry.queue_id), int(entry.queue_offset))
         wanted = self._next.get(queue, 0)
-        if place.offset != wanted:
+        is_anew = place.offset == 0 and entry.topic.startswith(RENEWED)
+        if place.offset != wanted and not is_anew:
             raise GapError(f"{place} in the log, and {wanted} should be next")
-        self._next[queue] = wanted + 1
+        self._next[queue] = place.offset + 1
         start = int(entry.physical_offset)
         digest = zlib.crc32(data, self.records[-1].digest if self.records else 0)
         self.records.append(

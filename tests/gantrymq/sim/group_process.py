@@ -47,7 +47,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
 from gantrymq.wire.headers.send import SendMessageResponse
-from gantrymq.wire.headers.topic import CreateTopicRequest
+from gantrymq.wire.headers.topic import CreateTopicRequest, DeleteTopicRequest
 
 NEVER: Final = float("inf")
 TURN_SECONDS: Final = 0.00005
@@ -191,6 +191,8 @@ class BrokerProcess:
     def _serve(self, channel: Channel, command: Command) -> None:
         self._channels[channel] = None
         now, wall_ms = self.place.monotonic, self.place.wall_ms
+        if command.code == RequestCode.DELETE_TOPIC_IN_BROKER:
+            self._checks.deletes(self, DeleteTopicRequest.decode(command.ext).topic)
         if command.code in _SENDS:
             _, count = self.core.feed(channel, encode(command), 0, now, wall_ms)
             if count:
