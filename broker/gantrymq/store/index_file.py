@@ -65,32 +65,27 @@ class IndexSizes:
         return HEADER_BYTES + SLOT_BYTES * self.slots + ENTRY_BYTES * entry
 
 
-@final
-class SlotPage:
-    """A page of the slots, as on disk."""
+def _page(data: bytes) -> BytesWriter:
+    """A page of the slots, as on disk, to be changed in place."""
+    page = BytesWriter()
+    page.write(data[:-1])
+    page.append(data[-1])  # written at once they would take up twice as much
+    return page
 
-    __slots__ = ("is_dirty", "slots")
 
-    def __init__(self, data: bytes) -> None:
-        self.slots: BytesWriter = BytesWriter()
-        self.slots.write(data[:-1])
-        self.slots.append(data[-1])  # written at once they would take up twice as much
-        self.is_dirty: bool = False
+def _slot(page: BytesWriter, at: i64) -> i64:
+    first: i64 = at << 2
+    number = i64(page[first]) << 24 | i64(page[first + 1]) << 16
+    number |= i64(page[first + 2]) << 8 | i64(page[first + 3])
+    return number if number < 0x80000000 else number - 0x100000000
 
-    def slot(self, at: i64) -> i64:
-        slots = self.slots
-        first: i64 = at << 2
-        number = i64(slots[first]) << 24 | i64(slots[first + 1]) << 16
-        number |= i64(slots[first + 2]) << 8 | i64(slots[first + 3])
-        return number if number < 0x80000000 else number - 0x100000000
 
-    def set_slot(self, at: i64, number: i64) -> None:
-        slots = self.slots
-        first: i64 = at << 2
-        slots[first] = u8((number >> 24) & 0xFF)
-        slots[first + 1] = u8((number >> 16) & 0xFF)
-        slots[first + 2] = u8((number >> 8) & 0xFF)
-        slots[first + 3] = u8(number & 0xFF)
+def _set_slot(page: BytesWriter, at: i64, number: i64) -> None:
+    first: i64 = at << 2
+    page[first] = u8((number >> 24) & 0xFF)
+    page[first + 1] = u8((number >> 16) & 0xFF)
+    page[first + 2] = u8((number >> 8) & 0xFF)
+    page[first + 3] = u8(number & 0xFF)
 
 
 @final
@@ -99,6 +94,7 @@ class IndexFile:
 
     __slots__ = (
         "_entries",
+        "_is_dirty",
         "_slots",
         "begin_ms",
         "begin_offset",
@@ -135,9 +131,12 @@ class IndexFile:
         self.saved_count: i64 = 1  # as the header on disk says for good
         self.tail: BytesWriter = BytesWriter()
         self.tail_start: i64 = 1
-        self.pages: list[SlotPage | None] | None = self._no_pages()
+        self.pages: list[BytesWriter | None] | None = self._no_pages()
         self.dirty: list[int] = []
         """Numbers of the pages that the disk does not have as they are."""
+        # The same, a byte a page: beside the pages, so that a put touches little memory.
+        self._is_dirty: BytesWriter = BytesWriter()
+        self._is_dirty.write(bytes(self._page_count))
 
     @property
     def is_full(self) -> bool:
@@ -151,9 +150,9 @@ class IndexFile:
         number = slot >> 10
         page = pages[number]
         if page is None:
-            page = pages[number] = SlotPage(EMPTY_PAGE)
+            page = pages[number] = _page(EMPTY_PAGE)
         count = self.count
-        previous = page.slot(slot & 1023)
+        previous = _slot(page, slot & 1023)
         if previous <= 0 or previous > count:
             previous = 0
             self.used_slots += 1
@@ -162,9 +161,8 @@ class IndexFile:
         write_i64_be(tail, physical_offset)
         write_i32_be(tail, i32(self._seconds(store_ms)))
         write_i32_be(tail, i32(previous))
-        page.set_slot(slot & 1023, count)
-        if not page.is_dirty:
-            self._note_dirty(number, page)
+        _set_slot(page, slot & 1023, count)
+        self._note_dirty(number)
         if count <= 1:
             self.begin_offset = physical_offset
             self.begin_ms = store_ms
@@ -186,9 +184,9 @@ class IndexFile:
         for number in sorted(self.dirty):
             page = None if self.pages is None else self.pages[number]
             assert page is not None, "a page that was written to"
-            page.is_dirty = False
+            self._is_dirty[number] = 0
             slots_left = self.sizes.slots - number * PAGE_SLOTS
-            pages.append((number, page.slots.getvalue()[: slots_left * SLOT_BYTES]))
+            pages.append((number, page.getvalue()[: slots_left * SLOT_BYTES]))
         self.dirty.clear()
         return IndexSnapshot(self, self.header(), pages, self.count, self.end_offset)
 
@@ -251,7 +249,7 @@ class IndexFile:
             for at in range(0, len(data), PAGE_BYTES):
                 piece = data[at : at + PAGE_BYTES]
                 if piece.count(0) != len(piece):
-                    page = SlotPage(piece.ljust(PAGE_BYTES, b"\0"))
+                    page = _page(piece.ljust(PAGE_BYTES, b"\0"))
                     number = (position - HEADER_BYTES + at) // PAGE_BYTES
                     pages[number] = page
                     self._resolve(number, page)
@@ -265,7 +263,7 @@ class IndexFile:
         if self.pages is None:
             return None
         page = self.pages[slot >> 10]
-        return 0 if page is None else page.slot(slot & 1023)
+        return 0 if page is None else _slot(page, slot & 1023)
 
     def entry_in_memory(self, entry: int) -> bytes | None:
         if entry < self.tail_start:
@@ -280,22 +278,26 @@ class IndexFile:
         seconds: i64 = (store_ms - self.begin_ms) // 1000
         return min(seconds, SECONDS_MAX)
 
-    def _no_pages(self) -> list[SlotPage | None]:
-        return [None] * -(-self.sizes.slots // PAGE_SLOTS)
+    @property
+    def _page_count(self) -> int:
+        return -(-self.sizes.slots // PAGE_SLOTS)
 
-    def _note_dirty(self, number: int, page: SlotPage) -> None:
-        page.is_dirty = True
-        self.dirty.append(number)
+    def _no_pages(self) -> list[BytesWriter | None]:
+        return [None] * self._page_count
+
+    def _note_dirty(self, number: i64) -> None:
+        if self._is_dirty[number] == 0:
+            self._is_dirty[number] = 1
+            self.dirty.append(int(number))
 
     def give_back(self, number: int) -> None:
         """This page of a snapshot was not written."""
-        page = None if self.pages is None else self.pages[number]
-        if page is not None and not page.is_dirty:
-            self._note_dirty(number, page)
+        if self.pages is not None:
+            self._note_dirty(number)
 
-    def _resolve(self, number: int, page: SlotPage) -> None:
+    def _resolve(self, number: int, page: BytesWriter) -> None:
         """Slots that were written ahead of the header: back to entries that it counts."""
-        column = array("i", page.slots.getvalue())
+        column = array("i", page.getvalue())
         column.byteswap()
         if max(column) < self.count:
             return
@@ -306,9 +308,8 @@ class IndexFile:
                 before = ENTRY.unpack(data)[3] if len(data) == ENTRY_BYTES else 0
                 entry = before if before < entry else 0  # noqa: PLW2901 - walks the chain
             if entry != column[at]:
-                page.set_slot(at, max(0, entry))
-                if not page.is_dirty:
-                    self._note_dirty(number, page)
+                _set_slot(page, at, max(0, entry))
+                self._note_dirty(number)
 
     def write_at(self, position: int, data: bytes) -> None:
         """Write into the file, which is made when there is something to write."""
