@@ -48,13 +48,14 @@ class EntryReader:
     Without `verify_body` a wrong body CRC passes, but not where a record may have been torn.
     """
 
-    __slots__ = ("_file_bytes", "_levels", "_scan", "_verify_body")
+    __slots__ = ("_file_bytes", "_levels", "_scan", "_topic", "_verify_body")
 
     def __init__(self, file_bytes: int, levels: DelayLevels, *, verify_body: bool = True) -> None:
         self._file_bytes: i64 = i64(file_bytes)
         self._levels: DelayLevels = levels
         self._verify_body: bool = verify_body
         self._scan: PropertyScan = PropertyScan()
+        self._topic: bytes = b""
 
     def read(self, data: bytes, position: int, *, flushed: int = POSITION_MAX) -> Entries:
         """The records in `data`, which lies at `position`, up to the first step that is none.
@@ -103,7 +104,7 @@ class EntryReader:
             crc: i64 = crc32(data[body_at:body_end]) & 0x7FFFFFFF
             if crc != i64(read_i32_be(data, at + 8)):
                 return None
-        topic = data[topic_at:topic_end]
+        topic = self._known(data[topic_at:topic_end])
         if position + size > flushed and has_hole(topic, data[topic_end + 2 : at + size]):
             return None
         scan = self._scan
@@ -121,6 +122,12 @@ class EntryReader:
             store_timestamp_ms=store_ms,
             sys_flag=sys_flag,
         )
+
+    def _known(self, topic: bytes) -> bytes:
+        """The object of the record before if it is the same: its hash is known already."""
+        if topic != self._topic:
+            self._topic = topic
+        return self._topic
 
 
 def _size(data: bytes, at: i64, room: i64) -> i64:

@@ -2,15 +2,27 @@ r"""The few properties that a store acts upon, found in one pass over a message'
 
     name \x01 value \x02 ...        as properties.py reads them: the last of a name that has a value
 
-Written for the compiler: one look at each byte, no object but the values. Interpreted it is right
-but slow.
+Written for the compiler: names are compared as numbers, long values are passed over eight bytes at
+a time, and no object is made but the values. Interpreted it is right but slow.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
+from librt.strings import read_i32_be, read_i64_le
 from mypy_extensions import i64
+
+# Names as the numbers that four of their bytes are.
+_TAGS: Final = 0x54414753
+_KEYS: Final = 0x4B455953
+_WAIT: Final = 0x57414954
+_DELA: Final = 0x44454C41
+_UNIQ: Final = 0x554E4951
+_KEY_OF_UNIQ: Final = 0x5F4B4559
+
+_ONES: Final = 0x0101010101010101
+_TWOS: Final = 0x0202020202020202
 
 
 @final
@@ -38,8 +50,7 @@ class PropertyScan:
             while at < end and data[at] != 1 and data[at] != 2:
                 at += 1
             value_at = at + 1
-            while at < end and data[at] != 2:
-                at += 1
+            at = _value_end(data, at, end)
             if at > value_at:
                 self._take(data, name_at, value_at, at)
             at += 1
@@ -57,16 +68,32 @@ class PropertyScan:
         length = value_at - 1 - name_at
         if length == 0 or data[name_at] >= 0x60:
             return
-        name = data[name_at : value_at - 1] if 4 <= length <= 8 else b""
-        if name == b"TAGS":
+        first: i64 = 0
+        if 4 <= length <= 8:
+            first = i64(read_i32_be(data, name_at))
+        if length == 4 and first == _TAGS:
             self.tags = data[value_at:end]
-        elif name == b"KEYS":
+        elif length == 4 and first == _KEYS:
             self.keys = data[value_at:end]
-        elif name == b"WAIT":
+        elif length == 4 and first == _WAIT:
             self.wait = data[value_at:end]
-        elif name == b"DELAY":
+        elif length == 5 and first == _DELA and data[name_at + 4] == 0x59:
             self.delay = data[value_at:end]
-        elif name == b"UNIQ_KEY":
+        elif length == 8 and first == _UNIQ and read_i32_be(data, name_at + 4) == _KEY_OF_UNIQ:
             self.unique_key = data[value_at:end]
         else:
             self.has_other_names = True
+
+
+def _value_end(data: bytes, at: i64, end: i64) -> i64:
+    r"""Where the first \x02 of data[at:end] is, or `end`."""
+    while at + 8 <= end:
+        # 0 where a byte is 2. Taking 1 from each byte gives those, and them alone, a top bit that
+        # was not there; one above such a byte may be counted with it.
+        word: i64 = read_i64_le(data, at) ^ _TWOS
+        if ((word - _ONES) & ~word) >> 7 & _ONES:
+            break
+        at += 8
+    while at < end and data[at] != 2:
+        at += 1
+    return at
