@@ -192,7 +192,9 @@ class Kernel:
             is_plain = self._json.read(data, at + _PREFIX, header_end)
         else:
             is_plain = send_binary.read(self._fields, data, at + _PREFIX, header_end)
-        return length if is_plain and self._fields.is_complete else 0
+        if not is_plain or not self._fields.is_complete:
+            return 0  # in a statement of its own: else the compiler makes an object of the length
+        return length
 
     def _take(self, group: Group, data: bytes, at: i64, end: i64, replies: BytesWriter) -> bool:
         """Store the request in `_fields` and reply to it; False when it is not plain."""

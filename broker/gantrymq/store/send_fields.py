@@ -43,7 +43,9 @@ _LONG_NAMES: Final = {
     b"bname": 110,
     _BORN_HOST: _RELAYED,
 }
-_ODD: Final = 4611686018427387904  # what `_integer` answers when there is none
+# What `_integer` answers when there is none: more than 18 digits say, and less than 2**62, from
+# where on a constant would be an object, compiled.
+_ODD: Final = 1152921504606846976
 _INT32_MAX: Final = 2147483647
 
 
@@ -118,8 +120,9 @@ class SendFields:
         elif letter == 105:
             self.properties = data[at:end]
         elif letter == 109:
-            self.is_batch = data[at:end] == b"true"
-            return self.is_batch or data[at:end] == b"false"
+            word = data[at:end]
+            self.is_batch = word == b"true"
+            return self.is_batch or word == b"false"
         elif letter == 103:
             number = _integer(data, at, end, 18)
             self.born_timestamp_ms = number

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64
 
 from gantrymq.store.send_fields import SendFields
@@ -17,10 +17,16 @@ from gantrymq.wire.header_scan import unescape
 _INT32_MIN: Final = -2147483648
 _INT32_MAX: Final = 2147483647
 
+_ODD: Final = -1
+
 
 @final
 class JsonReader:
-    """Reads one header after the other into `fields`."""
+    """Reads one header after the other into `fields`.
+
+    Each method is given where it begins, and answers where it ended; or _ODD, which may be given.
+    Never by one conditional expression, for which the compiler makes an object of the position.
+    """
 
     __slots__ = (
         "_data",
@@ -28,21 +34,19 @@ class JsonReader:
         "_has_ext",
         "_is_escaped",
         "_number",
-        "_position",
-        "_start",
-        "_stop",
+        "_unescaped",
+        "_writer",
         "fields",
     )
 
     def __init__(self, fields: SendFields) -> None:
         self.fields: SendFields = fields
         self._data: bytes = b""
-        self._position: i64 = 0
         self._end: i64 = 0
-        # Of the text read last: what stands between its quotes, and whether escapes are in it.
-        self._start: i64 = 0
-        self._stop: i64 = 0
+        # Of the text read last: whether escapes are in it, and what it says if there are.
         self._is_escaped: bool = False
+        self._unescaped: bytes = b""
+        self._writer: BytesWriter = BytesWriter()
         self._number: i64 = 0
         self._has_ext: bool = False
 
@@ -50,132 +54,154 @@ class JsonReader:
         """Fill `fields` from the header data[start:end]; False when anything in it is odd."""
         self.fields.clear()
         self._data = data
-        self._position = start
         self._end = end
         self._has_ext = False
-        if not self._skip(b'{"code":') or not self._integer():
+        at = self._integer(self._word(start, b'{"code":'))
+        if at == _ODD:
             return False
         self.fields.code = self._number
         if not self.fields.is_send:
             return False
-        while self._step(0x2C):
-            if not self._member():
+        while at < end and data[at] == 0x2C:
+            at = self._member(at + 1)
+            if at == _ODD:
                 return False
-        return self._step(0x7D) and self._position == end
+        return at + 1 == end and data[at] == 0x7D
 
-    def _member(self) -> bool:
+    def _member(self, start: i64) -> i64:
         """A top-level key behind `code`, and its value."""
-        if self._skip(b'"extFields":'):
-            return self._ext()
-        if self._skip(b'"flag":'):
-            is_read = self._integer()
+        if start + 1 >= self._end:
+            return _ODD
+        letter: i64 = self._data[start + 1]
+        if letter == 0x65:
+            return self._ext(self._word(start, b'"extFields":'))
+        if letter == 0x66:
+            at = self._integer(self._word(start, b'"flag":'))
             self.fields.command_flag = self._number
-            return is_read
-        if self._skip(b'"opaque":'):
-            is_read = self._integer()
+            return at
+        if letter == 0x6F:
+            at = self._integer(self._word(start, b'"opaque":'))
             self.fields.opaque = self._number
-            return is_read
-        if self._skip(b'"version":'):
-            return self._integer()
-        is_known = (
-            self._skip(b'"language":')
-            or self._skip(b'"serializeTypeCurrentRPC":')
-            or self._skip(b'"remark":')
-        )
-        # Nothing is done with these, so an escape in one would not be judged.
-        return is_known and self._text() and not self._is_escaped
+            return at
+        if letter == 0x76:
+            return self._integer(self._word(start, b'"version":'))
+        return self._unused(start, letter)
 
-    def _ext(self) -> bool:
+    def _unused(self, start: i64, letter: i64) -> i64:
+        """One of the keys whose text nobody needs, and so nobody would judge escapes in it."""
+        if letter == 0x6C:
+            at = self._text(self._word(start, b'"language":'))
+        elif letter == 0x73:
+            at = self._text(self._word(start, b'"serializeTypeCurrentRPC":'))
+        else:
+            at = self._text(self._word(start, b'"remark":'))
+        if at == _ODD or self._is_escaped:
+            return _ODD
+        return at
+
+    def _ext(self, at: i64) -> i64:
         """An object of texts."""
-        if self._has_ext or not self._step(0x7B):
-            return False
-        self._has_ext = True
-        while self._pair():
-            if not self._step(0x2C):
-                return self._step(0x7D)
-        return False
-
-    def _pair(self) -> bool:
-        """A name and its value."""
-        if not self._text() or self._is_escaped or not self._step(0x3A):
-            return False
-        letter = self.fields.letter(self._data, self._start, self._stop)
-        return self._text() and self._value(letter)
-
-    def _value(self, letter: i64) -> bool:
-        """Give the text that was read last to the field."""
-        if not self._is_escaped:
-            return self.fields.take_value(letter, self._data, self._start, self._stop)
-        value = self._unescaped()
-        return value is not None and self.fields.take_value(letter, value, 0, len(value))
-
-    def _step(self, byte: i64) -> bool:
-        """Step over this byte if it is what comes now."""
-        position = self._position
-        if position >= self._end or self._data[position] != byte:
-            return False
-        self._position = position + 1
-        return True
-
-    def _skip(self, word: bytes) -> bool:
-        """Step over these bytes if they are what comes now."""
-        data = self._data
-        position = self._position
-        length: i64 = len(word)
-        if length > self._end - position:
-            return False
-        index: i64 = 0
-        while index < length:
-            if data[position + index] != word[index]:
-                return False
-            index += 1
-        self._position = position + length
-        return True
-
-    def _text(self) -> bool:
-        """Step over a text, which stands at `_start` to `_stop`."""
         data = self._data
         end = self._end
-        position: i64 = self._position + 1
-        if position >= end or data[position - 1] != 0x22:
-            return False
-        self._start = position
+        if self._has_ext or at == _ODD or at >= end or data[at] != 0x7B:
+            return _ODD
+        self._has_ext = True
+        while True:
+            at = self._pair(at + 1)
+            if at == _ODD or at >= end:
+                return _ODD
+            byte: i64 = data[at]
+            if byte == 0x7D:
+                return at + 1
+            if byte != 0x2C:
+                return _ODD
+
+    def _pair(self, start: i64) -> i64:
+        """A name and its value."""
+        data = self._data
+        at = self._text(start)
+        if at == _ODD or self._is_escaped or at >= self._end or data[at] != 0x3A:
+            return _ODD
+        return self._value(self.fields.letter(data, start + 1, at - 1), at + 1)
+
+    def _value(self, letter: i64, start: i64) -> i64:
+        """A text, which the field takes."""
+        at = self._text(start)
+        if at == _ODD:
+            return _ODD
+        if self._is_escaped:
+            value = self._unescaped
+            is_taken = self.fields.take_value(letter, value, 0, len(value))
+        else:
+            is_taken = self.fields.take_value(letter, self._data, start + 1, at - 1)
+        if not is_taken:
+            return _ODD
+        return at
+
+    def _word(self, start: i64, word: bytes) -> i64:
+        """These bytes."""
+        data = self._data
+        length: i64 = len(word)
+        if length > self._end - start:
+            return _ODD
+        index: i64 = 0
+        while index + 8 <= length and read_i64_le(data, start + index) == read_i64_le(word, index):
+            index += 8
+        while index < length:
+            if data[start + index] != word[index]:
+                return _ODD
+            index += 1
+        return start + length
+
+    def _text(self, start: i64) -> i64:
+        """A text: data[start + 1 : end - 1] if nothing in it is escaped, else `_unescaped`."""
+        data = self._data
+        end = self._end
+        at: i64 = start + 1
+        if start == _ODD or at >= end or data[start] != 0x22:
+            return _ODD
         self._is_escaped = False
-        while position < end:
-            byte: i64 = data[position]
+        while at < end:
+            byte: i64 = data[at]
             if byte == 0x22:
-                self._stop = position
-                self._position = position + 1
-                return True
+                return at + 1
             if byte == 0x5C:
                 self._is_escaped = True
-                position += 1
-            position += 1
-        return False
+                return self._unescape(start + 1, at)
+            at += 1
+        return _ODD
 
-    def _unescaped(self) -> bytes | None:
-        """The text's bytes without escapes; None when one is odd."""
-        writer = BytesWriter()
-        if unescape(writer, self._data, self._start, self._end) < 0:
-            return None
-        return writer.getvalue()
-
-    def _integer(self) -> bool:
-        """Step over a 32-bit number, which is then `_number`."""
+    def _unescape(self, start: i64, at: i64) -> i64:
+        """A text that begins at `start` and has its first escape here."""
         data = self._data
-        position = self._position
-        negative = position < self._end and data[position] == 0x2D
-        first = position + 1 if negative else position
-        position = first
+        writer = self._writer
+        writer.truncate(0)
+        writer.write(data[start:at])
+        end = unescape(writer, data, at, self._end)
+        self._unescaped = writer.getvalue()
+        return end
+
+    def _integer(self, start: i64) -> i64:
+        """A 32-bit number, which is then `_number`."""
+        if start == _ODD:
+            return _ODD
+        data = self._data
+        end = self._end
+        negative = start < end and data[start] == 0x2D
+        first = start + 1 if negative else start
+        at = first
         number: i64 = 0
-        while position < self._end and position - first < 11:
-            digit = i64(data[position]) - 0x30
+        while at < end and at - first < 11:
+            digit = i64(data[at]) - 0x30
             if digit < 0 or digit > 9:
                 break
             number = number * 10 + digit
-            position += 1
-        if position == first or (data[first] == 0x30 and position > first + 1):
-            return False
-        self._position = position
-        self._number = -number if negative else number
-        return _INT32_MIN <= self._number <= _INT32_MAX
+            at += 1
+        if at == first or (data[first] == 0x30 and at > first + 1):
+            return _ODD
+        if negative:
+            number = -number
+        self._number = number
+        if not _INT32_MIN <= number <= _INT32_MAX:
+            return _ODD
+        return at
