@@ -30,3 +30,20 @@ def test_extremes_count(seconds: float) -> None:
     assert latency.longest(0.0) == 0
     latency.note(seconds, 1, 0.0)
     assert latency.longest(0.0) > 0
+
+
+def test_each_counts_in_its_own_class_whatever_was_counted_before() -> None:
+    def alone(seconds: float) -> float:
+        latency = Latency()
+        latency.note(seconds, 1, 0.0)
+        return latency.longest(0.0)
+
+    bounds = [0.00001 * 1.25**number for number in range(69)]
+    near = [each * factor for each in bounds for factor in (0.999999, 1.0, 1.000001)]
+    for before in (0.0, 0.003, 1e9):
+        for seconds in (*near, 0.0, 1e9):
+            latency = Latency()
+            latency.note(before, 1, 0.0)
+            latency.note(seconds, 1, 0.0)
+            assert latency.longest(0.0) == max(alone(before), alone(seconds))
+            assert latency.share(0.5, 0.0) == min(alone(before), alone(seconds))

@@ -84,8 +84,10 @@ class Admission:
     def end(self, began: float, now: float, count: int) -> None:
         """The store answered these messages of one `begin`."""
         self.waiting -= 1
-        self._begun[began] -= 1
-        if not self._begun[began]:
+        left = self._begun[began] - 1
+        if left:
+            self._begun[began] = left
+        else:
             del self._begun[began]
         self.latency.note(now - began, count, now)
 

@@ -10,6 +10,7 @@ high. What is told is the last full minute; in the first one, what there is of i
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import inf
 from typing import Final, final
 
 MINUTE: Final = 60.0
@@ -22,18 +23,24 @@ _BOUNDS_MS: Final = tuple(0.01 * 1.25**number for number in range(69))
 class Latency:
     """Of one broker."""
 
-    __slots__ = ("_counts", "_ends_at", "_told")
+    __slots__ = ("_above_ms", "_counts", "_ends_at", "_place", "_told", "_up_to_ms")
 
     def __init__(self) -> None:
         self._counts = [0] * len(_BOUNDS_MS)
         self._told: list[int] | None = None
         self._ends_at = 0.0
+        # The class counted in last: sends that were answered together mostly waited as long.
+        self._place = 0
+        self._above_ms = 0.0
+        self._up_to_ms = 0.0
 
     def note(self, seconds: float, count: int, now: float) -> None:
         if now >= self._ends_at:
             self._turn(now)
-        place = bisect_left(_BOUNDS_MS, seconds * 1000)
-        self._counts[min(place, len(_BOUNDS_MS) - 1)] += count
+        waited_ms = seconds * 1000
+        if not self._above_ms < waited_ms <= self._up_to_ms:
+            self._find_class(waited_ms)
+        self._counts[self._place] += count
 
     def share(self, share: float, now: float) -> float:
         """In ms; 0 where nothing was sent."""
@@ -46,6 +53,13 @@ class Latency:
             if count and left <= 0:
                 return bound_ms
         return 0.0
+
+    def _find_class(self, waited_ms: float) -> None:
+        """From here on what lies between the bounds of its class counts there."""
+        place = min(bisect_left(_BOUNDS_MS, waited_ms), len(_BOUNDS_MS) - 1)
+        self._place = place
+        self._above_ms = _BOUNDS_MS[place - 1] if place else -inf
+        self._up_to_ms = _BOUNDS_MS[place]
 
     def longest(self, now: float) -> float:
         """In ms."""
