@@ -11,7 +11,8 @@ The next start carries the wish out, before it looks at anything else:
     the marks   go down to the place, for good: nothing above it is promised any more. That of the
                 queues goes down to the log's start where one of them begins behind the place: here
                 an older queue may have gone for it, whose messages others still show, and only the
-                whole log tells
+                whole log tells. Before that, a note that queues hold units of what goes
+                (unsettled.py): they are written over, where they lie behind the queue's end
     the log     is cut there; queues and index follow as after a crash
     the wish    goes
 
@@ -37,6 +38,7 @@ from gantrymq.store.layout import OWN, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.marks import VOID, LogMark, Marks, MarksFile
 from gantrymq.store.segments import Segments
+from gantrymq.store.unsettled import UnsettledNote
 
 PATH: Final = f"{OWN}/cut"
 MAGIC: Final = b"GFC2"
@@ -117,6 +119,7 @@ class LogCut:
         """How many bytes of the tail are safe, and of how many; the end of the log is behind."""
         place = self._place(self._wish.position)
         yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
+        UnsettledNote(self._disk).write()  # queues are longer than the log from here on
         marks = self._marks.marks
         if marks is None:
             self._marks.settle(VOID)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import SETTINGS, OpenedStore, message
-from gantrymq.store import log_cut
+from gantrymq.store import log_cut, queue_snapshot
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
@@ -286,3 +286,19 @@ def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
     sent(other, *QUEUES)
     copy(other, slave)
     assert_equal(slave, other)
+
+
+@pytest.mark.parametrize("cut", [(0,) * 5, (DELETED, *(0,) * 6)], ids=["went on", "began anew"])
+def test_of_what_was_cut_off_no_queue_has_anything_left_behind_its_end(
+    cut: tuple[int, ...],
+) -> None:
+    disk = FaultyDisk()
+    other = cut_off(disk, before=(0, 0), cut=cut)
+    slave = Slave(disk.kill())
+    other.store.lead(other.now)
+    sent(other, *(1,) * 14, 0)
+    copy(other, slave)
+    flush(slave)
+    slave.close()
+    slave.disk.remove(queue_snapshot.PATH)  # a start looks into the queues' files themselves
+    assert_equal(Slave(slave.disk), other)
