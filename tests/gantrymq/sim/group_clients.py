@@ -7,6 +7,7 @@ slave, and commits to the master how far it got.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final, final
@@ -97,6 +98,34 @@ class Client:
         self.place.after(seconds, self._poll, self.life)
 
 
+def send_message(
+    topic: str, properties: Mapping[str, str], *, queue_id: int, body: bytes, wall_ms: int
+) -> Command:
+    """The request."""
+    header = SendMessageV2Request(
+        producer_group="PG",
+        topic=topic,
+        default_topic="TBW102",
+        default_topic_queue_nums=QUEUES,
+        queue_id=queue_id,
+        sys_flag=0,
+        born_timestamp=wall_ms,
+        flag=0,
+        properties=encode(properties).decode(),
+        reconsume_times=0,
+        unit_mode=False,
+        batch=False,
+        broker_name="broker-a",
+    )
+    return Command(
+        RequestCode.SEND_MESSAGE_V2,
+        ext=header.encode(),
+        body=body,
+        version=OWN_VERSION,
+        encoding=Encoding.BINARY,
+    )
+
+
 @final
 class Producer(Client):
     """It remembers what was acknowledged: the id, and where."""
@@ -139,27 +168,12 @@ class Producer(Client):
         properties = {"UNIQ_KEY": key}
         if self.random.random() < self.habits.delayed:
             properties["DELAY"] = "1"
-        header = SendMessageV2Request(
-            producer_group="PG",
-            topic=TOPIC,
-            default_topic="TBW102",
-            default_topic_queue_nums=QUEUES,
+        return send_message(
+            TOPIC,
+            properties,
             queue_id=self.random.randrange(QUEUES),
-            sys_flag=0,
-            born_timestamp=self.place.wall_ms,
-            flag=0,
-            properties=encode(properties).decode(),
-            reconsume_times=0,
-            unit_mode=False,
-            batch=False,
-            broker_name="broker-a",
-        )
-        return Command(
-            RequestCode.SEND_MESSAGE_V2,
-            ext=header.encode(),
             body=key.encode() * self.random.randrange(1, 12),
-            version=OWN_VERSION,
-            encoding=Encoding.BINARY,
+            wall_ms=self.place.wall_ms,
         )
 
     def _answered(self, key: str, number: int, until: float, answer: Command | str) -> None:

@@ -10,16 +10,15 @@ from typing import Final, final
 
 from gantrymq.sim.group_administrator import PATIENCE_SECONDS, create_topic
 from gantrymq.sim.group_callers import Directory
-from gantrymq.sim.group_clients import QUEUES, Client, Habits
+from gantrymq.sim.group_clients import QUEUES, Client, Habits, send_message
 from gantrymq.sim.group_mirror import RENEWED
 from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_renewed import Kept, Renewed
 from gantrymq.sim.group_world import World
 from gantrymq.wire.codes import RequestCode, ResponseCode
-from gantrymq.wire.command import Command, Encoding
-from gantrymq.wire.headers.send import SendMessageResponse, SendMessageV2Request
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.send import SendMessageResponse
 from gantrymq.wire.headers.topic import DeleteTopicRequest
-from gantrymq.wire.message.properties import encode
 from gantrymq.wire.version import OWN_VERSION
 
 TOPICS: Final = 2
@@ -107,27 +106,12 @@ class Renewer(Client):
         self.caller.ask(address, self._message(topic, key), SEND_SECONDS, answered)
 
     def _message(self, topic: str, key: str) -> Command:
-        header = SendMessageV2Request(
-            producer_group="PG",
-            topic=topic,
-            default_topic="TBW102",
-            default_topic_queue_nums=QUEUES,
+        return send_message(
+            topic,
+            {"UNIQ_KEY": key},
             queue_id=self.random.randrange(QUEUES),
-            sys_flag=0,
-            born_timestamp=self.place.wall_ms,
-            flag=0,
-            properties=encode({"UNIQ_KEY": key}).decode(),
-            reconsume_times=0,
-            unit_mode=False,
-            batch=False,
-            broker_name="broker-a",
-        )
-        return Command(
-            RequestCode.SEND_MESSAGE_V2,
-            ext=header.encode(),
             body=key.encode(),
-            version=OWN_VERSION,
-            encoding=Encoding.BINARY,
+            wall_ms=self.place.wall_ms,
         )
 
     def _acknowledged(self, topic: str, key: bytes, deletions: int, answer: Command) -> None:
