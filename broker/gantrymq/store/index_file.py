@@ -134,7 +134,8 @@ class IndexFile:
         self.pages: list[BytesWriter | None] | None = self._no_pages()
         self.dirty: list[int] = []
         """Numbers of the pages that the disk does not have as they are."""
-        # The same, a byte a page: beside the pages, so that a put touches little memory.
+        # The same, a byte a page, 1 for those in `dirty` and no others: beside the pages, so that
+        # a put touches little memory.
         self._is_dirty: BytesWriter = BytesWriter()
         self._is_dirty.write(bytes(self._page_count))
 

@@ -89,7 +89,8 @@ def _value_end(data: bytes, at: i64, end: i64) -> i64:
     r"""Where the first \x02 of data[at:end] is, or `end`."""
     while at + 8 <= end:
         # 0 where a byte is 2. Taking 1 from each byte gives those, and them alone, a top bit that
-        # was not there; one above such a byte may be counted with it.
+        # was not there; one above such a byte may be counted with it. (Compiled it may run over,
+        # which comes round as it should: extensions are built with -fwrapv, as CPython is.)
         word: i64 = read_i64_le(data, at) ^ _TWOS
         if ((word - _ONES) & ~word) >> 7 & _ONES:
             break

@@ -93,7 +93,7 @@ class JsonReader:
             at = self._text(self._word(start, b'"language":'))
         elif letter == 0x73:
             at = self._text(self._word(start, b'"serializeTypeCurrentRPC":'))
-        else:
+        else:  # nor is any other key one of these, and then no word is found
             at = self._text(self._word(start, b'"remark":'))
         if at == _ODD or self._is_escaped:
             return _ODD
