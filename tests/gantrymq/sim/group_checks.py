@@ -19,7 +19,8 @@ a member of the set may lack what its machine lost, and nothing else. What a mac
 from its disk in the moment the power goes, not taken from recovery, which must find all of it. If
 the lease was lost as well, the logs of all members count. And whoever no master has taken in since
 such a loss may show a consumer once more what was lost. A member of the set whose disk was replaced
-may lack what was on the old one, until it has as much again; it may not lead, for others have it.
+may lack what was on the old one, until it has as much again, on the disk where messages wait for
+that; it may not lead, for others have it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ class Process(Protocol):
     @property
     def epoch_copied(self) -> int:
         """The latest of which its log has a beginning, as it knows since a master took it in."""
+
+    @property
+    def flushed(self) -> int:
+        """How far its log is on its disk, for good."""
 
 
 @final
@@ -128,7 +133,8 @@ class Checks:
                 f" {process.epoch_seen}"
             )
         taken = self._taken.get(process.number)
-        if taken and records and self.mirror(process.number).end >= max(taken):
+        end = process.flushed if self._flushes else self.mirror(process.number).end
+        if taken and records and end >= max(taken):
             del self._taken[process.number]
 
     def went_down(self, number: int, gone: list[Stored]) -> None:

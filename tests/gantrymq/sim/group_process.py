@@ -160,6 +160,10 @@ class BrokerProcess:
     def epoch_copied(self) -> int:
         return 0 if self.replica is None else self.replica.epoch_copied
 
+    @property
+    def flushed(self) -> int:
+        return self.state.store.flushed
+
     # ------------------------------------------------------------------ entering
 
     def enter(self, do: Do) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from random import Random
 from typing import final
@@ -28,6 +29,7 @@ class Broker:
     epoch: int = 0
     epoch_seen: int = 0
     epoch_copied: int = 0
+    flushed: int = 0
 
 
 @final
@@ -270,6 +272,18 @@ def test_a_member_of_the_set_may_lack_what_was_on_a_disk_that_was_replaced() -> 
     scene.log(1, b"a", b"b", b"c", b"d")
     with pytest.raises(AssertionError, match="member 2 lacks b'd'"):
         scene.acknowledge(0, 3)
+
+
+def test_until_it_has_as_much_again_on_the_disk_where_messages_wait_for_that() -> None:
+    scene = acknowledged_by_both(flushes=True)
+    replaced(scene, 2)
+    for flushed in (0, 2 * SIZE, 3 * SIZE):
+        scene.log(2, b"a", b"b", b"c")
+        scene.brokers[1].flushed = flushed
+        scene.checks.appended(scene.brokers[1], scene.checks.mirror(2).from_(0))
+        has_all = flushed == 3 * SIZE
+        with pytest.raises(AssertionError, match="lacks b'c'") if has_all else nullcontext():
+            scene.lose(2)
 
 
 def test_but_not_lead_as_others_have_it() -> None:
