@@ -4,8 +4,9 @@ Every record becomes a unit of its queue, except those of prepared and rolled ba
 of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back
 ones. One that does not continue its queue has a place only in a copy: where the log comes from the
 topic was deleted behind the queue's last message, which nobody told us, and the queue begins anew
-with this one. The topic's other queues stay until a message of their own tells the same: what they
-have may have been sent before, or since.
+with this one, which is noted before the old queue goes (replaced_queues.py). The topic's other
+queues stay until a message of their own tells the same: what they have may have been sent before,
+or since.
 
 Doing a stretch of the log again changes nothing: queues know what they have, and keys are entered
 from `index_from` on only.
@@ -27,6 +28,7 @@ from gantrymq.store.index import Index
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_folder import folder_fault
 from gantrymq.store.queues import Queues
+from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.wire import java_string
 
 # Topics whose queues are remembered by the name's bytes; what is not is found again.
@@ -49,13 +51,15 @@ class Dispatcher:
         "index_from",
         "position",
         "record_start",
+        "replaced",
         "store_timestamp_ms",
         "unplaced",
     )
 
-    def __init__(self, queues: Queues, index: Index | None) -> None:
+    def __init__(self, queues: Queues, index: Index | None, replaced: ReplacedQueues) -> None:
         self._index: Index | None = index
         self._queues: Queues = queues
+        self.replaced: ReplacedQueues = replaced
         self._known: dict[bytes, dict[int, ConsumeQueue]] = {}
         self._arrived: list[ConsumeQueue] = []
         self._skipped: dict[str, Deleted] = {}
@@ -117,6 +121,7 @@ class Dispatcher:
                 self._arrived.append(queue)
         elif appended is GAP:
             if self.begins_anew:
+                self.replaced.note(queue.topic, queue.queue_id, int(entry.physical_offset))
                 self._queues.delete(queue)
                 self.unit(entry)
             else:

@@ -45,6 +45,7 @@ from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused, check_batch, che
 from gantrymq.store.queues import Queues
 from gantrymq.store.readings import Readings
 from gantrymq.store.recovery import Parts, Progress, Recovery, Report
+from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.store.reserve import Reserve
 from gantrymq.store.retention import Retention
 from gantrymq.store.segments import SyncFailedError
@@ -135,7 +136,8 @@ class Store:
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
-        self._dispatcher = dispatcher = Dispatcher(self.queues, index)
+        replaced = ReplacedQueues(disk)
+        self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
         self._arrivals = Arrivals(log, dispatcher, levels, is_copy=is_copy)

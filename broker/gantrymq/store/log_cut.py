@@ -8,12 +8,11 @@ The next start carries the wish out, before it looks at anything else:
     the place   the end of the last record that lies whole below the position
     the tail    what lies behind goes to a file of its own (kept_tails.py), for good; but what is
                 below `shared`, which is in the log of the epoch's master as well
-    the marks   go down to the place, for good: nothing above it is promised any more. That of the
-                queues goes down to the log's start where one of them begins behind the place: here
-                an older queue may have gone for it, whose messages others still show, and only the
-                whole log tells. Before that, a note that queues hold units of what goes
-                (unsettled.py): they are written over, where they lie behind the queue's end
-    the log     is cut there; queues and index follow as after a crash
+    the marks   go down to the place, for good: nothing above it is promised any more. Before that,
+                a note that queues hold units of what goes (unsettled.py): they are written over,
+                where they lie behind the queue's end
+    the log     is cut there; queues and index follow as after a crash, and what was replaced by a
+                message behind it is made again (replaced_queues.py)
     the wish    goes
 
 Invariant: it may stop anywhere and be done again. What was acknowledged to nobody else is still on
@@ -25,7 +24,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final, final
 
 from isal.isal_zlib import crc32
@@ -36,7 +34,7 @@ from gantrymq.store.entries import EntryReader
 from gantrymq.store.kept_tails import TAILS, UNFINISHED, KeptTail, make_room, path_of
 from gantrymq.store.layout import OWN, StoreRefusedError
 from gantrymq.store.log_walk import LogWalk
-from gantrymq.store.marks import VOID, LogMark, Marks, MarksFile
+from gantrymq.store.marks import VOID, LogMark, MarksFile
 from gantrymq.store.segments import Segments
 from gantrymq.store.unsettled import UnsettledNote
 
@@ -125,7 +123,7 @@ class LogCut:
             self._marks.settle(VOID)
         else:
             below = place.position
-            queues, index = self._safe_queues(marks, below), min(marks.index, below)
+            queues, index = min(marks.queues, below), min(marks.index, below)
             log = place if below < marks.log.position else marks.log
             self._marks.settle(replace(marks, log=log, queues=queues, index=index, index_files=0))
         self._segments.truncate(place.position)
@@ -150,17 +148,6 @@ class LogCut:
             if mark.record_start or start == segments.first:
                 return mark
             start -= segments.file_bytes
-
-    def _safe_queues(self, marks: Marks, below: int) -> int:
-        """Up to where of the log queues still have everything, if it ends here."""
-        queues, first = min(marks.queues, below), self._segments.first
-        return first if queues > first and self._begins_queue(below) else queues
-
-    def _begins_queue(self, start: int) -> bool:
-        """Whether a record behind is the first of its queue."""
-        walk = LogWalk(self._segments, self._reader, LogMark(start))
-        entries = chain.from_iterable(walk.chunks())
-        return any(each.has_unit and each.queue_offset == 0 for each in entries)
 
     def _keep_tail(self, start: int) -> Iterator[tuple[int, int]]:
         end = self._end(start)

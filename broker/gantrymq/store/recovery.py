@@ -5,8 +5,8 @@
     2 the walk     every record from there is checked and dispatched; it ends at the log's end
     3 the cut      what lies behind the end goes, from log, queues and index; what is kept above
                    the log's mark is written again and synced
-    4 the rest     queues that were damaged, or miss units, and an index that had to be cut, are
-                   made again from the log
+    4 the rest     queues that were damaged, miss units, or began anew with a message that is gone,
+                   and an index that had to be cut, are made again from the log
 
 Invariant: it may stop anywhere and be done again. Marks go down, for good, before what they spoke
 of is cut. Nothing is cut below the log's mark: damage there is refused, for cutting it would lose
@@ -149,6 +149,7 @@ class Recovery:
         log.load(is_size_known=parts.marks.are_sizes_known)
         yield from self._cut_as_wished()
         parts.deletions.load(is_clean=self.report.is_clean)
+        parts.dispatcher.replaced.load()
         marks = parts.marks.marks
         if self._is_ours and marks is not None and are_valid(marks, log.segments):
             start = yield from self._ours(marks)
@@ -162,6 +163,7 @@ class Recovery:
         self._check_end(walk, start)
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
+        parts.dispatcher.replaced.settle(log.start, log.end)
         self._settle()
 
     def _cut_as_wished(self) -> Iterator[Progress]:
@@ -411,7 +413,7 @@ class Recovery:
         parts = self._parts
         dispatcher, queues, log = parts.dispatcher, parts.queues, parts.log
         broken = {(queue.topic, queue.queue_id) for queue in queues.faults}
-        broken |= self._missing | dispatcher.gaps.keys()
+        broken |= self._missing | dispatcher.gaps.keys() | dispatcher.replaced.behind(log.end)
         keys_from = log.end
         if parts.index.cut(log.end):
             keys_from = max(log.start, parts.index.end_offset)
@@ -437,6 +439,7 @@ class Recovery:
         parts.dispatcher.unit(entry)
         if parts.dispatcher.gaps:
             parts.dispatcher.gaps.clear()
+            parts.dispatcher.replaced.note(topic, entry.queue_id, int(entry.physical_offset))
             queue = parts.queues.find(topic, entry.queue_id)
             assert queue is not None
             parts.queues.clear(queue)

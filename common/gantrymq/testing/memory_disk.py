@@ -24,7 +24,7 @@ from gantrymq.base.disk import DiskError, DiskFailure, Entry, Usage, path_parts
 from gantrymq.base.errors import LocalError
 
 BLOCK_BYTES: Final = 4096
-TOTAL_BYTES: Final = 1 << 40  # more than any test fills by accident
+TOTAL_BYTES: Final = 1 << 30  # more than any test fills by accident
 
 Node: TypeAlias = "Inode | Folder"
 

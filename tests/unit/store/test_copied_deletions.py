@@ -4,6 +4,7 @@ does not continue its queue. Whatever the master's new queues have its own must 
 from __future__ import annotations
 
 import contextlib
+from random import Random
 from typing import Final
 
 import pytest
@@ -222,6 +223,32 @@ def test_a_queue_whose_new_messages_are_cut_off_is_the_old_one(
     assert_equal(slave, other)
 
 
+@pytest.mark.parametrize(
+    ("cut", "made"),
+    [
+        pytest.param((2, 3, 0, 1), [], id="queues that are new, or went on, are not"),
+        pytest.param((2, DELETED, 3, 0), ["T/0"], id="the one that began anew is"),
+    ],
+)
+def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: list[str]) -> None:
+    disk = FaultyDisk()
+    cut_off(disk, before=(0, 0, 1), cut=cut)
+    report = Slave(disk.kill()).store.report
+    assert report.was_cut
+    assert report.rebuilt_queues == made
+
+
+def test_old_damage_is_no_reason_to_refuse_a_cut_of_queues_that_are_new() -> None:
+    disk = FaultyDisk()
+    other = cut_off(disk, before=(0, 0, 1), cut=(2, 3))
+    body = bodies(other, 0)[0]
+    path = f"commitlog/{0:020d}"
+    file = disk.open(path)
+    file.write(file.read(0, FILE_BYTES).index(body), [b"X"])
+    file.sync()
+    assert ends(Slave(disk.kill())) == ends(other)
+
+
 @pytest.mark.parametrize("choose", [keep_all, lose_all])
 def test_so_it_is_where_the_machine_lost_them_before_they_were_cut_off(choose: Chooser) -> None:
     disk = FaultyDisk(choose)
@@ -285,6 +312,61 @@ def test_a_cut_leaves_what_others_show_who_never_had_what_was_cut(
     other.store.lead(other.now)
     sent(other, *QUEUES)
     copy(other, slave)
+    assert_equal(slave, other)
+
+
+def test_a_queue_that_is_new_does_not_make_up_for_one_that_a_power_cut_took() -> None:
+    """The marks count as many queues as there are, the new one among them, and not the old one."""
+    hits = 0
+    for jobs in range(12):
+        disk = FaultyDisk(lose_all)
+        master, slave, other = Master(), Slave(disk), Slave()
+        sent(master, 0, 0)
+        copy(master, slave)
+        flush(slave)
+        sent(master, 1)
+        copy(master, slave)
+        copy(master, other)
+        slave.turn(0.6)
+        slave.settle()
+        slave.turn(61.0)
+        for _ in range(jobs):
+            slave.background.complete_some(lambda count: count - 1)
+        sent(master, DELETED, 0)
+        copy(master, slave)
+        slave = Slave(disk.crash())
+        if slave.store.log.end == other.store.log.end:
+            hits += slave.store.report.rebuilt_queues == ["T/0"]
+            assert_equal(slave, other)
+    assert hits > 0
+
+
+@settings(max_examples=60)
+@given(
+    steps=st.lists(st.integers(DELETED, QUEUES[-1]), max_size=40),
+    turns=st.sets(st.integers(0, 40)),
+    flushes=st.sets(st.integers(0, 40), max_size=3),
+    seed=st.integers(0, 1 << 32),
+)
+def test_after_a_power_cut_queues_are_what_the_log_that_is_left_says(
+    steps: list[int], turns: set[int], flushes: set[int], seed: int
+) -> None:
+    random = Random(seed)
+    disk = FaultyDisk(random.randrange)
+    master, slave = Master(), Slave(disk)
+    for at, step in enumerate(steps):
+        sent(master, step)
+        copy(master, slave)
+        if at in turns:
+            slave.turn(random.choice([0.1, 0.6, 11.0]))
+            slave.background.complete_some(disk.choose)
+        if at in flushes:
+            flush(slave)
+    slave = Slave(disk.crash())
+    other = Slave()
+    left = bytes_of_log(master, 0, slave.store.log.end)
+    assert other.store.append_copy(0, left, other.now) is None
+    other.turn(0.1)
     assert_equal(slave, other)
 
 

@@ -52,6 +52,7 @@ def test_it_takes_a_hundredth_of_a_small_disk() -> None:
 
 def test_it_takes_no_more_than_can_wait_in_memory() -> None:
     kept = Kept(FaultyDisk())
+    kept.disk.memory.total_bytes = 1 << 40
     kept.reserve.open()
     assert kept.disk.open(PATH).size() == RESERVE_BYTES
 

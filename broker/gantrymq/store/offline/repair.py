@@ -31,6 +31,7 @@ from gantrymq.store.offline.repair_plan import Action, RepairPlan, RepairStep
 from gantrymq.store.offline.store_sizes import StoreSizes
 from gantrymq.store.queues import Queues
 from gantrymq.store.recovery import Progress
+from gantrymq.store.replaced_queues import ReplacedQueues
 
 COPY_BYTES: Final = 1 << 20
 RECORDS_A_STEP: Final = 4096
@@ -156,7 +157,7 @@ class _Derived:
         self._queues = Queues(tools.disk, sizes.queue_bytes)
         self._index = Index(tools.disk, sizes.index, tools.new_index_name)
         self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
-        self._dispatcher = Dispatcher(self._queues, self._index)
+        self._dispatcher = Dispatcher(self._queues, self._index, ReplacedQueues(tools.disk))
         self._expectation = Expectation(tools.disk, sizes.index)
 
     def make(self) -> Iterator[Progress]:

@@ -1,0 +1,140 @@
+"""The note of replaced queues: on a copy a queue begins anew with a message that does not continue
+it (dispatch.py), and the files of the old one go, for good.
+
+    gantry/replaced   "GFR1" | notes, one behind the other
+    note              crc32 of the rest 4 | bytes of the topic's name 2 | queue id 4 | position of
+                      that message 8 | the name, UTF-8
+
+That message may go again: a power cut takes it, or an epoch cuts it off. Then the old queue is made
+again from the log. So each one is noted, for good, before its files go, and the next start looks
+for notes of messages that the log does not have.
+
+Invariants. Of a queue the last note counts. One that is torn was not finished, and no file went for
+it; only the last one can be torn. Notes are bounded: the oldest go first, whose messages are the
+least likely to go.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, final
+
+from isal.isal_zlib import crc32
+
+from gantrymq.base.disk import Disk, DiskError, DiskFailure
+from gantrymq.store import own_file
+from gantrymq.store.layout import OWN, StoreRefusedError
+from gantrymq.store.queue_folder import FOLDER_NAME_BYTES_MAX
+
+PATH: Final = f"{OWN}/replaced"
+MAGIC: Final = b"GFR1"
+
+# Together up to 27 MB with the longest names, read at a start and written anew when they are full.
+NOTES_MAX: Final = 100_000
+
+_CRC: Final = struct.Struct(">I")
+_NOTE: Final = struct.Struct(">HIq")
+_NOTE_BYTES_MAX: Final = _CRC.size + _NOTE.size + FOLDER_NAME_BYTES_MAX
+_FILE_BYTES_MAX: Final = len(MAGIC) + _NOTE_BYTES_MAX * (NOTES_MAX + 1)
+
+
+@final
+class ReplacedQueues:
+    """Of one store."""
+
+    __slots__ = ("_count", "_disk", "_end", "_positions")
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._count = 0  # of notes in the file, which ends at:
+        self._end = 0
+        self._positions: dict[tuple[str, int], int] = {}
+
+    def load(self) -> None:
+        """What the last process left."""
+        data = own_file.content(self._disk, PATH, _FILE_BYTES_MAX)
+        if data is None:
+            return
+        self._end = len(MAGIC)
+        if data[: self._end] != MAGIC:
+            raise _damaged()
+        while note := _note_at(data, self._end):
+            topic, queue_id, position, self._end = note
+            self._keep(topic, queue_id, position)
+            self._count += 1
+        if len(data) - self._end > _NOTE_BYTES_MAX:
+            raise _damaged()
+
+    def note(self, topic: str, queue_id: int, position: int) -> None:
+        """The queue begins anew with the message at this position; for good, when this returns."""
+        self._keep(topic, queue_id, position)
+        if self._end == 0 or self._count >= NOTES_MAX:
+            self._write()
+            return
+        data = _encode(topic, queue_id, position)
+        file = self._disk.open(PATH)
+        try:
+            file.write(self._end, [data])
+            file.sync()
+        finally:
+            file.close()
+        self._end += len(data)
+        self._count += 1
+
+    def behind(self, log_end: int) -> set[tuple[str, int]]:
+        """Queues, topic and id, that began anew with a message which the log does not have."""
+        return {place for place, position in self._positions.items() if position >= log_end}
+
+    def settle(self, log_start: int, log_end: int) -> None:
+        """Forget those of messages that the log does not have: their queues were made again."""
+        kept = {
+            place: position
+            for place, position in self._positions.items()
+            if log_start <= position < log_end
+        }
+        if len(kept) == len(self._positions):
+            return
+        self._positions = kept
+        try:
+            self._write()
+        except DiskError as error:
+            if error.failure is not DiskFailure.NO_SPACE:
+                raise  # else they stay: a queue may be made again in vain
+
+    def _keep(self, topic: str, queue_id: int, position: int) -> None:
+        self._positions.pop((topic, queue_id), None)  # the last ones stand last
+        self._positions[topic, queue_id] = position
+
+    def _write(self) -> None:
+        """All that count, and half of what there may be at most, for good."""
+        notes = list(self._positions.items())[-NOTES_MAX // 2 :]
+        data = MAGIC + b"".join([_encode(*place, position) for place, position in notes])
+        own_file.replace(self._disk, PATH, data)
+        self._positions = dict(notes)
+        self._count, self._end = len(notes), len(data)
+
+
+def _encode(topic: str, queue_id: int, position: int) -> bytes:
+    name = topic.encode("utf-8", "surrogatepass")
+    body = _NOTE.pack(len(name), queue_id, position) + name
+    return _CRC.pack(crc32(body)) + body
+
+
+def _note_at(data: bytes, at: int) -> tuple[str, int, int, int] | None:
+    """Its topic, queue id and position, and where it ends; None where no whole one lies."""
+    body_at = at + _CRC.size
+    name_at = body_at + _NOTE.size
+    if name_at > len(data):
+        return None
+    name_bytes, queue_id, position = _NOTE.unpack_from(data, body_at)
+    end = name_at + name_bytes
+    if end > len(data) or crc32(data[body_at:end]) != _CRC.unpack_from(data, at)[0]:
+        return None
+    return data[name_at:end].decode("utf-8", "surrogatepass"), queue_id, position, end
+
+
+def _damaged() -> StoreRefusedError:
+    return StoreRefusedError(
+        f"{PATH} is damaged: it tells which queues began anew; remove it, when a queue that did so"
+        " by messages which are lost stays empty until the next ones come"
+    )
