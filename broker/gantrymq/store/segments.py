@@ -107,6 +107,9 @@ class Segments:
         """Take stock of the folder; StoreRefusedError when it cannot be used as it is."""
         self._disk.make_folder(self.folder)
         self._sync_folder(self.folder.rpartition("/")[0])
+        # The process before may have been killed between a removal and its sync: a file that comes
+        # back behind one that is cut or gone meanwhile makes a row that cannot be used.
+        self._sync_folder(self.folder)
         row = check_row(
             self.folder,
             self._disk.list(self.folder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -328,6 +329,22 @@ def test_a_power_cut_anywhere_leaves_a_row_that_opens() -> None:
                 assert again.file_of(start).size() == SIZE
         cut += 1
     assert cut > 20
+
+
+def test_what_a_killed_process_removed_is_gone_before_anything_else_goes() -> None:
+    for cut in range(1, 12):
+        for seed in range(20):
+            disk = FaultyDisk(random.Random(seed).randrange)
+            _grow_and_shrink(disk)
+            disk.remove(f"log/{disk.list('log')[-1].name}")  # and was not synced
+            disk = disk.kill()
+            disk.crash_at = disk.operations + cut
+            segments = Segments(disk, MemoryBackground(disk), "log", SIZE, "sizeKey")
+            with suppress(PowerCut):
+                segments.load(is_size_known=True)
+                segments.truncate(2 * SIZE + 5)
+            again = Segments(disk.crash(), MemoryBackground(disk), "log", SIZE, "sizeKey")
+            again.load(is_size_known=True)
 
 
 def _grow_and_shrink(disk: FaultyDisk) -> None:
