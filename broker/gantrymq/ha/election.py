@@ -12,7 +12,8 @@ It needs all of these:
 A lease that knows less than some member does was lost or set back: what it says of the set means
 nothing. Then all configured members have to be heard, and the one with the most goes. Where there
 is none, one is made first that is nobody's and names nobody: only what is there has a version, and
-without one nobody could tell whether somebody else had it, and was master, meanwhile.
+without one nobody could tell whether somebody else had it, and was master, meanwhile. And where the
+disks of all of the set are new ones all are heard as well: others may have what was on the old.
 
 Invariant: whoever is chosen by this has every acknowledged message, unless an operator allowed
 otherwise.
@@ -165,15 +166,20 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
             "our machine went down and may have lost what it had: all of the set have to be heard,"
             " and none may have more"
         )
+    if not view.standing.epochs:  # nor do those of the others of the set begin anywhere
+        return _judge_all(view, lease, now)
     return Verdict("all machines of the set went down, and our log has most", lease.epoch + 1)
 
 
 def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-    """We are not in the set: only where an operator prefers loss to waiting."""
+    """We are not in the set: only where nothing is left of it, or an operator prefers loss to
+    waiting."""
+    heard = fresh(view.sightings, now)
+    if all(each in heard and not heard[each].epochs for each in lease.in_sync):
+        return _judge_all(view, lease, now)
     if not lease.wishes.allows_unclean:
         members = ", ".join(map(str, sorted(lease.in_sync)))
         return Verdict(f"we may lack acknowledged messages: only {members} may be master")
-    heard = fresh(view.sightings, now)
     if lease.in_sync & frozenset(heard):
         return Verdict("a member that has all messages is there")
     again_at = free_at + UNCLEAN_SECONDS

@@ -161,6 +161,33 @@ def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_hea
     assert verdict(FREE, ours=ours, others={1: shorter, 3: shorter}).epoch == 5
 
 
+NEW = Standing(4, (), 0, 0, is_electable=False)
+"""A disk that has nothing of what its group had."""
+
+
+def test_where_the_disk_of_the_only_one_of_the_set_is_new_the_longest_log_of_all_is_taken() -> None:
+    alone = replace(FREE, in_sync=frozenset({1}))
+    others = {2: standing(500), 3: standing(499, electable=False)}
+    assert verdict(alone, me=1, ours=NEW, others=others).reason == "member 2 has more"
+    assert verdict(alone, me=3, ours=others[3], others={1: NEW, 2: others[2]}).epoch == 0
+    chosen = verdict(alone, me=2, ours=others[2], others={1: NEW, 3: others[3]})
+    assert (chosen.epoch, chosen.in_sync, chosen.is_unclean) == (5, frozenset(), False)
+
+
+def test_all_have_to_be_heard_for_that() -> None:
+    alone = replace(FREE, in_sync=frozenset({1}))
+    assert verdict(alone, me=2, others={1: NEW}).epoch == 0
+    assert verdict(alone, me=2, others={3: standing()}).epoch == 0
+    assert verdict(alone, me=1, ours=NEW, others={2: standing()}).epoch == 0
+
+
+def test_while_anybody_of_the_set_has_something_of_the_log_it_is_one_of_them() -> None:
+    two = replace(FREE, in_sync=frozenset({1, 3}))
+    lost = standing(10, electable=False)
+    assert verdict(two, me=2, others={1: NEW, 3: lost}).epoch == 0
+    assert verdict(two, me=3, ours=lost, others={1: NEW, 2: standing()}).epoch == 5
+
+
 def test_a_master_that_comes_back_within_its_lease_goes_on_unless_another_log_is_longer() -> None:
     mine = replace(LEASE, holder=2)
     others = {1: standing(499), 3: standing(500)}
