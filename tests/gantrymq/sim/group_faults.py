@@ -140,6 +140,7 @@ class Troubles:
         for node in self.nodes.values():
             node.pace.stalls = 0.0
             node.disk.crash_at = None
+            node.place.wake()
 
     # ------------------------------------------------------------------ what they are made of
 

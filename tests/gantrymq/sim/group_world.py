@@ -182,6 +182,11 @@ class Place:
             self._paused_until = until
             self.world.push(until, self._go_on, None, None)
 
+    def wake(self) -> None:
+        """It stands still no longer."""
+        self._paused_until = self.world.now
+        self._go_on()
+
     def hold(self, do: Do, life: Life | None) -> None:
         """For when it goes on."""
         self._held.append((do, life))
