@@ -112,6 +112,7 @@ class Recovery:
     """One run; `steps` does it, `report` tells of it."""
 
     __slots__ = (
+        "_begun_anew",
         "_checkpoint",
         "_is_ours",
         "_keys_from",
@@ -136,6 +137,7 @@ class Recovery:
         self._queues_found = 0
         self._promised = 0
         self._missing: set[tuple[str, int]] = set()
+        self._begun_anew: dict[tuple[str, int], int] = {}
         self.report = Report(is_clean)
 
     @property
@@ -163,8 +165,8 @@ class Recovery:
         self._check_end(walk, start)
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
-        parts.dispatcher.replaced.settle(log.start, log.end)
         self._settle()
+        parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
 
     def _cut_as_wished(self) -> Iterator[Progress]:
         """Where the group goes on with another log."""
@@ -256,7 +258,8 @@ class Recovery:
     ) -> Generator[Progress, None, None]:
         """All of them are opened; after a crash only what lies below `synced_offset` is believed.
 
-        Where fewer are there than the marks counted, the log is dispatched from its beginning.
+        Where fewer are there than the marks counted, or after a crash nobody knows which began
+        anew, the log is dispatched from its beginning.
         """
         queues = self._parts.queues
         first = self._parts.log.start
@@ -265,7 +268,9 @@ class Recovery:
             self._missing = set(queues.load(first, None, snapshot))
         else:
             queues.load(first, self._crash(synced_offset))
-        if marks is not None and queues.count + len(self._missing) < marks.queue_count:
+        is_short = marks is not None and queues.count + len(self._missing) < marks.queue_count
+        is_unknown = synced_offset is not None and not self._parts.dispatcher.replaced.is_whole
+        if is_short or (is_unknown and marks is not None):
             self._queues_from = first
             if synced_offset is not None:
                 queues.distrust(self._crash(first))
@@ -358,19 +363,22 @@ class Recovery:
     def _check_end(self, walk: LogWalk, start: Start) -> None:
         """Refuse a log that ends too early."""
         end = walk.mark.position
-        reason = walk.stop.reason if walk.stop else "no file begins there"
         marks = self._parts.marks.marks
         promised = max(self._promised, marks.log.position if marks is not None else 0)
         segments = self._parts.log.segments
         if self.report.is_clean and not self.report.is_marked:
             promised = max(promised, self._later_record(end))
         if end < promised:
-            raise StoreRefusedError(
-                f"{segments.folder} is damaged at {end} ({segments.path_of(end)}): {reason}, but "
-                f"messages up to {promised} were on disk; restore the file from a copy, or give "
-                "up what lies behind: gantry store repair"
-            )
-        self.report.end_reason = "" if end >= segments.past else reason
+            raise self._damaged_at(walk, promised)
+        self.report.end_reason = "" if end >= segments.past else _why(walk)
+
+    def _damaged_at(self, walk: LogWalk, promised: int) -> StoreRefusedError:
+        segments, end = self._parts.log.segments, walk.mark.position
+        return StoreRefusedError(
+            f"{segments.folder} is damaged at {end} ({segments.path_of(end)}): {_why(walk)}, but "
+            f"messages up to {promised} were on disk; restore the file from a copy, or give "
+            "up what lies behind: gantry store repair"
+        )
 
     def _later_record(self, end: int) -> int:
         """The start of a file behind the log's end that begins with a record; else 0."""
@@ -431,6 +439,8 @@ class Recovery:
                     dispatcher.keys(entry)
             self._relieve()
             yield Progress("rebuild", walk.position - log.start, log.end - log.start)
+        if walk.position < log.end:
+            raise self._damaged_at(walk, log.end)
 
     def _unit_again(self, entry: Entry, topic: str) -> None:
         """Where the log itself lacks what was before, as a copied one does whose master deleted
@@ -439,7 +449,7 @@ class Recovery:
         parts.dispatcher.unit(entry)
         if parts.dispatcher.gaps:
             parts.dispatcher.gaps.clear()
-            parts.dispatcher.replaced.note(topic, entry.queue_id, int(entry.physical_offset))
+            self._begun_anew[topic, entry.queue_id] = int(entry.physical_offset)
             queue = parts.queues.find(topic, entry.queue_id)
             assert queue is not None
             parts.queues.clear(queue)
@@ -471,6 +481,11 @@ class Recovery:
         queue_count = queue_count if queues >= before.queues else 0
         index_files = sum([file.saved_count > 1 for file in parts.index.files])
         parts.marks.settle(Marks(parts.log.mark, queues, index, queue_count, index_files))
+
+
+def _why(walk: LogWalk) -> str:
+    """What lies where it stopped."""
+    return walk.stop.reason if walk.stop else "no file begins there"
 
 
 def _count_below(position: int, entries: Sequence[Entry]) -> int:

@@ -9,21 +9,22 @@ That message may go again: a power cut takes it, or an epoch cuts it off. Then t
 again from the log. So each one is noted, for good, before its files go, and the next start looks
 for notes of messages that the log does not have.
 
-Invariants. Of a queue the last note counts. One that is torn was not finished, and no file went for
-it; only the last one can be torn. Notes are bounded: the oldest go first, whose messages are the
-least likely to go.
+Invariants. Of a queue the last note counts. Notes are bounded: the oldest go first, whose messages
+are the least likely to go. Where a note cannot be read, for it was not finished or is damaged,
+nobody knows which there are (`is_whole`): then all queues are looked at from the log's start on.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Final, final
 
 from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
 from gantrymq.store import own_file
-from gantrymq.store.layout import OWN, StoreRefusedError
+from gantrymq.store.layout import OWN
 from gantrymq.store.queue_folder import FOLDER_NAME_BYTES_MAX
 
 PATH: Final = f"{OWN}/replaced"
@@ -42,34 +43,35 @@ _FILE_BYTES_MAX: Final = len(MAGIC) + _NOTE_BYTES_MAX * (NOTES_MAX + 1)
 class ReplacedQueues:
     """Of one store."""
 
-    __slots__ = ("_count", "_disk", "_end", "_positions")
+    __slots__ = ("_count", "_disk", "_end", "_positions", "is_whole")
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._count = 0  # of notes in the file, which ends at:
         self._end = 0
         self._positions: dict[tuple[str, int], int] = {}
+        self.is_whole = True
+        """Whether all notes of the last process were read."""
 
     def load(self) -> None:
         """What the last process left."""
         data = own_file.content(self._disk, PATH, _FILE_BYTES_MAX)
         if data is None:
             return
-        self._end = len(MAGIC)
-        if data[: self._end] != MAGIC:
-            raise _damaged()
-        while note := _note_at(data, self._end):
-            topic, queue_id, position, self._end = note
-            self._keep(topic, queue_id, position)
-            self._count += 1
-        if len(data) - self._end > _NOTE_BYTES_MAX:
-            raise _damaged()
+        at = len(MAGIC)
+        if data[:at] == MAGIC:
+            while note := _note_at(data, at):
+                topic, queue_id, position, at = note
+                self._keep(topic, queue_id, position)
+                self._count += 1
+        self.is_whole = at == len(data)
+        self._end = len(data)  # what is written behind stays as unread, until `settle`
 
     def note(self, topic: str, queue_id: int, position: int) -> None:
         """The queue begins anew with the message at this position; for good, when this returns."""
         self._keep(topic, queue_id, position)
-        if self._end == 0 or self._count >= NOTES_MAX:
-            self._write()
+        if self.is_whole and (self._end == 0 or self._count >= NOTES_MAX):
+            self._write(self._positions)
             return
         data = _encode(topic, queue_id, position)
         file = self._disk.open(PATH)
@@ -85,33 +87,33 @@ class ReplacedQueues:
         """Queues, topic and id, that began anew with a message which the log does not have."""
         return {place for place, position in self._positions.items() if position >= log_end}
 
-    def settle(self, log_start: int, log_end: int) -> None:
-        """Forget those of messages that the log does not have: their queues were made again."""
-        kept = {
-            place: position
-            for place, position in self._positions.items()
-            if log_start <= position < log_end
-        }
-        if len(kept) == len(self._positions):
+    def settle(self, log_start: int, log_end: int, found: Mapping[tuple[str, int], int]) -> None:
+        """Queues were made again; of those the log itself said which messages began them anew.
+
+        Forget the notes of messages that the log does not have. On a full disk all stays as it is,
+        and a later start may make queues again in vain.
+        """
+        known = {**self._positions, **found}
+        kept = {place: at for place, at in known.items() if log_start <= at < log_end}
+        if kept == self._positions and self.is_whole:
             return
-        self._positions = kept
         try:
-            self._write()
+            self._write(kept)
         except DiskError as error:
             if error.failure is not DiskFailure.NO_SPACE:
-                raise  # else they stay: a queue may be made again in vain
+                raise
 
     def _keep(self, topic: str, queue_id: int, position: int) -> None:
         self._positions.pop((topic, queue_id), None)  # the last ones stand last
         self._positions[topic, queue_id] = position
 
-    def _write(self) -> None:
-        """All that count, and half of what there may be at most, for good."""
-        notes = list(self._positions.items())[-NOTES_MAX // 2 :]
+    def _write(self, positions: Mapping[tuple[str, int], int]) -> None:
+        """These, and half of what there may be at most, for good."""
+        notes = list(positions.items())[-(NOTES_MAX // 2) :]
         data = MAGIC + b"".join([_encode(*place, position) for place, position in notes])
         own_file.replace(self._disk, PATH, data)
         self._positions = dict(notes)
-        self._count, self._end = len(notes), len(data)
+        self._count, self._end, self.is_whole = len(notes), len(data), True
 
 
 def _encode(topic: str, queue_id: int, position: int) -> bytes:
@@ -131,10 +133,3 @@ def _note_at(data: bytes, at: int) -> tuple[str, int, int, int] | None:
     if end > len(data) or crc32(data[body_at:end]) != _CRC.unpack_from(data, at)[0]:
         return None
     return data[name_at:end].decode("utf-8", "surrogatepass"), queue_id, position, end
-
-
-def _damaged() -> StoreRefusedError:
-    return StoreRefusedError(
-        f"{PATH} is damaged: it tells which queues began anew; remove it, when a queue that did so"
-        " by messages which are lost stays empty until the next ones come"
-    )

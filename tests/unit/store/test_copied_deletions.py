@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from gantrymq.base.disk import DiskFailure
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import SETTINGS, OpenedStore, message
-from gantrymq.store import log_cut, queue_snapshot
+from gantrymq.store import log_cut, marks, queue_snapshot, replaced_queues
+from gantrymq.store.layout import StoreRefusedError
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
@@ -236,6 +237,61 @@ def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: l
     report = Slave(disk.kill()).store.report
     assert report.was_cut
     assert report.rebuilt_queues == made
+
+
+def test_a_note_that_cannot_be_read_has_all_queues_looked_at() -> None:
+    disk = FaultyDisk()
+    other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0))
+    file = disk.open(replaced_queues.PATH)
+    file.write(10, [b"X"])
+    file.sync()
+    slave = Slave(disk.kill())
+    assert_equal(slave, other)
+    other.store.lead(other.now)
+    sent(other, *QUEUES)
+    copy(other, slave)
+    assert_equal(slave, other)
+
+
+def test_damage_before_a_queue_that_is_made_again_is_refused() -> None:
+    """Else it would end there, and its numbers would be given out once more."""
+    disk = FaultyDisk()
+    others = (1,) * 40  # so that the damaged file is not the one that a start looks at
+    other = cut_off(disk, before=(0, 0, *others, 0), cut=(DELETED, 0))
+    damaged = other.records("T", 0)[1].physical_offset
+    file = disk.open(f"commitlog/{0:020d}")
+    file.write(damaged + 4, [b"XXXX"])
+    file.sync()
+    for _ in range(2):
+        disk = disk.kill()
+        with pytest.raises(StoreRefusedError, match=rf"damaged at {damaged} .*gantry store repair"):
+            Slave(disk)
+
+
+def test_a_full_disk_is_no_reason_not_to_make_queues_again() -> None:
+    disk = FaultyDisk()
+    other = cut_off(disk, before=(0, DELETED, 0, 0), cut=(DELETED, 0))
+    disk = disk.kill()
+    disk.fail("write", DiskFailure.NO_SPACE, path=replaced_queues.PATH, times=100)
+    assert_equal(Slave(disk), other)
+    assert_equal(Slave(disk.kill()), other)
+
+
+@pytest.mark.parametrize("choose", [keep_all, lose_all])
+def test_without_marks_a_cut_is_followed_by_that_as_well(choose: Chooser) -> None:
+    is_over = False
+    operations = 60  # before, nothing of it has begun
+    while not is_over:
+        operations += 1
+        disk = FaultyDisk(choose)
+        other = cut_off(disk, before=(0, 0, 0, *(1,) * 60), cut=(DELETED, 0))
+        disk = disk.kill()
+        disk.remove(marks.PATH)
+        disk.crash_at = disk.operations + operations
+        with contextlib.suppress(PowerCut):
+            flush(Slave(disk))
+            is_over = True
+        assert_equal(Slave(disk.crash()), other)
 
 
 def test_old_damage_is_no_reason_to_refuse_a_cut_of_queues_that_are_new() -> None:

@@ -6,13 +6,15 @@ import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.store import replaced_queues
-from gantrymq.store.layout import OWN, StoreRefusedError
+from gantrymq.store.layout import OWN
 from gantrymq.store.replaced_queues import PATH, ReplacedQueues
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
 NOTES = [("T", 0, 100), ("%RETRY%é\udcff", 7, 200), ("T", 3, 300)]
+ENDS = (4, 23, 53, 72)
+"""Of the magic and of each note."""
 
 
 def disk_of_a_store(choose: Chooser = keep_all) -> FaultyDisk:
@@ -78,7 +80,7 @@ def test_of_a_queue_the_last_note_counts() -> None:
 
 def test_those_that_the_log_does_not_have_are_forgotten_for_good() -> None:
     disk = disk_of_a_store(lose_all)
-    noted(disk).settle(101, 300)
+    noted(disk).settle(101, 300, {})
     again = loaded(disk.crash())
     assert {queue_id for _, queue_id in again.behind(0)} == {7}
     again.note("T", 1, 250)
@@ -89,7 +91,7 @@ def test_nothing_is_written_where_none_is_forgotten() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
     before = disk.operations
-    replaced.settle(100, 301)
+    replaced.settle(100, 301, {})
     assert disk.operations == before
 
 
@@ -97,7 +99,7 @@ def test_a_full_disk_keeps_no_start_from_going_on() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
     disk.fail("write", DiskFailure.NO_SPACE)
-    replaced.settle(101, 300)
+    replaced.settle(101, 300, {})
     assert {queue_id for _, queue_id in loaded(disk).behind(0)} == {0, 7, 3}
 
 
@@ -128,33 +130,34 @@ def test_a_power_cut_leaves_what_was_noted_and_maybe_what_was_about_to_be(choose
         assert set(places[:done]) <= found <= set(places[: done + 1])
 
 
-def test_a_note_that_is_torn_was_not_finished_and_the_next_one_takes_its_place() -> None:
+def test_where_a_note_cannot_be_read_nobody_knows_which_there_are_until_all_is_settled() -> None:
     whole = MemoryDisk()
     noted(whole)
     data = content(whole)
-    begin = len(data) - 19  # of the last note: 18 bytes and the name
-    for size in range(begin, len(data)):
-        disk = MemoryDisk()
-        noted(disk)
-        overwrite(disk, data[:size])
-        replaced = loaded(disk)
-        assert {queue_id for _, queue_id in replaced.behind(0)} == {0, 7}
-        replaced.note("V", 9, 400)
-        assert {queue_id for _, queue_id in loaded(disk).behind(0)} == {0, 7, 9}
-
-
-def test_damage_is_refused_with_what_to_do() -> None:
-    disk = MemoryDisk()
-    replaced = noted(disk)
-    for number in range(20):
-        replaced.note("T", number, 1000 + number)
-    data = content(disk)
-    for at in (0, 4, 30, 40):
+    for at in range(len(data)):
         damaged = bytearray(data)
         damaged[at] ^= 1
-        overwrite(disk, bytes(damaged))
-        with pytest.raises(StoreRefusedError, match=r"replaced is damaged.*remove it"):
-            loaded(disk)
+        for wrong in (bytes(damaged), data[:at]):
+            is_cut_between = at in ENDS and len(wrong) == at
+            disk = MemoryDisk()
+            noted(disk)
+            overwrite(disk, wrong)
+            assert loaded(disk).is_whole == is_cut_between
+            loaded(disk).note("V", 9, 400)
+            again = loaded(disk)
+            assert again.is_whole == is_cut_between
+            again.settle(0, 1000, {("V", 9): 400, ("W", 1): 500})
+            again.note("X", 0, 600)
+            last = loaded(disk)
+            assert last.is_whole
+            assert last.behind(400) == {("V", 9), ("W", 1), ("X", 0)}
+
+
+def test_what_the_log_itself_said_takes_the_place_of_what_it_does_not_have() -> None:
+    disk = MemoryDisk()
+    noted(disk).settle(0, 300, {("T", 3): 50})
+    assert loaded(disk).behind(0) == {("T", 0), ("%RETRY%é\udcff", 7), ("T", 3)}
+    assert loaded(disk).behind(101) == {("%RETRY%é\udcff", 7)}
 
 
 def test_notes_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
