@@ -10,8 +10,8 @@ its records. Held against it:
 - nobody believes that it may acknowledge once another one leads a later epoch, and nobody
   acknowledges with fewer members than are asked for
 - a master that has seen a later epoch than its own appends nothing
-- only a member of the set before is promoted, unless the operator allowed otherwise, or the disks
-  of all of the set were replaced, and nothing is on them yet
+- only a member of the set before is promoted, unless the operator allowed otherwise, or
+  nothing is on the disks of all of the set: they were replaced, or nothing was ever sent
 
 A loss is excused where the operator allowed it. Where messages do not wait for disks it is also
 excused where each member of the set had them, and lost them with its machine: then the new master
@@ -353,9 +353,6 @@ class Checks:
                     f" which ends at {end}"
                 )
 
-    def _is_on_a_new_disk(self, number: int) -> bool:
-        return bool(self._taken.get(number)) and not self.mirror(number).records
-
     def _common(self, mirror: Mirror) -> int:
         """Up to where the history is in this log."""
         return max((end for end, each in self.history.items() if mirror.has(each)), default=0)
@@ -403,8 +400,8 @@ class Checks:
             self._world.tally["failovers"] += 1
         if lease.epoch > before.epoch and is_known:
             is_member = lease.holder in before.in_sync and lease.holder not in before.fenced
-            is_gone = all(map(self._is_on_a_new_disk, before.in_sync))
-            assert is_member or is_gone or self._store.allowed_unclean, (
+            is_empty = not any(self.mirror(each).records for each in before.in_sync)
+            assert is_member or is_empty or self._store.allowed_unclean, (
                 f"member {lease.holder} was elected from outside of {sorted(before.in_sync)},"
                 f" fenced {sorted(before.fenced)}"
             )

@@ -246,6 +246,7 @@ class Group:
         self.checks.whole(leader.number, acknowledged)
         for node in self.nodes.values():
             assert node.process is not None
+            node.process.look_at_log()  # something may have come since its last turn
             queues, mirror = node.process.state.store.queues, self.checks.mirror(node.number)
             found = self.checks.renewed.must_be_in(node.number, queues, mirror)
             self.world.tally["messages of topics made again"] += found

@@ -348,9 +348,22 @@ def test_nothing_is_appended_by_who_knows_a_later_epoch() -> None:
 
 
 def test_only_members_of_the_set_are_elected() -> None:
-    scene = Scene()
+    scene = acknowledged_by_both()
+    scene.log(3, b"a", b"b", b"c")
+    scene.log(2)
     with pytest.raises(AssertionError, match="from outside"):
         scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
+
+
+def test_but_where_nothing_is_on_their_disks_whoever_has_all_promises() -> None:
+    for key in (b"c", b"x"):
+        scene = acknowledged_by_both()
+        scene.log(3, b"a", b"b", key)
+        for number in (1, 2):
+            replaced(scene, number)
+        has_all = key == b"c"
+        with nullcontext() if has_all else pytest.raises(AssertionError, match="3 lacks b'c'"):
+            scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
 
 
 def test_who_was_told_finds_the_message_at_the_end() -> None:
