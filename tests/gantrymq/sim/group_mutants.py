@@ -329,7 +329,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _observers_go_by_the_holders_clock, weights={"isolate": 1.0, "ambush": 1.0}
     ),
     "answers leave without authority": Mutant(
-        _answers_leave_without_authority, weights={"prefer": 1.0}, changes={"stalls": 0.005}
+        _answers_leave_without_authority, weights={"prefer": 1.0}, changes={"stalls": 0.05}
     ),
     "alone without promises": Mutant(
         _alone_without_promises,
