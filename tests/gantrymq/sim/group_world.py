@@ -19,6 +19,7 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf, nextafter
 from random import Random
 from typing import Final, final
 
@@ -145,7 +146,10 @@ class Place:
 
     @property
     def monotonic(self) -> float:
-        return self._offset + self.world.now * self._rate
+        return self._shows(self.world.now)
+
+    def _shows(self, time: float) -> float:
+        return self._offset + time * self._rate
 
     @property
     def wall_ms(self) -> int:
@@ -158,8 +162,11 @@ class Place:
     # ------------------------------------------------------------------ events
 
     def at(self, monotonic: float, do: Do, life: Life) -> None:
-        """When its own clock shows this."""
-        self.world.push((monotonic - self._offset) / self._rate, do, self, life)
+        """When its own clock shows this, and not less by what is lost in rounding."""
+        time = (monotonic - self._offset) / self._rate
+        while self._shows(time) < monotonic:
+            time = nextafter(time, inf)
+        self.world.push(time, do, self, life)
 
     def after(self, seconds: float, do: Do, life: Life | None) -> None:
         """So long by its own clock."""

@@ -35,6 +35,23 @@ def test_a_clock_that_drifts_shows_its_own_time_when_it_calls() -> None:
     assert place.monotonic - began != pytest.approx(60.0, rel=1e-4)
 
 
+def test_whoever_is_called_at_a_time_of_its_clock_finds_that_it_is_that_time() -> None:
+    """Else it would ask for the same time again, and the world would stand still."""
+    world = World(1)
+    place = place_of(world)
+    place._offset = 3.7  # with a large one hardly anything is lost
+    late: list[float] = []
+
+    def call_at(wanted: float) -> None:
+        place.at(wanted, lambda: late.append(place.monotonic - wanted), Life())
+
+    for number in range(10_000):
+        call_at(place.monotonic + number / 997)
+    world.run(60.0)
+    assert len(late) == 10_000
+    assert 0.0 <= min(late) <= max(late) < 1e-9
+
+
 def test_what_meets_a_pause_waits_for_its_end_and_clocks_run_on() -> None:
     world, seen = World(1), list[float]()
     place = place_of(world, 0.0)
