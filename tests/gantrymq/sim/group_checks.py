@@ -100,6 +100,8 @@ class Checks:
         """The set that the last master was to be one of."""
         self._heard: frozenset[int] | None = None
         """Whose logs counted when it was elected; None: everybody's."""
+        self._was_without_lease = False
+        """Nobody has led since there was an election that no lease said anything of."""
         self._flushes = rules.flushes
         self._gone: set[tuple[int, bytes]] = set()
         """Where they began, and the keys, of messages that were promised and lost, and excused."""
@@ -336,8 +338,9 @@ class Checks:
     def tables_are_kept(self, process: Process, state: State) -> None:
         """A new master knows all topics of which somebody was told that they are there."""
         lacking = {each for each in self.created_topics if state.topics.find(each) is None}
-        if self._heard is None or self._store.allowed_unclean:
+        if self._was_without_lease or self._store.allowed_unclean:
             self.created_topics -= lacking
+        self._was_without_lease = False
         assert not lacking & self.created_topics, (
             f"member {process.number} leads epoch {self.epoch} without {sorted(lacking)}"
         )
@@ -394,6 +397,7 @@ class Checks:
         if lease.epoch > before.epoch:
             self._elected_from = self._true_set
             self._heard = self._true_set if is_known else None
+            self._was_without_lease |= not is_known
         if self._store.truth is not None:
             self._true_set = lease.in_sync
         if lease.epoch > before.epoch and lease.holder != before.holder:

@@ -5,7 +5,9 @@ Each record has a digest of all of the log up to its end, so that whether two lo
 place is a comparison of two numbers.
 
 Invariant: queue offsets are dense in any log: of a queue each record has the one behind that of the
-record before; or 0, of a topic that was deleted in between.
+record before; or 0, of a topic that was deleted in between; or any, of a record that a power cut
+left with a wrong bit: no sum covers where it says it belongs. Members compare such a part of a log
+with a master's before they rely on it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -32,6 +33,11 @@ _LEVELS: Final = DelayLevels("1s 5s 10s 30s")
 
 class GapError(AssertionError):
     """A record that is not the next one of its queue."""
+
+    def __init__(self, text: str, record: tuple[int, int]) -> None:
+        super().__init__(text)
+        self.record = record
+        """Where it begins, and a sum of its bytes."""
 
 
 @final
@@ -61,7 +67,7 @@ class Stored:
 class Mirror:
     """Of one machine's log."""
 
-    __slots__ = ("_ends", "_file_bytes", "_next", "_reader", "read_to", "records")
+    __slots__ = ("_ends", "_file_bytes", "_next", "_reader", "_wrong", "read_to", "records")
 
     def __init__(self, file_bytes: int) -> None:
         self.records: list[Stored] = []
@@ -71,6 +77,8 @@ class Mirror:
         self._file_bytes = file_bytes
         self._next: dict[tuple[bytes, int], int] = {}
         self._reader = EntryReader(file_bytes, _LEVELS)
+        self._wrong: set[tuple[int, int]] = set()
+        """Where records begin that power cuts left with a wrong bit, and sums of their bytes."""
 
     @property
     def end(self) -> int:
@@ -131,9 +139,11 @@ class Mirror:
     def survey(self, disk: MemoryDisk) -> list[Stored]:
         """After a power cut: all that lies there whole, read by nobody but us; what is gone."""
         before = self._begin_again()
-        with suppress(GapError):  # a bit of it is wrong: there the log ends
+        try:
             while self._read_file(disk, POSITION_MAX, flushed=0):
                 pass
+        except GapError as gap:  # a bit of it is wrong: there the log ends
+            self._wrong.add(gap.record)
         return self._missing(before)
 
     def _begin_again(self) -> list[Stored]:
@@ -174,10 +184,12 @@ class Mirror:
         place = Place(entry.topic, int(entry.queue_id), int(entry.queue_offset))
         wanted = self._next.get(queue, 0)
         is_anew = place.offset == 0 and entry.topic.startswith(RENEWED)
-        if place.offset != wanted and not is_anew:
-            raise GapError(f"{place} in the log, and {wanted} should be next")
-        self._next[queue] = place.offset + 1
         start = int(entry.physical_offset)
+        if place.offset != wanted and not is_anew:
+            record = start, zlib.crc32(data)
+            if record not in self._wrong:
+                raise GapError(f"{place} in the log, and {wanted} should be next", record)
+        self._next[queue] = place.offset + 1
         digest = zlib.crc32(data, self.records[-1].digest if self.records else 0)
         self.records.append(
             Stored(start, start + int(entry.size), digest, bytes(entry.unique_key), place)
