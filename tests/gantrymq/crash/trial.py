@@ -87,8 +87,9 @@ class Life:
         self.end()
 
     def end(self) -> None:
-        """Wait for its end."""
-        self.run_on(ANSWER_SECONDS)
+        """Wait for its end, as long as it tells something now and then."""
+        while not self.is_over and self._read(time.monotonic() + ANSWER_SECONDS):
+            pass
         if not self.is_over:
             os.kill(self.process, signal.SIGKILL)
         os.close(self._pipe)

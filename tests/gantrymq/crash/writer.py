@@ -34,10 +34,11 @@ from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.turn import Turn
 
 CLOCK_SPEED: Final = 40.0
-LIFE_SECONDS_MAX: Final = 60  # of a writer that everybody forgot
+SILENCE_SECONDS_MAX: Final = 60  # of a writer that hangs, or that everybody forgot
 UNANSWERED_MAX: Final = 64
 LOG_FILE_BYTES: Final = 256 << 10
 LINES_BYTES: Final = 4096  # the system takes so much in one piece
+LINES_TOGETHER: Final = 1000
 
 STOPPED: Final = 0
 LAST_WORDS: Final = 70
@@ -74,13 +75,12 @@ def store_settings(flush: str) -> StoreSettings:
         mapped_file_size_consume_queue=20 * 500,
         max_hash_slot_num=1000,
         max_index_num=4000,
-        sync_flush_timeout=int(CLOCK_SPEED) * 1000 * LIFE_SECONDS_MAX,
+        sync_flush_timeout=int(CLOCK_SPEED) * 1000 * SILENCE_SECONDS_MAX,
     )
 
 
 def run(job: Job, pipe: int) -> int:
     """The whole life; the status that the process should end with."""
-    signal.alarm(LIFE_SECONDS_MAX)
     writer = Writer(job, pipe)
     try:
         with MUTANTS[job.mutant](lambda: writer.is_open):
@@ -139,6 +139,8 @@ class Writer:
         stock = Stock(store, self._job.starts)
         for line in stock.lines():
             self.tell(line)
+            if len(self._lines) == LINES_TOGETHER:
+                self.flush()
         report = store.report
         rebuilt = len(report.rebuilt_queues)
         kept = f"{report.rewritten_bytes} {rebuilt} {report.walked_bytes} {int(report.is_clean)}"
@@ -197,6 +199,8 @@ class Writer:
         """Everything told so far is with the test, whatever happens to this process now."""
         data = "".join(self._lines).encode()
         self._lines.clear()
+        if data:
+            signal.alarm(SILENCE_SECONDS_MAX)
         while data:
             data = data[os.write(self._pipe, data[:LINES_BYTES]) :]
 
