@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from gantrymq.interop.scenario import bodies, numbered
-from gantrymq.interop.stage import Message, Stage
+from gantrymq.interop.stage import Delivery, Message, Stage
 from gantrymq.interop.wire import Request
 
 SET_MESSAGE_REQUEST_MODE: Final = 401
@@ -60,7 +60,11 @@ def one_goes_on_where_the_other_was(first: Stage, second: Stage) -> None:
 
 
 def what_one_fails_at_the_other_gets(failing: Stage, helping: Stage) -> None:
-    """A message that was given back comes to whoever has the retry queue by then."""
+    """A message that was given back comes to whoever has the retry queue by then.
+
+    It may come as it was first sent as well: a consumer that stops tells how far it came, and does
+    not wait for an answer (Java's broker lost that once on a machine that stood still for seconds).
+    """
     topic, group = failing.topic(), failing.name("group")
     messages = numbered(topic, 4)
     failing.producer().send(messages)
@@ -68,10 +72,14 @@ def what_one_fails_at_the_other_gets(failing: Stage, helping: Stage) -> None:
     consumer.received(8)  # each of them at least once, and at least once again
     consumer.stop()
     found = helping.consumer(topic, group=group)
+
+    def given_back() -> list[Delivery]:
+        return [each for each in found.received(0) if each.tries >= 1]
+
     helping.wait_until(
-        lambda: set(bodies(found.received(0))) == set(bodies(messages)), "the other has them"
+        lambda: set(bodies(given_back())) == set(bodies(messages)), "the other has them"
     )
-    assert {(each.topic, each.tries >= 1) for each in found.received(0)} == {(topic, True)}
+    assert {each.topic for each in found.received(0)} == {topic}
 
 
 def both_pop_one_group(one: Stage, other: Stage) -> None:
