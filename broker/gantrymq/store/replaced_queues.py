@@ -23,7 +23,7 @@ from typing import Final, final
 from isal.isal_zlib import crc32
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
-from gantrymq.store import own_file
+from gantrymq.store import own_file, reserve
 from gantrymq.store.layout import OWN
 from gantrymq.store.queue_folder import FOLDER_NAME_BYTES_MAX
 
@@ -90,18 +90,26 @@ class ReplacedQueues:
     def settle(self, log_start: int, log_end: int, found: Mapping[tuple[str, int], int]) -> None:
         """Queues were made again; of those the log itself said which messages began them anew.
 
-        Forget the notes of messages that the log does not have. On a full disk all stays as it is,
-        and a later start may make queues again in vain.
+        Forget the notes of messages that the log does not have. On a full disk what is kept for
+        such is given up; where that is not enough the next note writes all of them.
         """
         known = {**self._positions, **found}
         kept = {place: at for place, at in known.items() if log_start <= at < log_end}
         if kept == self._positions and self.is_whole:
             return
+        self._positions, self._end, self.is_whole = kept, 0, True
+        if not self._has_written(kept) and reserve.free(self._disk):
+            self._has_written(kept)
+
+    def _has_written(self, positions: Mapping[tuple[str, int], int]) -> bool:
+        """Whether there was space for them."""
         try:
-            self._write(kept)
+            self._write(positions)
         except DiskError as error:
             if error.failure is not DiskFailure.NO_SPACE:
                 raise
+            return False
+        return True
 
     def _keep(self, topic: str, queue_id: int, position: int) -> None:
         self._positions.pop((topic, queue_id), None)  # the last ones stand last

@@ -1,15 +1,22 @@
-"""Doing harm to a store on a memory disk, and asking what a look at it finds."""
+"""Doing harm to a store on a memory disk, asking what a look at it finds, and repairing it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.inspection import Assumptions, Inspection
+from gantrymq.store.offline.repair import Tools, carry_out
+from gantrymq.store.offline.repair_plan import Wishes, make_plan
+from gantrymq.store.recovery import Progress
+from gantrymq.store.settings import StoreSettings
+from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 
 LOG = "commitlog/00000000000000000000"
 SECOND_LOG = "commitlog/00000000000000065536"
+SIDE = "gantry/cut/now"
 
 
 def inspect(disk: MemoryDisk, sizes: Mapping[str, int] | None = None) -> Inspection:
@@ -55,3 +62,17 @@ def tree(disk: MemoryDisk, folder: str = "") -> dict[str, bytes]:
         else:
             files[path] = disk.open(path).read(0, entry.size)
     return files
+
+
+def begin_repair(disk: MemoryDisk, wishes: Wishes, side: str = SIDE) -> Iterator[Progress]:
+    seen = inspect(disk)
+    names = iter(range(20261121013426966, 20261121013527000))
+    levels = DelayLevels(StoreSettings().message_delay_level)
+    background = MemoryBackground(disk)
+    tools = Tools(disk, background, seen.sizes, levels, side, lambda: str(next(names)))
+    return carry_out(make_plan(seen, wishes), tools)
+
+
+def repair(disk: MemoryDisk, wishes: Wishes | None = None) -> None:
+    for _ in begin_repair(disk, wishes or Wishes()):
+        pass

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gantrymq.base.disk import DiskFailure
+from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import SETTINGS, OpenedStore, message
 from gantrymq.store import log_cut, marks, queue_snapshot, replaced_queues
 from gantrymq.store.layout import StoreRefusedError
+from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
 
@@ -272,8 +273,10 @@ def test_a_full_disk_is_no_reason_not_to_make_queues_again() -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, DELETED, 0, 0), cut=(DELETED, 0))
     disk = disk.kill()
-    disk.fail("write", DiskFailure.NO_SPACE, path=replaced_queues.PATH, times=100)
+    disk.fail("write", DiskFailure.NO_SPACE, path=f"{replaced_queues.PATH}.new", times=3)
     assert_equal(Slave(disk), other)
+    with pytest.raises(DiskError):  # the first two were met, before space was made and behind
+        ReplacedQueues(disk).note("T", 0, 0)
     assert_equal(Slave(disk.kill()), other)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
-from gantrymq.store import replaced_queues
+from gantrymq.store import replaced_queues, reserve
 from gantrymq.store.layout import OWN
 from gantrymq.store.replaced_queues import PATH, ReplacedQueues
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
@@ -98,7 +98,7 @@ def test_nothing_is_written_where_none_is_forgotten() -> None:
 def test_a_full_disk_keeps_no_start_from_going_on() -> None:
     disk = FaultyDisk()
     replaced = noted(disk)
-    disk.fail("write", DiskFailure.NO_SPACE)
+    disk.fail("write", DiskFailure.NO_SPACE, times=2)
     replaced.settle(101, 300, {})
     assert {queue_id for _, queue_id in loaded(disk).behind(0)} == {0, 7, 3}
 
@@ -184,3 +184,24 @@ def test_a_queue_that_is_replaced_time_and_again_pushes_no_other_one_out(
         replaced.note("U", 0, position)
     assert {queue_id for _, queue_id in loaded(disk).behind(0)} == {0, 7, 3}
     assert loaded(disk).behind(449) == {("U", 0)}
+
+
+def test_on_a_full_disk_the_notes_are_written_into_what_is_kept_for_such() -> None:
+    disk = disk_of_a_store()
+    disk.create(reserve.PATH).allocate(0, 1 << 20)
+    noted(disk)
+    disk.fail("write", DiskFailure.NO_SPACE, path=f"{PATH}.new")
+    loaded(disk).settle(0, 1000, {("V", 9): 400})
+    assert disk.open(reserve.PATH).size() == 0
+    assert loaded(disk).behind(301) == {("V", 9)}
+
+
+def test_where_nothing_is_kept_either_the_next_note_writes_all() -> None:
+    disk = disk_of_a_store()
+    noted(disk)
+    replaced = loaded(disk)
+    disk.fail("write", DiskFailure.NO_SPACE, path=f"{PATH}.new", times=2)
+    replaced.settle(0, 300, {("V", 9): 250})
+    assert ("V", 9) not in loaded(disk).behind(0)
+    replaced.note("X", 0, 600)
+    assert loaded(disk).behind(0) == {("T", 0), ("%RETRY%é\udcff", 7), ("V", 9), ("X", 0)}

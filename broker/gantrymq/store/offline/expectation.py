@@ -1,7 +1,12 @@
-"""What queues and index must have of a record, for tools that compare them with the log."""
+"""What queues and index must have of a record, for tools that compare them with the log.
+
+A queue may have begun anew, as its topic was deleted and made again, without a note of that: in a
+copy, or where Java did it. Then it has nothing of records before the one that it begins with.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
@@ -18,11 +23,14 @@ NO_NAME: Final = ""
 
 @final
 class Expectation:
-    """The rules of one store."""
+    """The rules of one store, some of whose queues begin with the record at a position."""
 
-    __slots__ = ("_deleted", "_hasher")
+    __slots__ = ("_begun_anew", "_deleted", "_hasher")
 
-    def __init__(self, disk: Disk, sizes: IndexSizes) -> None:
+    def __init__(
+        self, disk: Disk, sizes: IndexSizes, begun_anew: Mapping[tuple[str, int], int]
+    ) -> None:
+        self._begun_anew = begun_anew
         self._deleted = read(disk)
         self._hasher = Index(disk, sizes, lambda: NO_NAME)  # never loaded: it hashes only
 
@@ -35,6 +43,8 @@ class Expectation:
         deleted = self._deleted.get(topic)
         place = int(entry.physical_offset), int(entry.store_timestamp_ms)
         if deleted is not None and deleted.covers(*place):
+            return None
+        if entry.physical_offset < self._begun_anew.get((topic, queue_id), 0):
             return None
         return None if folder_fault(topic, queue_id) else (topic, queue_id)
 

@@ -5,6 +5,7 @@
     inspection.findings, inspection.queues, inspection.breaks, ...
 
 Every record of the log is read once, in its order; queues and index are read side by side with it.
+Where a queue turns out to have begun anew on the way, all is looked at once more, knowing that.
 Nothing is written, and memory does not grow with the log: what is kept are the files, one cursor a
 queue, the slots of one index file, and the first findings of each kind. With a log that is missing
 nothing is compared.
@@ -92,6 +93,7 @@ class Inspection:
     """One look; `run` fills it."""
 
     __slots__ = (
+        "_assumptions",
         "_begins",
         "_disk",
         "_expectation",
@@ -100,6 +102,7 @@ class Inspection:
         "_mark",
         "_mark_seen",
         "_slot",
+        "begun_anew",
         "breaks",
         "checkpoint",
         "derived",
@@ -116,7 +119,14 @@ class Inspection:
     )
 
     def __init__(self, disk: Disk, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
         self._disk = disk
+        self._begin({})
+
+    def _begin(self, begun_anew: Mapping[tuple[str, int], int]) -> None:
+        """Nothing was looked at; these queues begin with the records at these positions."""
+        disk, assumptions = self._disk, self._assumptions
+        self.begun_anew = begun_anew
         self.findings = Findings()
         self.sizes: StoreSizes = detect(disk, assumptions.sizes, self.findings)
         self.is_crashed = any(each.name == ABORT for each in disk.list(""))
@@ -132,7 +142,7 @@ class Inspection:
         self.derived = tuple(path for path in (CONSUME_QUEUE, INDEX) if _exists(disk, path))
         self.vouchers = tuple(path for path in VOUCHERS if _exists(disk, path))
         self._levels = DelayLevels(assumptions.delay_level)
-        self._expectation = Expectation(disk, self.sizes.index)
+        self._expectation = Expectation(disk, self.sizes.index, begun_anew)
         self._has_index = assumptions.has_index or bool(self.index.heads)
         slot = newest_slot(disk)
         slot = None if slot is None or slot.marks == VOID else slot
@@ -143,6 +153,15 @@ class Inspection:
 
     def run(self) -> Iterator[Progress]:
         """The whole look, in small steps."""
+        yield from self._look()
+        if self.queues.begun_anew:
+            self._begin(self.queues.begun_anew)
+            for (topic, queue_id), position in self.begun_anew.items():
+                text = f"the message at {position} is its first; those before were deleted"
+                self.findings.note(Kind.QUEUE_ANEW, f"{topic}/{queue_id}", text, position)
+            yield from self._look()
+
+    def _look(self) -> Iterator[Progress]:
         if self.is_crashed:
             text = "the last writer was stopped in the middle, or is running"
             self.findings.note(Kind.ABORT, ABORT, text)

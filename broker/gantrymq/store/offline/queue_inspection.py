@@ -8,6 +8,12 @@ read once. The units a queue has before its first record in the log must be of r
 log has no more; those behind its last one have no record. Memory: one small cursor a queue, and
 `PAGES_MAX` pages of units.
 
+A queue offset that was there before is a record that stays unseen, or one with which the queue
+begins anew, as its topic was deleted and made again: it does where the queue's unit is this
+record's, or the queue does not agree with the log so far and this would be its first message. What
+was found of such a queue until then means nothing: the log is to be read once more, without its
+records before `begun_anew`.
+
 Not compared are units of queues that a record names beside its own (%LMQ%), of batch queues, and
 tags codes that point into a consumequeue_ext.
 """
@@ -59,6 +65,7 @@ class QueueCursor:
     """Where the log's records have come to in one queue; -1: no record of it was seen."""
 
     __slots__ = (
+        "agrees",
         "first",
         "folder",
         "has_gap",
@@ -73,6 +80,7 @@ class QueueCursor:
         self.folder: str = folder
         self.row: FileRow = row
         self.paths: dict[int, str] = {file.start: file.path for file in row.files}
+        self.agrees: bool = True
         self.first: int = -1
         self.has_gap: bool = False
         self.next: int = -1
@@ -91,6 +99,7 @@ class QueueInspection:
         "_findings",
         "_has_ext",
         "_pages",
+        "begun_anew",
         "damaged",
         "foreign",
         "known_end",
@@ -104,6 +113,8 @@ class QueueInspection:
         self._has_ext = any(each.name == EXT_FOLDER for each in disk.list(""))
         self._cursors: dict[tuple[str, int], QueueCursor] = {}
         self._pages: dict[tuple[str, int], bytes] = {}
+        self.begun_anew: dict[tuple[str, int], int] = {}
+        """The positions of the records with which queues begin that had others before."""
         self.damaged: dict[tuple[str, int], None] = {}
         """The queues to be rebuilt, in the order they were found."""
         self.foreign: list[str] = []
@@ -168,6 +179,10 @@ class QueueInspection:
             cursor = self._cursors[key] = QueueCursor(folder, FileRow(self._file_bytes, ()))
         if cursor.first < 0:
             cursor.first = cursor.next = offset
+        if offset < cursor.next and self._begins_anew(cursor, offset, due):
+            self.begun_anew[key] = due[0]
+            cursor.first = cursor.next = offset
+            cursor.agrees, cursor.has_gap, cursor.missing_from = True, False, -1
         if offset < cursor.next:
             text = f"the message at {due[0]} has queue offset {offset}, as an earlier one has"
             self._findings.warn(Kind.QUEUE_TWICE, _name(key), text, due[0])
@@ -189,6 +204,10 @@ class QueueInspection:
             yield done
 
     # ------------------------------------------------------------------ against the log
+
+    def _begins_anew(self, cursor: QueueCursor, offset: int, due: Unit) -> bool:
+        agrees = cursor.agrees and cursor.missing_from < 0
+        return self._unit(cursor, offset)[:2] == due[:2] or (offset == 0 and not agrees)
 
     def _compare(self, key: tuple[str, int], cursor: QueueCursor, offset: int, due: Unit) -> None:
         unit = self._unit(cursor, offset)
@@ -271,6 +290,7 @@ class QueueInspection:
         self._damage(key, Kind.UNIT_WRONG, text, unit[0])
 
     def _damage(self, key: tuple[str, int], kind: Kind, text: str, position: int | None) -> None:
+        self._cursors[key].agrees = False
         self.damaged[key] = None
         self._findings.error(kind, _name(key), text, position)
 

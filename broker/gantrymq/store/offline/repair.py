@@ -158,7 +158,7 @@ class _Derived:
         self._index = Index(tools.disk, sizes.index, tools.new_index_name)
         self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
         self._dispatcher = Dispatcher(self._queues, self._index, ReplacedQueues(tools.disk))
-        self._expectation = Expectation(tools.disk, sizes.index)
+        self._expectation = Expectation(tools.disk, sizes.index, plan.begun_anew)
 
     def make(self) -> Iterator[Progress]:
         wanted = {step.queue for step in self._plan.steps if step.queue is not None}

@@ -16,8 +16,8 @@ user says that it is given up. Then its older side is what is left of it, be it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final, final
 
@@ -72,11 +72,13 @@ class Wishes:
 @final
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """The steps, and in words what is left as it is. `log_end` holds when the steps are done."""
+    """The steps, and in words what is left as it is. `log_end` holds when the steps are done; some
+    queues begin with the record at a position, for their topics were made again."""
 
     steps: tuple[RepairStep, ...]
     left: tuple[str, ...]
     log_end: int
+    begun_anew: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
@@ -95,7 +97,7 @@ def make_plan(seen: Inspection, wishes: Wishes) -> RepairPlan:
     steps = [*log_steps, *_queues(seen, wishes, left, end), *_index(seen, wishes, log_steps)]
     if steps or seen.findings.has(Kind.CHECKPOINT) or seen.findings.has(Kind.LOG_LOST):
         steps = [*_void(seen), *steps]
-    return RepairPlan(tuple(steps), tuple(left), end)
+    return RepairPlan(tuple(steps), tuple(left), end, seen.begun_anew)
 
 
 def _empty_log(seen: Inspection) -> RepairPlan:

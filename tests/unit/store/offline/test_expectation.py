@@ -23,18 +23,18 @@ def entry(topic: bytes = b"T", keys: bytes = b"", unique_key: bytes = b"", flags
     ("flags", "queue"), [(0, ("T", 3)), (8, ("T", 3)), (4, None), (12, None), (0x80, None)]
 )
 def test_a_queue_shows_what_is_no_half_message(flags: int, queue: tuple[str, int] | None) -> None:
-    assert Expectation(MemoryDisk(), SIZES).queue(entry(flags=flags)) == queue
+    assert Expectation(MemoryDisk(), SIZES, {}).queue(entry(flags=flags)) == queue
 
 
 def test_a_topic_that_no_folder_can_have_is_in_no_queue() -> None:
-    assert Expectation(MemoryDisk(), SIZES).queue(entry(b"..")) is None
+    assert Expectation(MemoryDisk(), SIZES, {}).queue(entry(b"..")) is None
 
 
 def test_what_was_deleted_with_its_topic_is_in_no_queue() -> None:
     disk = MemoryDisk()
     disk.make_folder("gantry")
     disk.create(PATH).write(0, [encode({"T": Deleted(1, 1)})])
-    expectation = Expectation(disk, SIZES)
+    expectation = Expectation(disk, SIZES, {})
     assert expectation.queue(entry()) is None
     assert expectation.queue(entry(b"U")) == ("U", 3)
 
@@ -45,6 +45,6 @@ def test_the_unique_key_comes_first_and_keys_are_split_at_blanks() -> None:
 
 
 def test_hashes_are_those_of_the_index() -> None:
-    expectation = Expectation(MemoryDisk(), SIZES)
+    expectation = Expectation(MemoryDisk(), SIZES, {})
     assert expectation.hashes(entry(keys=b"a")) == [abs(hash_code("T#a"))]
     assert expectation.hashes(entry(keys=b"a", flags=12)) == []

@@ -3,47 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from gantrymq.fakes.store_damage import (
     LOG,
     SECOND_LOG,
+    SIDE,
+    begin_repair,
     flip,
     found,
     inspect,
     poke,
     remove_tree,
+    repair,
     tree,
-)  # fmt: skip
-from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.offline.repair import Tools, carry_out
-from gantrymq.store.offline.repair_plan import Side, Wishes, make_plan
-from gantrymq.store.recovery import Progress
-from gantrymq.store.settings import StoreSettings
-from gantrymq.testing.memory_background import MemoryBackground
+)
+from gantrymq.store.offline.repair_plan import Side, Wishes
 from gantrymq.testing.memory_disk import MemoryDisk
 
 JavaStore = Callable[[str], MemoryDisk]
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]
-SIDE = "gantry/cut/now"
 QUEUE_FILE = "consumequeue/VecTopic/0/00000000000000000000"
 EVERYTHING = Wishes(Side.OLDER, rebuild_queues=True, rebuild_index=True)
-
-
-def begin(disk: MemoryDisk, wishes: Wishes, side: str = SIDE) -> Iterator[Progress]:
-    seen = inspect(disk)
-    names = iter(range(20261121013426966, 20261121013527000))
-    levels = DelayLevels(StoreSettings().message_delay_level)
-    background = MemoryBackground(disk)
-    tools = Tools(disk, background, seen.sizes, levels, side, lambda: str(next(names)))
-    return carry_out(make_plan(seen, wishes), tools)
-
-
-def repair(disk: MemoryDisk, wishes: Wishes | None = None) -> None:
-    for _ in begin(disk, wishes or Wishes()):
-        pass
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -126,11 +109,11 @@ def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
 def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: int) -> None:
     disk = java_store("5.3.3-clean")
     flip(disk, LOG, 497 + 90)
-    work = begin(disk, EVERYTHING)
+    work = begin_repair(disk, EVERYTHING)
     for _ in itertools.islice(work, stop):
         pass
     assert "abort" in tree(disk)
-    for _ in begin(disk, EVERYTHING, "gantry/cut/later"):
+    for _ in begin_repair(disk, EVERYTHING, "gantry/cut/later"):
         pass
     assert found(disk) == {}
     assert inspect(disk).log.end == 497
