@@ -1,5 +1,5 @@
 """Queues of topics that were deleted and made again, in directories that have no note of it: of
-those who copied the log, and of Java. What such a queue has is what the log says of the newer one."""
+those who copied the log, and of Java. Such a queue has what the log says of the newer one."""
 
 from __future__ import annotations
 
