@@ -146,11 +146,15 @@ class Holds:
     def answer_all(self) -> Sequence[Channel]:
         """As if the time were over; whose they were."""
         channels = list(self._channels)
-        for holds in list(self._channels.values()):
-            for hold in list(holds):
-                hold.until = self._state.now
-                self.look(hold)
+        for channel in channels:
+            self.answer(channel)
         return channels
+
+    def answer(self, channel: Channel) -> None:
+        """The same for those of one connection."""
+        for hold in list(self._channels.get(channel, ())):
+            hold.until = self._state.now
+            self.look(hold)
 
     def hold(self, pull: Pull) -> Hold:
         """Until something arrives, or it has waited long enough; not where there is a `refusal`."""

@@ -97,7 +97,9 @@ def query_correction(state: State, request: Request) -> Outcome:
 # ---------------------------------------------------------------------- changing
 
 
-def update_offset(state: State, request: Request) -> Outcome:
+def update_offset(state: State, request: Request) -> Outcome | Steps[Outcome]:
+    if state.strays.wants():
+        return state.strays.pass_on(request)
     header = UpdateConsumerOffsetRequest.decode(request.command.ext)
     group, topic = header.consumer_group, header.topic
     refusal = _missing(state, group, topic)

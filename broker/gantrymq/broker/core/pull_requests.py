@@ -18,7 +18,7 @@ from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import no_property_filters
-from gantrymq.remoting.refusal import failed
+from gantrymq.remoting.refusal import failed, going_away
 from gantrymq.store.pull import Pulled
 from gantrymq.store.readings import Reading
 from gantrymq.wire import javajson
@@ -42,8 +42,13 @@ def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
     if isinstance(pull, Reply):
         return pull
     if header.sys_flag & COMMITS_OFFSET:
-        group, topic = header.consumer_group, header.topic
-        commit(state, request, group, topic, header.queue_id, header.commit_offset)
+        if state.strays.wants():
+            state.strays.note(request)  # it commits by requests as well
+        else:
+            group, topic = header.consumer_group, header.topic
+            commit(state, request, group, topic, header.queue_id, header.commit_offset)
+    if state.strays.is_to_go(request):
+        return Reply(going_away())
     try:
         found = pulls.begun(pulls.reading(state, pull, header.queue_offset))
     except (CorruptionError, DiskError) as error:

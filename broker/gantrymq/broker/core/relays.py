@@ -22,6 +22,7 @@ that, or after its connection has had its time, ends the connection.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -73,7 +74,7 @@ SENDS: Final = frozenset(
 """What a producer is told was stored for good."""
 
 # The dialing side signs by its own account; these were the producer's, of other fields.
-_SIGNATURE: Final = ("AccessKey", "Signature", "SecurityToken")
+_SIGNATURE: Final = frozenset({"AccessKey", "Signature", "SecurityToken"})
 
 
 @final
@@ -191,12 +192,8 @@ class Relays:
 
     def _knows_go_away(self, command: Command) -> bool:
         """Whether its client makes another connection, and where that leads is not up to it."""
-        return (
-            bool(self._state.identity.group_address)
-            and not command.is_oneway
-            and command.language == LanguageCode.JAVA
-            and command.version > V5_3_1
-        )
+        is_led = bool(self._state.identity.group_address)
+        return is_led and not command.is_oneway and knows_go_away(command)
 
     def _leave(self, request: Request) -> bool:
         """It is not with us any more; whether it was its connection's last."""
@@ -247,11 +244,19 @@ class Relays:
                 self._state.effects.release(request)
 
 
+def knows_go_away(command: Command) -> bool:
+    """Whether its client makes another connection when it is told so."""
+    return command.language == LanguageCode.JAVA and command.version > V5_3_1
+
+
+def unsigned(ext: Mapping[str, str] | None) -> dict[str, str]:
+    """The fields of a request that is passed on."""
+    return {name: value for name, value in (ext or {}).items() if name not in _SIGNATURE}
+
+
 def _relayed(request: Request) -> Command:
     command = request.command
-    ext = dict(command.ext or {})
-    for name in _SIGNATURE:
-        ext.pop(name, None)
+    ext = unsigned(command.ext)
     ext[BORN_HOST] = request.channel.peer
     return Command(command.code, ext=ext, body=command.body)
 

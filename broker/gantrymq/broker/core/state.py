@@ -41,6 +41,7 @@ from gantrymq.broker.core.routes import Routes
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
 from gantrymq.broker.core.stranded import Stranded
+from gantrymq.broker.core.strays import Strays
 from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
 from gantrymq.broker.core.transaction_check import TransactionCheck
@@ -127,6 +128,7 @@ class State:
         "stats",
         "store",
         "stranded",
+        "strays",
         "timers",
         "topics",
         "transaction_check",
@@ -208,6 +210,7 @@ class State:
         self.following = Following(self)
         self.copying = Copying(self)
         self.stranded = Stranded(self)
+        self.strays = Strays(self)
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -228,6 +231,7 @@ class State:
             self.following,
             self.copying,
             self.stranded,
+            self.strays,
         )
 
     @property
