@@ -12,9 +12,10 @@ that it has had since.
                      and pulls that wait are answered before
 
 Only who takes us for the master commits here: a consumer that was sent to a slave to read tells the
-master, and its pulls do not commit. Where members have addresses of their own nobody is led: new ones are told by name servers.
-Closing is what is left for those that do not know better: a client of Java may lose requests with a
-connection that breaks, and asks again after their time, which for pulls is 30 s.
+master, and its pulls do not commit. Where members have addresses of their own nobody is led: new
+ones are told by name servers. Closing is what is left for those that do not know better: a client
+of Java may lose requests with a connection that breaks, and asks again after their time, which for
+pulls is 30 s.
 """
 
 from __future__ import annotations
