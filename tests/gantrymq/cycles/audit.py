@@ -2,7 +2,7 @@
 
 Every queue is read by offset at the master: offsets are dense, each has one message, and every
 message that was acknowledged is at the very offset that was answered. Consumers were given nothing
-else, and all of it. The logs of all members are the same bytes.
+else, and all of it, and the master knows that. The logs of all members are the same bytes.
 
 It shares no code with the product: of a record it needs
 
@@ -27,9 +27,13 @@ from gantrymq.cycles.told import Told
 from gantrymq.interop.wire import Connection, Request, connect
 
 PULL_MESSAGE: Final = 11
+QUERY_CONSUMER_OFFSET: Final = 14
+GET_MAX_OFFSET: Final = 30
 FOUND: Final = 0
 NOT_FOUND: Final = 19
 CONSUME_SECONDS: Final = 60.0
+COMMIT_SECONDS: Final = 20.0
+"""Clients say each five seconds how far they came."""
 _HEAD: Final = struct.Struct(">iiIiiq")
 _BODY_SIZE_AT, _BODY_AT = 84, 88
 _SEVEN_BITS_LESS: Final = 0x7FFFFFFF
@@ -44,6 +48,7 @@ def audit(group: CycleGroup, ledger: Ledger, told: Told) -> Audit:
         for queue in range(QUEUES):
             faults += list(_read(connection, queue, stored))
     _wait_for_consumers(ledger, told)
+    faults += _uncommitted(group, list(ledger.given))
     faults += [f"acknowledged twice: {each}" for each in islice(ledger.doubles, TOLD_MAX)]
     lost = list(ledger.acknowledged.missing(stored))
     faults += [f"lost, one of {len(lost)}: {each}" for each in lost[:TOLD_MAX]]
@@ -101,6 +106,32 @@ def _wait_for_consumers(ledger: Ledger, told: Told) -> None:
         if not any(any(ledger.acknowledged.missing(each)) for each in ledger.given.values()):
             return
         time.sleep(1.0)
+
+
+def _uncommitted(group: CycleGroup, consumers: list[str]) -> list[str]:
+    """Where the master does not know that they have all, until they have had time to say so."""
+    end = time.monotonic() + COMMIT_SECONDS
+    while True:
+        with connect(group.master.address) as connection:
+            lacking = [each for name in consumers for each in _lagging(connection, name)]
+        if not lacking or time.monotonic() > end:
+            return lacking
+        time.sleep(1.0)
+
+
+def _lagging(connection: Connection, consumer: str) -> Iterator[str]:
+    for queue in range(QUEUES):
+        where = {"topic": TOPIC, "queueId": str(queue)}
+        end = _offset(connection, Request(GET_MAX_OFFSET, where))
+        group = {"consumerGroup": consumer}
+        committed = _offset(connection, Request(QUERY_CONSUMER_OFFSET, {**where, **group}))
+        if committed != end:
+            yield f"queue {queue} ends at {end}, and {consumer} is at {committed} for its master"
+
+
+def _offset(connection: Connection, request: Request) -> int:
+    answer = connection.ask(request)
+    return int((answer.ext or {}).get("offset", -1))
 
 
 # ------------------------------------------------------------------ logs
