@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.broker.core.messages import HELD, Answer, AskBroker, CloseChannel, Request
+from gantrymq.broker.core.relays import STAY_SECONDS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import STORE_SETTINGS, FakeChannel, OpenedBroker
+from gantrymq.fakes.heartbeats import beat
 from gantrymq.fakes.members import Member, change_places, pair
 from gantrymq.fakes.pops import PoppedBroker
 from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, bodies, pull
@@ -526,6 +528,59 @@ def test_while_it_is_paused_nothing_new_is_put() -> None:
     member.pass_time(1.9)
     assert member.state.store.log.end == end
     assert member.is_held(request)
+
+
+def sending(member: Member, *, have_one_address: bool = True) -> FakeChannel:
+    """The connection of a producer that has sent something."""
+    if have_one_address:
+        identity = replace(member.state.identity, group_address="10.0.0.9:10911")
+        member.state.identity = identity
+    channel = FakeChannel()
+    beat(member, channel, producers=("PG",))
+    assert member.broker.feed(channel, fed(), 0, member.now, member.wall_ms)[1] == 1
+    member.settle()
+    return channel
+
+
+def test_who_can_be_led_is_not_cut_off_when_all_was_handed_over() -> None:
+    member = led()
+    channel = sending(member)
+    pause(member, is_paused=True)
+    member.follow("127.0.0.1:20911")
+    assert channel.close_reason is None
+    member.pass_time(STAY_SECONDS)
+    member.send(SEND, message(), b"more", channel=channel)
+    member.pass_time(STAY_SECONDS)
+    answer = member.answer(member.send(SEND, message(), b"more", channel=channel))
+    assert answer is not None
+    assert answer.code == ResponseCode.GO_AWAY
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+@pytest.mark.parametrize("have_one_address", [True, False])
+def test_who_cannot_be_led_is_cut_off(is_paused: bool, have_one_address: bool) -> None:
+    if is_paused and have_one_address:
+        member, channel = led(), FakeChannel()  # it never said who it is
+        sending(member)
+        member.broker.feed(channel, fed(), 0, member.now, member.wall_ms)
+        member.settle()
+    else:
+        member = led()
+        channel = sending(member, have_one_address=have_one_address)
+    if is_paused:
+        pause(member, is_paused=True)
+    member.follow("127.0.0.1:20911")
+    assert channel.close_reason is not None
+
+
+def test_while_somebody_waits_nobody_is_spared() -> None:
+    member = led()
+    channel = sending(member)
+    member.state.store.waiters.for_members = True
+    member.send(SEND, message(), b"late")
+    pause(member, is_paused=True)
+    member.follow("127.0.0.1:20911")
+    assert channel.close_reason is not None
 
 
 def test_a_pause_that_comes_to_nothing_loses_nothing() -> None:

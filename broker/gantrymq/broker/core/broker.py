@@ -200,13 +200,17 @@ class Broker:
     def follow(self, now: float, wall_ms: int) -> None:
         """We are not the master any more: nothing is appended from this call on. Who was sending
         is cut off, before anybody is told of what was not stored for good. Who waits for another
-        master's answer alone stays for that, but not where an answer of ours is on its way too."""
+        master's answer alone stays for that, but not where an answer of ours is on its way too.
+        Where all was handed over and nobody waits for us, who can be led is led (relays, strays):
+        a client of Java may lose what is under way on a connection that breaks."""
         state = self._begin_call(now, wall_ms)
-        effects = state.effects
+        effects, relays = state.effects, state.relays
         undone = effects.take()
         told = {channel for channel in map(_told_of_a_send, undone) if channel is not None}
+        is_done = state.reign.is_paused and not self._fed and self._store.waiters.is_empty
         for channel in {**self._born_hosts, **self._senders}:
-            if channel in told or not state.relays.holds(channel):
+            stays = relays.holds(channel) or (is_done and relays.leads(channel))
+            if channel in told or not stays:
                 effects.add(CloseChannel(channel, "this broker is not master any more"))
         for effect in undone:
             effects.add(effect)

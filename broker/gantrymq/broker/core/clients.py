@@ -326,6 +326,17 @@ class Clients:
         """None yet is no groups."""
         return self._memberships.get(channel) or Memberships()
 
+    def client_of(self, channel: Channel) -> Client | None:
+        """Any of its clients: they are of one process."""
+        memberships = self._memberships.get(channel)
+        if memberships is None:
+            return None
+        for group in memberships.consumers:
+            return self.consumers[group].clients[channel]
+        for group in memberships.producers:
+            return self.producers[group][channel]
+        return None
+
     def is_member(self, channel: Channel) -> bool:
         """Whether anything is under this channel."""
         return channel in self._memberships

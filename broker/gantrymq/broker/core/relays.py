@@ -27,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.broker.core import steps
+from gantrymq.broker.core.clients import Client
 from gantrymq.broker.core.messages import (
     HELD,
     SILENT,
@@ -117,6 +118,13 @@ class Relays:
     def holds(self, channel: Channel) -> bool:
         """Whether a send of this connection is with us: it is closed behind it."""
         return channel in self._channels
+
+    def leads(self, channel: Channel) -> bool:
+        """Whether its client goes to the new master when it is told to."""
+        state = self._state
+        client = state.clients.client_of(channel)
+        is_led = bool(state.identity.group_address)
+        return is_led and client is not None and knows_go_away(client)
 
     def take(self, request: Request) -> Outcome:
         """Park it, or say no to one that was relayed to us."""
@@ -244,9 +252,9 @@ class Relays:
                 self._state.effects.release(request)
 
 
-def knows_go_away(command: Command) -> bool:
-    """Whether its client makes another connection when it is told so."""
-    return command.language == LanguageCode.JAVA and command.version > V5_3_1
+def knows_go_away(client: Command | Client) -> bool:
+    """Whether it makes another connection when it is told so."""
+    return client.language == LanguageCode.JAVA and client.version > V5_3_1
 
 
 def unsigned(ext: Mapping[str, str] | None) -> dict[str, str]:
