@@ -139,6 +139,25 @@ def test_bounds_are_by_kind_of_fault() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [Kind.MASTER_KILLED, Kind.POD_KILLED])
+@pytest.mark.parametrize(
+    ("name", "gaps", "missed"),
+    [
+        ("java-push", (32.6, 1.0, 1.0, 1.0, 1.0), []),
+        ("java-push", (32.6, 32.6, 1.0, 1.0, 1.0), ["process death, Java's consumer"]),
+        ("java-push", (35.1, 1.0, 1.0, 1.0, 1.0), ["process death, consumers"]),
+        ("python-push", (8.1, 1.0, 1.0, 1.0, 1.0), ["process death, our consumer"]),
+    ],
+)
+def test_a_consumer_of_java_may_lose_its_pulls_with_a_process(
+    kind: Kind, name: str, gaps: tuple[float, ...], missed: list[str]
+) -> None:
+    cycles = [cycle(kind, moved=0.5) for _ in gaps]
+    for each, gap in zip(cycles, gaps, strict=True):
+        each.gaps[name] = gap
+    assert [each.split(":")[0] for each in judgement.misses(cycles)] == missed
+
+
 def test_the_table_has_a_line_for_each_kind() -> None:
     lines = judgement.table([cycle(Kind.SWITCHED, 0.25), cycle(Kind.SWITCHED, 0.75, 0.1)])
     assert len(lines) == 2

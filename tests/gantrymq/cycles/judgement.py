@@ -54,6 +54,14 @@ def _consumer_gap(cycle: Cycle) -> float:
     return max(cycle.gaps[name] for name in CONSUMERS)
 
 
+def _own_consumer_gap(cycle: Cycle) -> float:
+    return cycle.gaps["python-push"]
+
+
+def _java_consumer_gap(cycle: Cycle) -> float:
+    return cycle.gaps["java-push"]
+
+
 def _failed(cycle: Cycle) -> float:
     return sum(cycle.failed.values())
 
@@ -69,7 +77,12 @@ BOUNDS: Final = (
     Bound("full disk", _FULL, _gap, 1.0, 8.0),
     Bound("switchover, stop in order", _WISHED, _gap, 1.0, 1.0),
     Bound("switchover, failed sends", (Kind.SWITCHED,), _failed, 1.0, 0.0),
-    Bound("process death, consumers", (*_DEATH, *_POD), _consumer_gap, 1.0, 8.0),
+    # A client of Java may lose its pulls with a connection that breaks, and asks again after 30 s.
+    Bound("process death, our consumer", (*_DEATH, *_POD), _own_consumer_gap, 1.0, 8.0),
+    Bound("process death, Java's consumer", (*_DEATH, *_POD), _java_consumer_gap, 0.75, 8.0),
+    Bound("process death, consumers", (*_DEATH, *_POD), _consumer_gap, 1.0, 35.0),
+    Bound("switchover, consumers", (Kind.SWITCHED,), _consumer_gap, 1.0, 8.0),
+    Bound("stop in order, consumers", (Kind.MASTER_TERMINATED,), _consumer_gap, 1.0, 35.0),
     Bound("follower lost, each producer", _FOLLOWER, _producer_gap, 1.0, 2.5),
     Bound("other faults, consumers", (*_FOLLOWER, *_LEASE, *_FULL), _consumer_gap, 1.0, 35.0),
     Bound("node loss, consumers", _NODE, _consumer_gap, 1.0, 35.0),
