@@ -48,6 +48,7 @@ ODD_TEXTS: Final = (
     "", " ", "\0", "a\0b", "\ud800", "x\udfffy", "\x01", "\x02", "a\x01b\x02", "..", "../../x",
     "/", "%", "%RETRY%", "%DLQ%", "@", "a@b", "|", "\n", "é", "\U0001d4b3", "NaN", "1e9", "+1",
     "null", "0x10", "٣", "1_0", "²", "true", "TRUE", "x" * 127, "x" * 256, "x" * 40_000,
+    "9" * 5_000,
     "a > 1 and b is not null", "((((((", "a = 'x' or " * 200 + "b = 1", "not " * 500 + "a", "||",
     "a || b", " || ".join(map(str, range(500))),
 )  # fmt: skip
@@ -59,8 +60,9 @@ PROPERTIES: Final = (
     property_names.TRANSACTION_CHECK_TIMES, property_names.TRANSACTION_PREPARED_QUEUE_OFFSET,
     property_names.CHECK_IMMUNITY_TIME_IN_SECONDS, property_names.TIMER_DELAY_SEC,
     property_names.TIMER_DELAY_MS, property_names.TIMER_DELIVER_MS, property_names.TIMER_OUT_MS,
-    property_names.TIMER_DEL_UNIQKEY, property_names.REPLY_TO_CLIENT, property_names.POP_CK,
-    property_names.ORIGIN_MESSAGE_ID, property_names.TRANSACTION_ID, "__CRC32#", "a", "b",
+    property_names.TIMER_DEL_UNIQKEY, property_names.TIMER_ROLL_TIMES,
+    property_names.REPLY_TO_CLIENT, property_names.POP_CK, property_names.ORIGIN_MESSAGE_ID,
+    property_names.TRANSACTION_ID, "__CRC32#", "a", "b",
 )  # fmt: skip
 HOST: Final = b"\x7f\0\0\1\0\0\x2a\x9f"
 OFFSET_ID_DIGITS: Final = 32

@@ -252,6 +252,19 @@ def test_a_recall_outlives_a_restart() -> None:
     assert again.bodies("T") == []
 
 
+@pytest.mark.parametrize(
+    ("said", "counted"), [("7", "8"), ("9" * 5000, "1"), ("9" * 10, "1"), ("-3", "1"), ("x", "1")]
+)
+def test_a_message_is_rolled_whatever_its_producer_says_of_that(said: str, counted: str) -> None:
+    broker = OpenedBroker()
+    accept(broker, 3 * 86_400, b"1", TIMER_ROLL_TIMES=said)
+    broker.settle()
+    for _ in range(3 * 24 + 1):
+        jump(broker, HOUR)
+    (record,) = broker.opened.records("T", 0)
+    assert properties.get(record.properties, "TIMER_ROLL_TIMES") == counted
+
+
 def test_a_recall_of_a_rolled_message_still_finds_it() -> None:
     broker = OpenedBroker()
     handle = accept(broker, 5 * 86_400, b"1")

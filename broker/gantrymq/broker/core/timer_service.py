@@ -72,6 +72,8 @@ ROLL_PART: Final = 0.75
 ROLL_MS_MIN: Final = 600_000
 HOUR_MS: Final = 3_600_000
 
+_TIMES_DIGITS_MAX: Final = 9  # once a minute, that is for two thousand years
+
 Place = tuple[int, int, int]
 """The second up to which all is delivered, the low offset, and up to which all is taken."""
 
@@ -465,7 +467,9 @@ def _rolled(record: Record) -> Record:
     """The message once more, at the end of the timer queue."""
     copy = copy_to(record, TIMER_TOPIC, 0)
     times = properties.get(record.properties, TIMER_ROLL_TIMES) or ""
-    _add(copy, TIMER_ROLL_TIMES, int(times) + 1 if times.isdecimal() else 1)
+    # Producers may say it as well, and anything: int() refuses what has thousands of digits.
+    is_count = times.isdecimal() and len(times) <= _TIMES_DIGITS_MAX
+    _add(copy, TIMER_ROLL_TIMES, int(times) + 1 if is_count else 1)
     return copy
 
 
