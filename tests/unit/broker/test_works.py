@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import pytest
+
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.messages import File, LogLine
 from gantrymq.broker.core.steps import Steps
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.store import message
 from gantrymq.store.put import PutStatus
 from gantrymq.store.readings import Reading
+from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
 
 
@@ -106,3 +109,35 @@ def test_a_work_that_breaks_ends_alone() -> None:
     assert [type(error) for error in begun.failures] == [ZeroDivisionError]
     assert other.results == [None]
     assert len(broker.state.works) == 0
+
+
+def ending(broker: OpenedBroker, error: Exception) -> None:
+    """A work is due whose owner breaks when it hears that it ended."""
+
+    def then(_: object) -> None:
+        raise error
+
+    broker.state.works.start(steps.wait(), then, lambda _: None)
+
+
+def test_an_owner_that_breaks_is_told_and_the_broker_goes_on() -> None:
+    broker = OpenedBroker()
+    broker.settle()
+    ending(broker, ValueError("a number of 5000 digits"))
+    other = Begun(broker, steps.wait())
+    broker.broker.turn(broker.now, broker.wall_ms)
+    (line,) = [each for each in broker.broker.take_effects() if isinstance(each, LogLine)]
+    assert isinstance(line.cause, ValueError)
+    assert other.results == [None]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AssertionError(), SyncFailedError(DiskError(DiskFailure.BROKEN, "sync", "x", "worn out"))],
+)
+def test_a_broken_invariant_or_a_failed_sync_still_ends_the_turn(error: Exception) -> None:
+    broker = OpenedBroker()
+    broker.settle()
+    ending(broker, error)
+    with pytest.raises(type(error)):
+        broker.broker.turn(broker.now, broker.wall_ms)

@@ -3,7 +3,9 @@
 Invariants. `then` of each work that was started is called once, with its result, or `failed` with
 what it raised; those that wait when the broker stops are given up, and so are those of a role when
 that ends (`hold`): nobody hears of them any more. A work goes on in the turn in
-which its step was answered, in the order of the answers.
+which its step was answered, in the order of the answers. What a `then` raises ends neither the turn
+nor the works behind it: one message that nobody thought of must not end the broker, now and after
+each start. It is told as a defect. A broken invariant and a failed sync do end the process.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from gantrymq.store.engine import Store
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import Refused
 from gantrymq.store.readings import Finished
+from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
 
 Then: TypeAlias = Callable[[object], None]
@@ -159,7 +162,7 @@ class Works:
                 step = work.steps.send(answer) if error is None else work.steps.throw(error)
             except StopIteration as stop:
                 self._in_role.pop(work, None)
-                work.then(stop.value)
+                self._end(work, stop.value)
                 return
             except Exception as failure:
                 self._in_role.pop(work, None)
@@ -169,6 +172,14 @@ class Works:
             answer = self._begin(work, step)
             if answer is None:
                 return
+
+    def _end(self, work: _Work, result: object) -> None:
+        try:
+            work.then(result)
+        except (AssertionError, SyncFailedError):
+            raise
+        except Exception as failure:
+            self._effects.broken("a defect ended what follows a work", failure)
 
     def _begin(self, work: _Work, step: Step) -> object:
         """The answer, when the step has one at once; None when the work has to wait."""
