@@ -148,6 +148,13 @@ def test_how_far_deliveries_came_is_not_written_before_the_log_is_here() -> None
     assert timers == {"delivered": 0, "low": 0, "taken": 0}
 
 
+def test_a_log_end_of_thousands_of_digits_is_a_fault_of_the_master_and_no_defect() -> None:
+    _, slave = scripted(told(master_log_end=10**4_000 + 1))
+    registered(slave)
+    said = [text.partition(" ")[0] for text in warnings(slave)]
+    assert said == ["SyncDelayOffset", "syncTimerCheckPoint"]
+
+
 def test_a_master_tells_how_far_its_timers_are() -> None:
     master, slave = pair()
     place = b'{"delivered":1700000000,"low":3,"taken":9}'

@@ -47,6 +47,7 @@ OWN_MARK: Final[Mapping[str, str]] = {"gantry": "slave"}
 NEVER: Final = float("inf")
 
 _LOG_END: Final = "commitLogMaxOffset"
+_END_DIGITS_MAX: Final = 19  # of an int64
 
 
 @final
@@ -196,6 +197,6 @@ class Copying:
 def _log_end(info: bytes) -> int:
     """Where the master's log ends, as its figures say."""
     text = kv_table_from_json(javajson.loads(info)).get(_LOG_END, "")
-    if not (text.isascii() and text.isdecimal()):
-        raise RemoteError(f"the master's {_LOG_END} is {text!r}, which is no number")
+    if not (text.isascii() and text.isdecimal()) or len(text) > _END_DIGITS_MAX:
+        raise RemoteError(f"the master's {_LOG_END} is {text[:40]!r}, which is no number")
     return int(text)
