@@ -9,12 +9,13 @@ import pytest
 from gantrymq.broker.core import steps, timers
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.timer_service import ROLL_LOOK_SECONDS
 from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import lose_all
 from gantrymq.wire.bodies.shared import TopicConfig
-from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.send import RecallMessageRequest, SendMessageV2Request
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
@@ -123,6 +124,19 @@ def test_a_year_later_it_comes_though_the_log_forgot_its_first_place() -> None:
     assert broker.bodies("T") == [b"late"]
     assert broker.state.timers.counters["rolled"] >= 3
     assert broker.state.store.log.start > 0
+
+
+def test_a_shorter_time_of_the_log_counts_from_the_next_look_on() -> None:
+    broker = OpenedBroker()
+    for number in range(30):
+        accept(broker, 100 * HOUR, b"%d" % number)
+        broker.settle()
+        jump(broker, HOUR / 2)
+    assert broker.state.timers.counters["rolled"] == 0
+    body = b"fileReservedTime=2"
+    assert broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=body).code == ResponseCode.SUCCESS
+    broker.pass_time(ROLL_LOOK_SECONDS + 1)
+    assert broker.state.timers.counters["rolled"] == 28  # all that were stored 90 minutes ago
 
 
 def test_a_message_the_log_lost_is_told() -> None:

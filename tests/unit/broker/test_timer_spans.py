@@ -36,6 +36,15 @@ def test_what_is_old_is_rolled_once() -> None:
     assert spans.next_roll(SPAN_MS_MIN * 11, 300) == 200
 
 
+def test_the_age_at_which_they_are_rolled_may_change() -> None:
+    spans = filled(6)
+    assert spans.next_roll(SPAN_MS_MIN * 8, 600) is None
+    spans.roll_after(SPAN_MS_MIN * 5)
+    assert spans.next_roll(SPAN_MS_MIN * 6, 600) == 100
+    assert spans.next_roll(SPAN_MS_MIN * 6, 600) == 200
+    assert spans.next_roll(SPAN_MS_MIN * 6, 600) is None
+
+
 def test_the_last_stretch_is_rolled_too_and_then_closed() -> None:
     spans = filled(1)
     assert spans.next_roll(SPAN_MS_MIN * 10, 100) == 100

@@ -121,7 +121,7 @@ class TimerService:
         self.counters: Counter[str] = Counter()
         """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
         self._calendar = TimerCalendar()
-        self._spans = self._new_spans()
+        self._spans = TimerSpans(self._roll_ms())
         self._progress: SafeProgress[Place] = SafeProgress((0, 0, 0))
         self._known: Place = (0, 0, 0)
         self._taken = 0
@@ -143,16 +143,17 @@ class TimerService:
         self._known = self._progress.latest
         self._taken = self._known[1]
         self._calendar = TimerCalendar()
-        self._spans = self._new_spans()
+        self._spans = TimerSpans(self._roll_ms())
         self._target = self._late = self._second = self._sweep = None
         self._rolling = []
         self._rolled = 0
         self._has_more = True
         self._is_busy = False
 
-    def _new_spans(self) -> TimerSpans:
+    def _roll_ms(self) -> int:
+        """fileReservedTime changes while we run."""
         reserved_ms = self._state.store.settings.file_reserved_time * HOUR_MS
-        return TimerSpans(max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART)))
+        return max(ROLL_MS_MIN, int(reserved_ms * ROLL_PART))
 
     @property
     def count(self) -> int:
@@ -373,8 +374,11 @@ class TimerService:
                 "with the log; those that still waited are lost: raise fileReservedTime, or free "
                 "space on the disk"
             )
+        self._spans.roll_after(self._roll_ms())
         below = self._spans.next_roll(state.wall_ms, self._taken)
         if below is not None:
+            # There may be more: many stretches are old at once when that time was made shorter.
+            self._next_look = state.now
             second = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
             self._sweep = self._calendar.take_below(below, second)
 

@@ -42,11 +42,14 @@ class TimerSpans:
     __slots__ = ("_roll_ms", "_span_ms", "_spans", "_starts")
 
     def __init__(self, roll_ms: int) -> None:
-        """A message is rolled when it was stored that long ago."""
-        self._roll_ms = roll_ms
-        self._span_ms = max(SPAN_MS_MIN, roll_ms // SPANS)
+        self.roll_after(roll_ms)
         self._spans: list[_Span] = []
         self._starts: list[int] = []
+
+    def roll_after(self, roll_ms: int) -> None:
+        """A message is rolled when it was stored that long ago. Stretches that there are stay."""
+        self._roll_ms = roll_ms
+        self._span_ms = max(SPAN_MS_MIN, roll_ms // SPANS)
 
     def add(self, offset: int, stored_ms: int, *, waits: bool) -> None:
         """The next message of the queue."""
