@@ -304,6 +304,23 @@ def test_timers_are_delivered_once_by_whoever_leads() -> None:
     assert follower.bodies("T") == [b"first", b"early", b"late"]
 
 
+def test_timers_that_were_rolled_are_delivered_once_by_whoever_leads() -> None:
+    master, follower = pair(store_settings=replace(STORE_SETTINGS, file_reserved_time=1))
+    add_topic(master, "T")
+    timed(master, b"soon", 2760)
+    for number in range(20):
+        timed(master, b"%d" % number, 7200)
+    master.pass_time(2710.0)
+    assert master.state.timers.counters["rolled"] == 20
+    follower.copy(master)
+    change_places(master, follower)
+    follower.pass_time(100.0)
+    master.copy(follower)
+    change_places(follower, master, 3)
+    master.pass_time(5000.0)
+    assert sorted(master.bodies("T")) == sorted([b"soon", *(b"%d" % n for n in range(20))])
+
+
 def test_a_timer_whose_delivery_the_log_lacks_is_delivered_again() -> None:
     master, follower = grouped()
     timed(master, b"timed")

@@ -41,13 +41,15 @@ def test_what_is_taken_below_an_offset_does_not_come_out(
     calendar = TimerCalendar()
     for offset, (second, _) in enumerate(said):
         calendar.add(START + second, offset)
-    taken = [one for piece in calendar.take_below(below, START + from_second) for one in piece]
+    whole = calendar.whole_from(START + from_second)
+    assert START + from_second - 4096 < whole <= START + from_second
+    taken = [one for piece in calendar.take_below(below, whole) for one in piece]
     assert all(offset < below for offset in taken)
     assert len(calendar) == len(said) - len(taken)
     left = [offset for _, offset, _ in drained(calendar)]
     assert sorted(left + taken) == list(range(len(said)))
-    soon = [offset for offset in left if offset < below]
-    assert all(said[offset][0] < from_second + 4096 for offset in soon)
+    late = [offset for offset, (second, _) in enumerate(said) if START + second >= whole]
+    assert sorted(taken) == [offset for offset in late if offset < below]
 
 
 def test_one_that_comes_late_for_its_stretch_is_found_all_the_same() -> None:

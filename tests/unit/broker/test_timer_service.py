@@ -9,6 +9,7 @@ import pytest
 from gantrymq.broker.core import steps, timers
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.broker.core.timer_service import ROLL_LOOK_SECONDS
 from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -22,6 +23,16 @@ from gantrymq.wire.message.record import Record
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 HOUR = 3600
+
+
+class ClockedBroker(OpenedBroker):
+    """Its wall clock may be set back."""
+
+    behind_seconds = 0
+
+    @property
+    def wall_ms(self) -> int:
+        return super().wall_ms - self.behind_seconds * 1000
 
 
 def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: str) -> str | None:
@@ -49,12 +60,14 @@ def disk_of(broker: OpenedBroker) -> MemoryDisk:
     return disk
 
 
-def restarted(broker: OpenedBroker, *, has_file: bool = True) -> OpenedBroker:
+def restarted(broker: OpenedBroker, *, has_file: bool = True) -> ClockedBroker:
     """The broker was killed; another one finds its disk, and its files as last written."""
     disk = disk_of(broker)
     disk.end_process()
-    again = OpenedBroker(disk=disk, files=broker.saved if has_file else {})
+    again = ClockedBroker(disk=disk, files=broker.saved if has_file else {})
+    again.saved |= broker.saved
     again.now = broker.now
+    again.behind_seconds = broker.behind_seconds if isinstance(broker, ClockedBroker) else 0
     return again
 
 
@@ -235,6 +248,42 @@ def test_a_clock_that_went_back_delays_nothing_new_and_hurries_nothing() -> None
     assert broker.bodies("T") == [b"1", b"2"]
 
 
+def test_a_clock_that_went_back_brings_nothing_again_after_restarts() -> None:
+    broker = ClockedBroker()
+    accept(broker, 86_400, b"tomorrow")
+    for number in range(50):
+        accept(broker, 5 + number, b"%d" % number)
+    broker.pass_time(70)
+    assert len(broker.bodies("T")) == 50
+    broker.behind_seconds = 40
+    broker.settle()
+    accept(broker, 3, b"new")
+    broker.pass_time(5)
+    accept(broker, 7, b"newer")
+    broker.pass_time(18)  # not yet where it was before
+    again = restarted(broker)
+    again.pass_time(12)
+    third = restarted(again)
+    third.behind_seconds = 0
+    third.pass_time(100)
+    assert third.bodies("T") == [b"%d" % number for number in range(50)] + [b"new", b"newer"]
+
+
+def test_what_came_while_the_clock_was_back_is_not_lost() -> None:
+    broker = ClockedBroker()
+    accept(broker, 86_400, b"tomorrow")
+    accept(broker, 100, b"1")
+    broker.pass_time(120)
+    broker.behind_seconds = 90
+    broker.settle()
+    accept(broker, 40, b"3")
+    accept(broker, 5, b"2")
+    broker.pass_time(20)  # its file says now that what was taken is delivered up to before "3"
+    again = restarted(broker)
+    again.pass_time(40)
+    assert again.bodies("T") == [b"1", b"2", b"3"]
+
+
 def test_a_recalled_message_does_not_come() -> None:
     broker = OpenedBroker()
     handle = accept(broker, 60, b"1")
@@ -289,6 +338,77 @@ def test_a_recall_of_a_rolled_message_still_finds_it() -> None:
     recall(broker, handle)
     jump(broker, 2 * 86_400)
     assert broker.bodies("T") == []
+
+
+def rolled(count: int) -> OpenedBroker:
+    """Of a stretch one message is still there, due within minutes: the others were rolled."""
+    settings = dataclasses.replace(STORE_SETTINGS, file_reserved_time=1)
+    broker = OpenedBroker(store_settings=settings)
+    accept(broker, 2760, b"soon")
+    for number in range(count):
+        accept(broker, 2 * HOUR, b"%d" % number)
+    broker.settle()
+    broker.pass_time(2715)
+    assert broker.state.timers.counters["rolled"] == count
+    return broker
+
+
+def test_what_was_rolled_comes_once_after_a_restart() -> None:
+    broker = rolled(100)
+    again = restarted(broker)
+    assert again.state.timers.count == 0
+    again.pass_time(1)
+    assert again.state.timers.count == 101
+    again.pass_time(2 * HOUR)
+    assert again.bodies("T") == [b"soon"] + [b"%d" % number for number in range(100)]
+
+
+def test_rolls_behind_each_other_are_all_known_after_a_restart() -> None:
+    broker = OpenedBroker()
+    for number in range(200):
+        accept(broker, 1500, b"short %d" % number)
+    accept(broker, 1800, b"holds its stretch")
+    for number in range(10):
+        accept(broker, 1860 + number * 15, b"rolled first %d" % number)
+    broker.pass_time(800)
+    for number in range(200):
+        accept(broker, 740, b"shorter %d" % number)
+    accept(broker, 7200, b"rolled then")
+    broker.pass_time(840)
+    assert len(TimerPlace.decode(broker.state.timers.table()).rolled) == 2
+    again = restarted(broker)
+    again.pass_time(7200)
+    assert len(again.bodies("T")) == 412
+    assert len(set(again.bodies("T"))) == 412
+
+
+def test_a_restart_in_the_middle_of_a_roll_goes_on_with_the_rest() -> None:
+    broker = rolled(0)
+    for number in range(1000):
+        accept(broker, 2 * HOUR, b"%d" % number)
+    broker.settle()
+    broker.now += HOUR
+    counters = broker.state.timers.counters
+    while not counters["rolled"]:
+        broker.broker.turn(broker.now, broker.wall_ms)
+        broker.opened.background.complete_all()
+    assert counters["rolled"] < 1000
+    broker.saved[File.TIMERS] = broker.state.timers.table()
+    again = restarted(broker)
+    again.pass_time(2 * HOUR)
+    assert len(again.bodies("T")) == 1001
+
+
+def test_marks_of_a_log_that_was_emptied_hide_nothing_new() -> None:
+    broker = rolled(100)
+    fresh = OpenedBroker(files=broker.saved)
+    fresh.now = broker.now
+    for number in range(150):
+        accept(fresh, 2 * HOUR, b"new %d" % number)
+    fresh.pass_time(20)
+    again = restarted(fresh)
+    again.pass_time(2 * HOUR + 1)
+    assert len(again.bodies("T")) == 150
 
 
 def test_a_full_disk_holds_messages_up_and_loses_none() -> None:

@@ -161,6 +161,7 @@ class Broker:
         if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
             state.carried.lose()
         system_topics.make_missing(state)
+        state.timers.begin_anew()
         state.pops.begin()
         reserve_times.begin(state)
         state.quick_sends.open()

@@ -101,9 +101,14 @@ class TimerCalendar:
         self._count -= len(words)
         return second, words
 
+    def whole_from(self, second: int) -> int:
+        """The start of its stretch where that is not parted: such a one is taken whole."""
+        return second if second < self._horizon else second >> STRETCH_BITS << STRETCH_BITS
+
     def take_below(self, offset: int, from_second: int) -> Iterator[list[int]]:
-        """The offsets below this one that are not due before about that second, in pieces: between
-        two of them others may have their turn, but nothing else may be done to the calendar."""
+        """The offsets below this one that are due from that second on, which is one of
+        `whole_from`, in pieces: between two of them others may have their turn, but nothing else
+        may be done to the calendar."""
         limit = offset << 1
         for words in [words for key, words in self._near.items() if key >= from_second]:
             yield from self._strip(words, limit)

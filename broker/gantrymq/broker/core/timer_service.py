@@ -1,7 +1,5 @@
 """What brings timers back: it reads the timer queue forward, and delivers each second's messages.
 
-    {"delivered":second,"low":offset,"taken":offset}         config/timerOffset.json
-
 It does one thing at a time, the first of these that there is:
 
     part      the next stretch of the calendar, before it begins
@@ -11,9 +9,9 @@ It does one thing at a time, the first of these that there is:
 
 Invariants. Before a second is delivered, everything is taken that was in the queue when it had
 passed, so that no recall that was answered comes too late. A message is delivered at least once,
-and not before its second has passed. At a start the queue is read again from `low`; of that,
-messages below `taken` that are due up to `delivered` are done with. The file says so only when what
-was delivered is on disk: a crash repeats at most what was delivered since the last write.
+and not before its second has passed. At a start the queue is read again; timer_place.py says what
+of it is done with, and the file says so only when what was delivered or rolled is on disk: a crash
+repeats at most what was since the last write.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
 from gantrymq.broker.core.timer_calendar import NEVER, TimerCalendar
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
+from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.broker.core.timer_spans import TimerSpans
 from gantrymq.broker.core.timers import TIMER_TOPIC, TOPIC, delete_key, out_ms_of
 from gantrymq.broker.core.waiting_messages import (
@@ -40,7 +39,6 @@ from gantrymq.broker.core.waiting_messages import (
     run_of,
 )
 from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import long_field, object_of
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.property_names import (
     REAL_TOPIC,
@@ -61,8 +59,10 @@ PAUSE_SECONDS: Final = 10.0
 # Between two looks for what has to be rolled.
 ROLL_LOOK_SECONDS: Final = 60.0
 
-# What is due that soon is not rolled any more: its second could pass meanwhile.
+# What is due that soon is not rolled any more: its second could pass meanwhile. In full minutes, so
+# that few marks say what was rolled.
 ROLL_AHEAD_SECONDS: Final = 300
+MINUTE_SECONDS: Final = 60
 
 # A wall clock that goes back by less may be corrected again before it matters.
 CLOCK_STEP_SECONDS: Final = 2
@@ -73,9 +73,6 @@ ROLL_MS_MIN: Final = 600_000
 HOUR_MS: Final = 3_600_000
 
 _TIMES_DIGITS_MAX: Final = 9  # once a minute, that is for two thousand years
-
-Place = tuple[int, int, int]
-"""The second up to which all is delivered, the low offset, and up to which all is taken."""
 
 
 @final
@@ -103,7 +100,9 @@ class TimerService:
         "_known",
         "_late",
         "_next_look",
+        "_passed",
         "_progress",
+        "_roll_bounds",
         "_rolled",
         "_rolling",
         "_second",
@@ -122,8 +121,11 @@ class TimerService:
         """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
         self._calendar = TimerCalendar()
         self._spans = TimerSpans(self._roll_ms())
-        self._progress: SafeProgress[Place] = SafeProgress((0, 0, 0))
-        self._known: Place = (0, 0, 0)
+        self._progress: SafeProgress[TimerPlace] = SafeProgress(TimerPlace())
+        self._known = TimerPlace()
+        """What was done with when this began."""
+        self._passed = 0
+        """Up to which second all that was taken is delivered; lower again when the clock is."""
         self._taken = 0
         self._target: int | None = None
         self._late: tuple[int, int] | None = None
@@ -132,6 +134,8 @@ class TimerService:
         self._sweep: Iterator[list[int]] | None = None
         self._rolling: list[int] = []
         self._rolled = 0
+        self._roll_bounds = (0, 0)
+        """Below which offset, and from which second on."""
         self._next_look = 0.0
         self._told_minimum = 0
         self._has_more = True
@@ -139,9 +143,13 @@ class TimerService:
         state.files.keep(File.TIMERS, self.content)
 
     def begin_anew(self) -> None:
-        """The works are over: go on from what is kept."""
-        self._known = self._progress.latest
-        self._taken = self._known[1]
+        """The works are over, or none began yet: go on from what is kept."""
+        queue = self._state.store.queues.find(TOPIC, 0)
+        self._known = self._progress.latest.within(0 if queue is None else int(queue.end))
+        if self._known != self._progress.latest:
+            self._note(self._known)
+        self._passed = self._known.delivered
+        self._taken = self._known.low
         self._calendar = TimerCalendar()
         self._spans = TimerSpans(self._roll_ms())
         self._target = self._late = self._second = self._sweep = None
@@ -173,8 +181,8 @@ class TimerService:
     def expire(self, now: float) -> None:
         """Do what comes first."""
         second = self._state.wall_ms // 1000
-        if self._progress.latest[0] > second + CLOCK_STEP_SECONDS:
-            self._came_to(second)  # the clock went back: what comes now must not count as late
+        if self._passed > second + CLOCK_STEP_SECONDS:
+            self._passed = second  # the clock went back: what comes now must not count as late
         if self._sweep is not None:
             self._sweep_on(self._sweep)
         elif self._calendar.parts_at() <= second:
@@ -261,15 +269,15 @@ class TimerService:
         self._rest()
 
     def _note_one(self, offset: int, second: int, record: Record) -> None:
-        delivered, _, taken = self._known
-        is_done = offset < taken and second <= delivered
+        is_done = self._known.is_done(offset, second)
         self._spans.add(offset, record.store_timestamp_ms, waits=not is_done)
         if is_done:
             return
-        next_second = self._progress.latest[0] + 1
+        next_second = self._passed + 1
         if second < next_second:
             second = next_second
-            self._late = (self._late[0] if self._late else offset, second)
+            first, last_second = self._late or (offset, second)
+            self._late = first, max(last_second, second)
         is_recall = properties.get(record.properties, TIMER_DEL_UNIQKEY) is not None
         self._calendar.add(second, offset, is_recall=is_recall)
 
@@ -355,8 +363,14 @@ class TimerService:
         self._came_to(second)
 
     def _came_to(self, second: int) -> None:
+        self._passed = second
+        self._note(self._come_to(self._progress.latest))
+
+    def _come_to(self, place: TimerPlace) -> TimerPlace:
         taken = self._taken if self._late is None else self._late[0]
-        place = (second, self._spans.low(self._taken), taken)
+        return place.come_to(self._passed, self._spans.low(self._taken), taken)
+
+    def _note(self, place: TimerPlace) -> None:
         self._progress.note(place, self._state.store.log.end)
         self._save_soon()
 
@@ -379,7 +393,9 @@ class TimerService:
         if below is not None:
             # There may be more: many stretches are old at once when that time was made shorter.
             self._next_look = state.now
-            second = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
+            soon = state.wall_ms // 1000 + ROLL_AHEAD_SECONDS
+            second = self._calendar.whole_from(-(-soon // MINUTE_SECONDS) * MINUTE_SECONDS)
+            self._roll_bounds = below, second
             self._sweep = self._calendar.take_below(below, second)
 
     def _sweep_on(self, sweep: Iterator[list[int]]) -> None:
@@ -410,10 +426,14 @@ class TimerService:
         for offset in self._rolling[self._rolled : self._rolled + looked_at]:
             self._spans.done(offset)
         self._rolled += looked_at
-        if self._rolled >= len(self._rolling):
+        below, second = self._roll_bounds
+        if self._rolled < len(self._rolling):
+            below = self._rolling[self._rolled]  # they are rolled in the order of their offsets
+        else:
             self._rolling = []
             self._rolled = 0
-            self._came_to(self._progress.latest[0])
+        place = self._come_to(self._progress.latest)
+        self._note(place.rolled_below(below, second, self._state.wall_ms // 1000))
         self._rest()
 
     # ------------------------------------------------------------------ the file
@@ -424,15 +444,14 @@ class TimerService:
         state.files.touch(File.TIMERS, state.now + max(interval, least_seconds))
 
     def content(self) -> bytes:
-        delivered, low, taken = self._progress.safe(self._state.store.queues.log_flushed)
+        place = self._progress.safe(self._state.store.queues.log_flushed)
         if not self._progress.is_safe:
             self._save_soon(AGAIN_SECONDS)
-        return javajson.dumps_pretty({"delivered": delivered, "low": low, "taken": taken})
+        return javajson.dumps_pretty(place.bean())
 
     def table(self) -> bytes:
         """How far it has come, for members."""
-        delivered, low, taken = self._progress.latest
-        return javajson.dumps_fastjson({"delivered": delivered, "low": low, "taken": taken})
+        return javajson.dumps_fastjson(self._progress.latest.bean())
 
     def take_table(self, content: bytes) -> None:
         """Be as far as the master, whose log this broker has on its disk up to there. RemoteError
@@ -442,28 +461,24 @@ class TimerService:
 
     def checkpoint(self) -> TimerCheckpoint:
         """How far it has come, as far as that is on disk, for slaves."""
-        delivered, _, taken = self._progress.safe(self._state.store.queues.log_flushed)
-        return TimerCheckpoint((delivered + 1) * 1000 if delivered else 0, taken)
+        place = self._progress.safe(self._state.store.queues.log_flushed)
+        return TimerCheckpoint((place.delivered + 1) * 1000 if place.delivered else 0, place.taken)
 
     def copy(self, checkpoint: TimerCheckpoint, log_end: int) -> None:
         """Where the master was when its log ended there, or before."""
         queue = self._state.store.queues.find(TOPIC, 0)
         low = 0 if queue is None else int(queue.minimum)
-        place = (max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
+        place = TimerPlace(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
         if place != self._progress.latest:
             self._progress.note(place, log_end)
             self._save_soon()
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        bean = object_of(javajson.loads(content, len(content) * 2), "timerOffset.json")
-        place = (
-            long_field(bean, "delivered"),
-            max(0, long_field(bean, "low")),
-            max(0, long_field(bean, "taken")),
-        )
+        place = TimerPlace.decode(content)
         self._known = place
-        self._taken = place[1]
+        self._passed = place.delivered
+        self._taken = place.low
         self._progress = SafeProgress(place)
 
 
