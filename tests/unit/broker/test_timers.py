@@ -94,6 +94,16 @@ def test_a_half_message_is_left_alone() -> None:
     assert record.topic == b"T"
 
 
+@pytest.mark.parametrize("key", ["U+ID", "TT+ID", "ID"])
+def test_a_message_of_one_topic_recalls_none_of_another(key: str) -> None:
+    refused = divert(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY=key, TIMER_DELAY_SEC="9"))
+    assert isinstance(refused, tuple)
+    assert refused[0] == ResponseCode.MESSAGE_ILLEGAL
+    assert "TIMER_DEL_UNIQKEY" in refused[1]
+    assert "begin with T+" in refused[1]
+    assert out_ms(TIMER_DEL_UNIQKEY="T+ID", TIMER_DELAY_SEC="9") == str(START_MS + 8000)
+
+
 def test_a_recall_of_what_is_past_is_refused() -> None:
     refused = divert(OpenedBroker().state, timer(TIMER_DEL_UNIQKEY="T+U", TIMER_DELAY_MS="0"))
     assert isinstance(refused, tuple)

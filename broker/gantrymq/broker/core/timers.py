@@ -3,7 +3,8 @@ recall one.
 
     TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS     what producers say; the first one counts
     TIMER_OUT_MS       the last full second before that moment: due when this second has passed
-    TIMER_DEL_UNIQKEY  topic + unique key: the message recalls the one that is due with it
+    TIMER_DEL_UNIQKEY  topic + unique key: the message recalls the one of its own topic that is due
+                       with it; Java lets any topic's be recalled
     recall handle      base64 of "v1 <topic> <broker> <TIMER_OUT_MS + 1> <unique key>"
 
 A message whose moment is past goes straight into its queue. What brings timers back is
@@ -44,6 +45,7 @@ TOPIC: Final = TIMER_TOPIC.decode()
 TIMERS_MAX: Final = 10_000_000
 
 _NUMBER_DIGITS_MAX: Final = 19  # of an int64
+_SHOWN: Final = 200  # of what a producer said: a topic's name has 127 at most
 _PREFIX: Final = b"TIMER_"
 _RETRY: Final = "%RETRY%"
 _VERSION: Final = "v1"
@@ -69,9 +71,11 @@ def divert(state: State, record: Record) -> Record | Refusal:
     max_ms = state.settings.timer_max_delay_sec * 1000
     if deliver_ms is None or deliver_ms - wall_ms > max_ms:
         return _illegal(max_ms, deliver_ms, wall_ms)
+    recalled = properties.get(record.properties, TIMER_DEL_UNIQKEY)
+    if recalled is not None and not recalled.startswith(own := _keys_of(record.topic)):
+        return _not_its_own(recalled, own)
     if deliver_ms <= wall_ms:
-        recalls = properties.get(record.properties, TIMER_DEL_UNIQKEY) is not None
-        return _illegal(max_ms, deliver_ms, wall_ms) if recalls else record
+        return record if recalled is None else _illegal(max_ms, deliver_ms, wall_ms)
     if state.timers.count >= TIMERS_MAX:
         return (
             ResponseCode.SYSTEM_ERROR,
@@ -116,6 +120,22 @@ def _number(text: str | None) -> int | None:
         return None
     number = int(text or "")
     return number if -INT64_MAX <= number <= INT64_MAX else None
+
+
+def _keys_of(topic: bytes) -> str:
+    """How the keys begin of all messages of this topic."""
+    return delete_key(java_string.utf8_text(topic), "")
+
+
+def _not_its_own(recalled: str, own: str) -> Refusal:
+    """Who may send to one topic must not take back what waits for another."""
+    return (
+        ResponseCode.MESSAGE_ILLEGAL,
+        (
+            f"timer message illegal, its TIMER_DEL_UNIQKEY {recalled[:_SHOWN]!r} recalls no "
+            f"message of its own topic: it has to begin with {own}"
+        ),
+    )
 
 
 def _illegal(max_ms: int, deliver_ms: int | None, wall_ms: int) -> Refusal:
