@@ -276,6 +276,42 @@ def test_messages_of_a_level_that_is_not_configured_any_more_are_delivered() -> 
     assert len(again.bodies("T")) == 1
 
 
+def test_levels_that_are_not_configured_any_more_are_not_delivered_again_by_each_start() -> None:
+    broker = OpenedBroker()
+    accept(broker, delayed(4))
+    broker.pass_time(60)
+    shorter = dataclasses.replace(STORE_SETTINGS, message_delay_level="1s 5s")
+    for _ in range(2):
+        broker = restarted(broker, shorter)
+        accept(broker, delayed(1, b"saves the file"))
+        broker.pass_time(60)
+        assert broker.bodies("T").count(b"x") == 1
+    broker = restarted(broker)
+    broker.pass_time(60)
+    assert broker.bodies("T").count(b"x") == 1
+
+
+def test_a_copy_keeps_how_far_levels_are_that_only_its_master_has() -> None:
+    master = OpenedBroker()
+    accept(master, delayed(4))
+    master.pass_time(60)
+    shorter = dataclasses.replace(STORE_SETTINGS, message_delay_level="1s")
+    for took_at_once in (True, False):
+        copy = OpenedBroker(store_settings=shorter)
+        if took_at_once:
+            copy.state.delays.take_table(master.state.delays.table())
+        else:
+            copy.state.delays.copy(master.state.delays.table(), 0)
+        assert b"4:1" in copy.state.delays.content()
+        assert copy.state.delays.table().endswith(b'"offsetTable":{4:1}}')
+
+
+def test_levels_that_nobody_lists_are_not_kept() -> None:
+    broker = OpenedBroker()
+    broker.state.delays.load(b'{"offsetTable":{0:1,2:7,10001:1,-3:1}}')
+    assert broker.state.delays.table().endswith(b'"offsetTable":{2:7}}')
+
+
 def test_all_delay_offsets_are_told() -> None:
     broker = OpenedBroker()
     accept(broker, delayed(2))

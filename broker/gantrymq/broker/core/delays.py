@@ -9,7 +9,8 @@ Invariants. A level's messages are delivered in their order, each at least once;
 when they are in the log, and is written when they are on disk there: a crash repeats at most what
 was delivered since the last write. A level looks at its queue when its first message is due, not
 before. A message that would be due later than its level allows - the clock went back, or the level
-was made shorter - is due now, as in Java.
+was made shorter - is due now, as in Java. A level that is not configured any more keeps its progress:
+its messages stay in the log for days, and would all come again without it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ STEP_BACK_MS: Final = 1000
 NEVER: Final = float("inf")
 
 _LEVEL_DIGITS_MAX: Final = 10  # of an int32
+
+# Nobody lists so many; a file or a master that says more must not cost memory for good.
+LEVELS_MAX: Final = 10_000
 
 
 # ---------------------------------------------------------------------- away
@@ -109,10 +113,10 @@ class _Level:
 
     __slots__ = ("delay_ms", "has_more", "is_busy", "look_ms", "number", "progress")
 
-    def __init__(self, number: int, delay_ms: int) -> None:
+    def __init__(self, number: int, delay_ms: int, progress: SafeProgress[int]) -> None:
         self.number = number
         self.delay_ms = delay_ms
-        self.progress = SafeProgress(0)
+        self.progress = progress
         self.is_busy = False
         self.has_more = False
         """Whether messages arrived since the last look."""
@@ -129,6 +133,7 @@ class DelayService:
         "_has_begun",
         "_levels",
         "_look_ms",
+        "_progress",
         "_seen_ms",
         "_state",
         "counters",
@@ -140,9 +145,11 @@ class DelayService:
         self.levels = DelayLevels(state.store.settings.message_delay_level)
         self.counters: Counter[str] = Counter()
         """How many were `delivered`, and how many `lost`: unreadable, or not to be stored."""
+        self._progress: dict[int, SafeProgress[int]] = {}
+        """By level, of all that anything is known of."""
         self._levels: list[_Level] = []
-        for number, delay_ms in enumerate(self.levels.delays_ms, 1):
-            self._levels.append(_Level(number, delay_ms))
+        for delay_ms in self.levels.delays_ms:
+            self._add_level(delay_ms)
         self._data_version = DataVersion()
         self._has_begun = False
         self._look_ms = 0.0
@@ -201,7 +208,14 @@ class DelayService:
         left = self._state.store.queues.queue_ids(TOPIC)
         longest_ms = max(self.levels.delays_ms, default=0)
         while len(self._levels) <= max(left, default=-1):
-            self._levels.append(_Level(len(self._levels) + 1, longest_ms))
+            self._add_level(longest_ms)
+
+    def _add_level(self, delay_ms: int) -> None:
+        number = len(self._levels) + 1
+        self._levels.append(_Level(number, delay_ms, self._progress_of(number)))
+
+    def _progress_of(self, number: int) -> SafeProgress[int]:
+        return self._progress.setdefault(number, SafeProgress(0))
 
     def _look(self, level: _Level) -> None:
         state = self._state
@@ -297,26 +311,31 @@ class DelayService:
     def to_json(self) -> JsonObject:
         flushed = self._state.store.queues.log_flushed
         table: JsonObject = {
-            level.number: safe for level in self._levels if (safe := level.progress.safe(flushed))
+            number: safe
+            for number, progress in sorted(self._progress.items())
+            if (safe := progress.safe(flushed))
         }
         return {"dataVersion": self._data_version.to_json(), "offsetTable": table}
 
     def content(self) -> bytes:
         content = javajson.dumps_pretty(self.to_json())
-        if not all(level.progress.is_safe for level in self._levels):
+        if not all(progress.is_safe for progress in self._progress.values()):
             self._save_soon(AGAIN_SECONDS)
         return content
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
         self._data_version, table = _understood(content)
+        self._progress = {number: SafeProgress(offset) for number, offset in table.items()}
         for level in self._levels:
-            level.progress = SafeProgress(table.get(level.number, 0))
+            level.progress = self._progress_of(level.number)
 
     def table(self) -> bytes:
         """How far it has come, for members."""
         table: JsonObject = {
-            level.number: level.progress.latest for level in self._levels if level.progress.latest
+            number: progress.latest
+            for number, progress in sorted(self._progress.items())
+            if progress.latest
         }
         bean: JsonObject = {"dataVersion": self._data_version.to_json(), "offsetTable": table}
         return javajson.dumps_fastjson(bean)
@@ -331,10 +350,10 @@ class DelayService:
         """Where the master was when its log ended there, or before. RemoteError where it is no such
         table."""
         self._data_version, table = _understood(content)
-        for level in self._levels:
-            offset = table.get(level.number, level.progress.latest)
-            if offset != level.progress.latest:
-                level.progress.note(offset, log_end)
+        for number, offset in table.items():
+            progress = self._progress_of(number)
+            if offset != progress.latest:
+                progress.note(offset, log_end)
                 self._save_soon()
 
 
@@ -343,7 +362,8 @@ def _understood(content: bytes) -> tuple[DataVersion, dict[int, int]]:
     bean = object_of(javajson.loads(content, len(content) * 2), "delayOffset.json")
     table = object_of(bean.get("offsetTable") or {}, "offsetTable")
     offsets = {
-        int_key(key, "offsetTable"): max(0, long_of(value, "offsetTable"))
+        number: max(0, long_of(value, "offsetTable"))
         for key, value in table.items()
+        if 1 <= (number := int_key(key, "offsetTable")) <= LEVELS_MAX
     }
     return DataVersion.from_json(bean.get("dataVersion") or {}), offsets
