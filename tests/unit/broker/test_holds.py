@@ -3,18 +3,19 @@
 import pytest
 
 from gantrymq.base.errors import CorruptionError
-from gantrymq.broker.core import holds
+from gantrymq.broker.core import held_bytes, holds
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.broker.core.pulls import reading as read_at_once
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import State
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.pulls import COMMITS, SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place
+from gantrymq.fakes.pulls import COMMITS, SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place, pull
 from gantrymq.store.pull import Pulled
 from gantrymq.store.readings import Reading
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import TopicConfig
+from gantrymq.wire.codes import RequestCode, ResponseCode
 
 WAITS = SUBSCRIBES | SUSPENDS
 
@@ -243,6 +244,32 @@ def test_one_connection_leaves_room_for_the_others(
     assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=FakeChannel()))
     pulls.broker.close(greedy)
     assert pulls.broker.is_held(pulls.send(sys_flag=WAITS, channel=FakeChannel()))
+
+
+def test_a_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
+    for code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
+        request = pulls.broker.send(code, pull(sys_flag=WAITS), bytes(1 << 20))
+        answer = pulls.answer(request)
+        assert answer.code == ResponseCode.INVALID_PARAMETER
+        assert "send it without a body" in (answer.remark or "")
+    assert len(pulls.state.holds) == 0
+
+
+def test_pulls_that_wait_take_so_many_bytes(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_bytes, "TOTAL_BYTES_MAX", 20_000)
+    first = FakeChannel()
+    body = bytes(15_000)
+    for _ in range(2):
+        request = pulls.broker.send(
+            RequestCode.PULL_MESSAGE, pull(sys_flag=WAITS), body, channel=first
+        )
+        assert pulls.broker.is_held(request)
+    answer = pulls.answer(pulls.send(sys_flag=WAITS))
+    assert answer.code == ResponseCode.SYSTEM_BUSY
+    pulls.broker.close(first)
+    assert pulls.broker.is_held(pulls.send(sys_flag=WAITS))
 
 
 # ---------------------------------------------------------------------- while the disk reads

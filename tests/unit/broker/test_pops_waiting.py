@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.pops import waiting
 from gantrymq.fakes.broker import FakeChannel
-from gantrymq.fakes.pops import PoppedBroker, bodies, messages
-from gantrymq.wire.codes import ResponseCode
+from gantrymq.fakes.pops import PoppedBroker, bodies, messages, pop
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.pop import NotificationRequest
 
 
 def looked_at_by_turn(broker: PoppedBroker, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -66,3 +68,26 @@ def test_one_connection_leaves_room_for_the_others(monkeypatch: pytest.MonkeyPat
         assert broker.broker.is_held(broker.pop(channel=greedy))
     assert broker.answer(broker.pop(channel=greedy)).code == ResponseCode.POLLING_FULL
     assert broker.broker.is_held(broker.pop(channel=FakeChannel()))
+
+
+def test_a_request_with_a_body_does_not_wait() -> None:
+    broker = PoppedBroker()
+    notified = NotificationRequest(
+        consumer_group="G", topic="T", queue_id=0, poll_time=15_000, born_time=0
+    )
+    for code, header in ((RequestCode.POP_MESSAGE, pop()), (RequestCode.NOTIFICATION, notified)):
+        answer = broker.broker.ask(code, header, bytes(1 << 20))
+        assert answer.code == ResponseCode.INVALID_PARAMETER
+        assert "send it without a body" in (answer.remark or "")
+    assert len(broker.state.pops.waiting) == 0
+
+
+def test_requests_that_wait_take_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_bytes, "TOTAL_BYTES_MAX", 20_000)
+    broker, first = PoppedBroker(), FakeChannel()
+    for _ in range(2):
+        request = broker.broker.send(RequestCode.POP_MESSAGE, pop(), bytes(15_000), channel=first)
+        assert broker.broker.is_held(request)
+    assert broker.answer(broker.pop()).code == ResponseCode.POLLING_FULL
+    broker.broker.close(first)
+    assert broker.broker.is_held(broker.pop())

@@ -9,8 +9,8 @@ Invariants. A level's messages are delivered in their order, each at least once;
 when they are in the log, and is written when they are on disk there: a crash repeats at most what
 was delivered since the last write. A level looks at its queue when its first message is due, not
 before. A message that would be due later than its level allows - the clock went back, or the level
-was made shorter - is due now, as in Java. A level that is not configured any more keeps its progress:
-its messages stay in the log for days, and would all come again without it.
+was made shorter - is due now, as in Java. A level that is not configured any more keeps its
+progress: its messages stay in the log for days, and would all come again without it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
-from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core import held_bytes, pulls, steps
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.broker.core.subscriptions import Wish
@@ -101,6 +101,7 @@ class Holds:
 
     __slots__ = (
         "_answered_bytes",
+        "_bytes",
         "_channels",
         "_count",
         "_is_closed",
@@ -114,6 +115,7 @@ class Holds:
     def __init__(self, state: State) -> None:
         self._state = state
         self._answered_bytes = 0
+        self._bytes = 0
         self._woken: deque[Hold] = deque()
         self._queues: dict[Place, dict[Hold, None]] = {}
         self._channels: dict[Channel, dict[Hold, None]] = {}
@@ -125,17 +127,18 @@ class Holds:
     def __len__(self) -> int:
         return self._count
 
-    def refusal(self, channel: Channel) -> Command | None:
-        """Why no further pull of this connection is held; None where one may be."""
-        if self._is_closed or self._count >= HOLDS_MAX:
+    def refusal(self, request: Request) -> Command | None:
+        """Why this pull is not held; None where it may be."""
+        is_full = self._count >= HOLDS_MAX or self._bytes >= held_bytes.TOTAL_BYTES_MAX
+        if self._is_closed or is_full:
             return overloaded(f"holding pulls, of which there are {self._count},", 0)
-        own = len(self._channels.get(channel, ()))
+        own = len(self._channels.get(request.channel, ()))
         if own >= CHANNEL_HOLDS_MAX:
             return rejected(
                 f"this connection has {own} pulls that wait for messages, {CHANNEL_HOLDS_MAX} are"
                 " allowed; consume fewer queues by one client, or by several"
             )
-        return None
+        return held_bytes.too_long(request)
 
     def close(self) -> None:
         """The broker stops: everyone is answered as if the time were over, and nobody waits any
@@ -159,7 +162,7 @@ class Holds:
     def hold(self, pull: Pull) -> Hold:
         """Until something arrives, or it has waited long enough; not where there is a `refusal`."""
         channel, header = pull.request.channel, pull.header
-        assert self.refusal(channel) is None, "who holds asks before"
+        assert self.refusal(pull.request) is None, "who holds asks before"
         settings = self._state.settings
         wait_ms = header.suspend_timeout_millis
         if not settings.long_polling_enable:
@@ -169,6 +172,7 @@ class Holds:
         self._queues.setdefault(hold.place, {})[hold] = None
         self._channels.setdefault(channel, {})[hold] = None
         self._count += 1
+        self._bytes += held_bytes.bytes_of(pull.request)
         self._plan(until)
         return hold
 
@@ -295,6 +299,7 @@ class Holds:
     def _remove(self, hold: Hold) -> None:
         hold.is_over = True
         self._count -= 1
+        self._bytes -= held_bytes.bytes_of(hold.request)
         queue = self._queues[hold.place]
         del queue[hold]
         if not queue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, TypeAlias
 
-from gantrymq.broker.core import topic_creation
+from gantrymq.broker.core import held_bytes, topic_creation
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
@@ -53,6 +53,9 @@ def _pop(state: State, pop: Pop) -> Steps[Outcome]:
     code = _cannot_wait(state, pop.request, pop.header.poll_time)
     if code is not None:
         return popping.nothing(state, pop, code)
+    too_long = held_bytes.too_long(pop.request)
+    if too_long is not None:
+        return Reply(too_long)
     header = pop.header
     _hold(state, pop.request, header, partial(_look, state, pop))
     if state.now > began:  # it read from the disk: what happened meanwhile woke nobody
@@ -211,6 +214,9 @@ def notification(state: State, request: Request) -> Outcome:
     if code is not None:
         is_full = code is ResponseCode.POLLING_FULL
         return done(NotificationResponse(has_msg=False, polling_full=is_full or None))
+    too_long = held_bytes.too_long(request)
+    if too_long is not None:
+        return Reply(too_long)
     _hold(state, request, header, partial(_look_out, state, request, header))
     return HELD
 

@@ -77,7 +77,7 @@ def _answered(state: State, pull: Pull, found: Pulled, *, is_fresh: bool) -> Out
     may_come = pulls.may_come(state, found, header.queue_offset)
     if not may_come or not header.sys_flag & MAY_BE_HELD:
         return Reply(pulls.response(state, pull, found))
-    refusal = state.holds.refusal(pull.request.channel)
+    refusal = state.holds.refusal(pull.request)
     if refusal is not None:
         return Reply(refusal)
     state.stats.missed()

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.steps import Steps
@@ -91,6 +92,7 @@ class Waiting:
     """Of one broker."""
 
     __slots__ = (
+        "_bytes",
         "_bytes_left",
         "_channels",
         "_count",
@@ -108,6 +110,7 @@ class Waiting:
         self._topics: dict[str, dict[str, dict[Waiter, None]]] = {}
         self._channels: dict[Channel, dict[Waiter, None]] = {}
         self._count = 0
+        self._bytes = 0
         self._late: deque[Waiter] = deque()
         self._looks_left = LOOKS_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
@@ -121,7 +124,8 @@ class Waiting:
     def has_room(self, channel: Channel) -> bool:
         """Whether one more of this connection's may wait."""
         own = len(self._channels.get(channel, ()))
-        return self._count < WAITING_MAX and own < CHANNEL_WAITING_MAX
+        is_full = self._count >= WAITING_MAX or self._bytes >= held_bytes.TOTAL_BYTES_MAX
+        return not is_full and own < CHANNEL_WAITING_MAX
 
     def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
         """Until there is something, or time is up; only where it `has_room`."""
@@ -134,6 +138,7 @@ class Waiting:
             self._topics.setdefault(name, {}).setdefault(group, {})[waiter] = None
         self._channels.setdefault(request.channel, {})[waiter] = None
         self._count += 1
+        self._bytes += held_bytes.bytes_of(request)
         self._plan(until)
 
     def close(self) -> None:
@@ -252,6 +257,7 @@ class Waiting:
     def _remove(self, waiter: Waiter) -> None:
         waiter.is_over = True
         self._count -= 1
+        self._bytes -= held_bytes.bytes_of(waiter.request)
         for name in waiter.topics:
             groups = self._topics[name]
             del groups[waiter.group][waiter]
