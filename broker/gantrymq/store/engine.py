@@ -202,13 +202,17 @@ class Store:
 
     # ------------------------------------------------------------------ puts
 
-    def put(self, message: Record, *, waits: bool = True) -> int | Refused:
+    def put(
+        self, message: Record, *, waits: bool = True, was_accepted: bool = False
+    ) -> int | Refused:
         """Take a message for this turn's group: a number, which its answer will carry, or why not.
 
         The store sets its offsets and its store time. With SYNC_FLUSH and `waits` the answer
-        comes when it is on disk.
+        comes when it is on disk. What `was_accepted` before may be longer than maxMessageSize.
         """
-        refused = self._refusal() or check_message(message, self.settings)
+        refused = self._refusal() or check_message(
+            message, self.settings, was_accepted=was_accepted
+        )
         if refused is not None:
             return refused
         return self._intake.put([message], is_batch=False, waits=waits)

@@ -87,11 +87,14 @@ def illegal(text: str) -> Refused:
     return Refused(PutStatus.MESSAGE_ILLEGAL, ILLEGAL + text)
 
 
-def check_message(message: Record, settings: StoreSettings) -> Refused | None:
-    """Why this message can never be stored, None when it can."""
+def check_message(
+    message: Record, settings: StoreSettings, *, was_accepted: bool = False
+) -> Refused | None:
+    """Why this message can never be stored, None when it can. One that `was_accepted` from its
+    producer is not lost because maxMessageSize was lowered since."""
     if not message.body:
         return illegal("The body is empty.")
-    if len(message.body) > settings.max_message_size:
+    if len(message.body) > settings.max_message_size and not was_accepted:
         return illegal(
             f"The body has {len(message.body)} bytes, maxMessageSize is "
             f"{settings.max_message_size}; send less at once, or compress."

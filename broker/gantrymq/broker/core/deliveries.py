@@ -1,8 +1,9 @@
 """Messages that the broker itself puts: all of them in one turn, until each is stored.
 
-What the store cannot take at the moment is put again after a pause. What it can never take - a
-limit was lowered since the message was accepted - is told and left, so that it does not hold up
-all others for good; it stays in the log where it was.
+What the store cannot take at the moment is put again after a pause. What it can never take - its
+properties have no room for what was added - is told and left, so that it does not hold up all
+others for good; it stays in the log where it was. A maxMessageSize that was lowered since counts
+for new messages alone.
 
 What is stored counts as sent to its topic, as with Java.
 """
@@ -52,7 +53,7 @@ class Delivery:
 
     def _start(self, record: Record) -> None:
         self._state.works.start_in_role(
-            steps.put(record, waits=False),
+            steps.put_accepted(record, waits=False),
             lambda answer: self._answered(record, answer),
             lambda error: self._broke(record, error),
         )

@@ -23,13 +23,13 @@ def put_together(state: State, records: Sequence[Record], *, waits: bool) -> Ste
     *before, last = records
     answers: list[object] = []
     for number, record in enumerate(before):
-        state.works.start(steps.put(record, waits=waits), answers.append, _broke)
+        state.works.start(steps.put_accepted(record, waits=waits), answers.append, _broke)
         if answers:
             assert number == 0, "a message was taken and the next one of its group was not"
             refused = answers[0]
             assert isinstance(refused, PutAnswer)
             return refused
-    return (yield from steps.put(last, waits=waits))
+    return (yield from steps.put_accepted(last, waits=waits))
 
 
 def _broke(error: Exception) -> None:

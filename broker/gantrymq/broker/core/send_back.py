@@ -117,7 +117,7 @@ def _store(
     to_store = hold_back(state, copy)
     if isinstance(to_store, Refusal):
         return refused(*to_store)
-    answer = yield from steps.put(to_store, waits=False)
+    answer = yield from steps.put_accepted(to_store, waits=False)
     if not answer.status.is_stored:
         state.stats.put_failed()
         return refused(

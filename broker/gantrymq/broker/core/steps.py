@@ -26,14 +26,23 @@ T = TypeVar("T")
 
 @final
 class Put:
-    """Store these messages together; answered by a PutAnswer, refused or not."""
+    """Store these messages together; answered by a PutAnswer, refused or not. What `was_accepted`
+    from a producer before is not too long now."""
 
-    __slots__ = ("is_batch", "messages", "waits")
+    __slots__ = ("is_batch", "messages", "waits", "was_accepted")
 
-    def __init__(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Record],
+        *,
+        is_batch: bool,
+        waits: bool,
+        was_accepted: bool = False,
+    ) -> None:
         self.messages: Sequence[Record] = messages
         self.is_batch: bool = is_batch
         self.waits: bool = waits
+        self.was_accepted: bool = was_accepted
 
 
 @final
@@ -114,6 +123,13 @@ Steps: TypeAlias = Generator[Step, object, T]
 
 def put(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
     answer = yield Put([message], is_batch=False, waits=waits)
+    assert isinstance(answer, PutAnswer)
+    return answer
+
+
+def put_accepted(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
+    """What goes on its way here was accepted before."""
+    answer = yield Put([message], is_batch=False, waits=waits, was_accepted=True)
     assert isinstance(answer, PutAnswer)
     return answer
 

@@ -249,12 +249,12 @@ class TransactionCheck:
         state = self._state
         if verdict is not Verdict.GIVE_UP:
             copy = copy_of(half, checks_of(half) + (verdict is Verdict.CHECK))
-            if check_message(copy, state.store.settings) is None:
+            if check_message(copy, state.store.settings, was_accepted=True) is None:
                 return Sequel(half, verdict, copy)
         have_topic(state, GIVEN_UP_TOPIC)
         rest = given_up(half)
-        is_storable = check_message(rest, state.store.settings) is None
-        return Sequel(half, Verdict.GIVE_UP, rest if is_storable else None)
+        refused = check_message(rest, state.store.settings, was_accepted=True)
+        return Sequel(half, Verdict.GIVE_UP, rest if refused is None else None)
 
     def _carry_out(self, sequels: Sequence[Sequel]) -> Steps[bool]:
         """Store what follows these halves, and ask their producers."""

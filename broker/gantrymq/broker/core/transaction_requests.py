@@ -125,7 +125,7 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
             return refusal
     if half is not None and half.topic == GIVEN_UP_TOPIC.encode():
         have_topic(state, HALF_TOPIC)
-        answer = yield from steps.put(fresh_copy_of(half))
+        answer = yield from steps.put_accepted(fresh_copy_of(half))
         if not answer.status.is_stored:
             return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
         return done()

@@ -216,7 +216,9 @@ class Works:
         if step.is_batch:
             taken = self._store.put_batch(step.messages, waits=step.waits)
         else:
-            taken = self._store.put(step.messages[0], waits=step.waits)
+            taken = self._store.put(
+                step.messages[0], waits=step.waits, was_accepted=step.was_accepted
+            )
         if isinstance(taken, Refused):
             return PutAnswer(0, taken.status, remark=taken.text)
         self.has_new_puts = True
