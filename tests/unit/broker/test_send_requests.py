@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import pytest
+
 from gantrymq.broker.core import timers
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
@@ -136,6 +138,28 @@ def test_what_cannot_wait_so_long_is_refused() -> None:
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert (answer.remark or "").startswith("timer message illegal")
     assert (answer.ext or {})["MSG_REGION"] == "DefaultRegion"
+
+
+@pytest.mark.parametrize(
+    "held", [{"DELAY": "soon"}, {"TIMER_DELAY_SEC": "x"}, {"TIMER_DELAY_SEC": "99999999999"}]
+)
+def test_a_half_message_that_could_never_be_committed_is_refused(held: dict[str, str]) -> None:
+    broker = OpenedBroker()
+    add_topic(broker)
+    said = {"UNIQ_KEY": "U", "TRAN_MSG": "true", "PGROUP": "g", **held}
+    answer = broker.ask(SEND, message(sys_flag=4, properties=said), b"half")
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert broker.bodies("RMQ_SYS_TRANS_HALF_TOPIC") == []
+
+
+def test_a_half_message_with_a_delay_is_stored_as_it_came() -> None:
+    broker = OpenedBroker()
+    add_topic(broker)
+    said = {"UNIQ_KEY": "U", "TRAN_MSG": "true", "PGROUP": "g", "DELAY": "99"}
+    assert broker.ask(SEND, message(sys_flag=4, properties=said), b"half").code == 0
+    (half,) = broker.opened.records("RMQ_SYS_TRANS_HALF_TOPIC", 0)
+    held = properties.parse(half.properties)
+    assert (held["REAL_TOPIC"], held["DELAY"]) == ("T", "99")
 
 
 def test_a_half_message_waits_for_its_producer() -> None:

@@ -19,11 +19,20 @@ def divert(state: State, record: Record) -> Record | Refusal:
     if isinstance(halved, tuple):
         return Refusal(*halved)
     if halved.topic != topic:
-        return halved
+        return _unless_in_vain(state, halved)
     if sys_flag.transaction_type(halved.sys_flag) != sys_flag.TRANSACTION_COMMIT:
         # It is no half, so nobody will ever complete it: with these bits no consumer would see it.
         halved.sys_flag = sys_flag.with_transaction_type(halved.sys_flag, sys_flag.TRANSACTION_NONE)
     return hold_back(state, halved)
+
+
+def _unless_in_vain(state: State, half: Record) -> Record | Refusal:
+    """A half whose commit would be refused is refused at once: its producer would be told that it
+    is there, and hear of it when it is too late."""
+    place = transactions.place_of(half)
+    assert place is not None, "a half says where its message belongs"
+    final = hold_back(state, transactions.final_of(half, *place))
+    return final if isinstance(final, Refusal) else half
 
 
 def hold_back(state: State, record: Record) -> Record | Refusal:

@@ -48,9 +48,10 @@ if TYPE_CHECKING:
 GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_QUEUE: Final = 0
 
-# The two properties of a copy, names and separators included: 23 + 1 + 10 + 1 and 26 + 1 + 19 + 1.
-# A half that had no room for them could never be asked after.
-COPY_BYTES: Final = 90
+# The two properties of a copy, names and separators included: 23 + 1 + 10 + 1 and 26 + 1 + 19 + 1;
+# and TIMER_OUT_MS of a message that begins to wait when it is committed: 12 + 1 + 19 + 1. A half
+# that had no room for them could never be asked after, or committed.
+COPY_BYTES: Final = 120
 
 _OP_TAG: Final = "d"
 _DONE: Final = properties.encode({TAGS: _OP_TAG})
