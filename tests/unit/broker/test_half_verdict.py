@@ -66,10 +66,15 @@ def test_checks_are_counted(text: str, expected: Verdict) -> None:
     assert verdict(TRANSACTION_CHECK_TIMES=text) is expected
 
 
-def test_it_is_not_kept_for_longer_than_files() -> None:
-    assert verdict(72 * HOUR) is Verdict.CHECK
-    assert verdict(72 * HOUR + 1) is Verdict.GIVE_UP
-    assert verdict(72 * HOUR + 1, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.GIVE_UP
+def test_it_is_not_kept_unasked_for_longer_than_files() -> None:
+    assert verdict(72 * HOUR - 1, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.KEEP
+    assert verdict(72 * HOUR, CHECK_IMMUNITY_TIME_IN_SECONDS="999999") is Verdict.CHECK
+
+
+def test_a_clock_that_is_days_late_does_not_give_it_up() -> None:
+    assert verdict(96 * HOUR) is Verdict.CHECK
+    assert verdict(96 * HOUR, stored_ms=100) is Verdict.WAIT
+    assert verdict(NOW, CHECK_IMMUNITY_TIME_IN_SECONDS="60") is Verdict.CHECK
 
 
 @pytest.mark.parametrize("name", ["REAL_TOPIC", "REAL_QID", "PGROUP"])

@@ -161,15 +161,34 @@ def test_after_fifteen_checks_it_is_given_up() -> None:
     assert (len(asked(producer)), len(transactions.given_up())) == (15, 1)
 
 
-def test_beyond_the_time_that_files_are_kept_it_is_given_up() -> None:
+def test_beyond_the_time_that_files_are_kept_it_is_asked_after_like_any_other() -> None:
     transactions = opened()
-    half = transactions.prepare(b"pay", CHECK_IMMUNITY_TIME_IN_SECONDS="1000000")
-    transactions.broker.now += 73 * 3600.0
+    producer = transactions.connect()
+    transactions.prepare(b"pay", CHECK_IMMUNITY_TIME_IN_SECONDS="1000000")
+    transactions.broker.now += 71 * 3600.0
+    transactions.broker.pass_time(ROUND)
+    assert asked(producer) == []
+    transactions.broker.now += 2 * 3600.0
+    transactions.broker.pass_time(14 * ROUND)
+    assert (len(asked(producer)), len(transactions.given_up())) == (15, 0)
     transactions.broker.pass_time(ROUND)
     assert transactions.given_up() == [b"pay"]
-    assert transactions.code(half, COMMIT) != OK
-    (text,) = [line.text for line in transactions.broker.lines if "discard" in line.text]
-    assert "was born more than fileReservedTime=72 hours ago" in text
+
+
+def test_a_producer_whose_clock_is_days_late_commits() -> None:
+    transactions = opened()
+    producer = transactions.connect()
+    transactions.broker.pass_time(ROUND - 0.1)
+    record = prepared(transactions.broker, b"pay")
+    record.born_timestamp_ms -= 4 * 86_400_000
+    half = divert(transactions.broker.state, record)
+    assert isinstance(half, Record)
+    transactions.store(half)
+    transactions.broker.pass_time(3 * ROUND)
+    *_, last = asked(producer)
+    assert transactions.given_up() == []
+    assert transactions.code(last, COMMIT) == OK
+    assert transactions.delivered() == [b"pay"]
 
 
 @pytest.mark.parametrize("missing", ["REAL_TOPIC", "PGROUP"])

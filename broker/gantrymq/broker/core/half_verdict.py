@@ -28,30 +28,30 @@ def judge(
     half: Record, settings: BrokerSettings, file_reserved_hours: int, wall_ms: int
 ) -> Verdict:
     """Ages that a producer states go by its clock, as in Java; ours are from the store's: one whose
-    clock is late must not be asked while it still works."""
-    age_ms = wall_ms - half.born_timestamp_ms
+    clock is late must not be asked while it still works.
+
+    However old it seems, it is given up only after it was asked after often enough: by a clock that
+    is days late a transaction that has just begun is older than any file. How long it may be kept
+    without being asked after is bounded by that age.
+    """
     if (
         checks_of(half) >= settings.transaction_check_max
-        or age_ms > file_reserved_hours * MS_AN_HOUR
         or place_of(half) is None
         or not group_of(half)
     ):
         return Verdict.GIVE_UP
     immunity_ms = immunity_ms_of(half)
     if immunity_ms is not None:
-        return Verdict.KEEP if age_ms < immunity_ms else Verdict.CHECK
+        age_ms = wall_ms - half.born_timestamp_ms
+        kept_ms = min(immunity_ms, file_reserved_hours * MS_AN_HOUR)
+        return Verdict.KEEP if age_ms < kept_ms else Verdict.CHECK
     if 0 <= wall_ms - half.store_timestamp_ms < settings.transaction_time_out:
         return Verdict.WAIT
     return Verdict.CHECK
 
 
-def why_too_soon(half: Record, file_reserved_hours: int, wall_ms: int) -> str:
+def why_too_soon(half: Record) -> str:
     """Why one is given up that was not checked as often as it could be."""
-    if wall_ms - half.born_timestamp_ms > file_reserved_hours * MS_AN_HOUR:
-        return (
-            f"was born more than fileReservedTime={file_reserved_hours} hours ago, by its"
-            " producer's clock"
-        )
     if place_of(half) is None or not group_of(half):
         return "does not say its topic, queue and producer group"
     return "has no room for what a check adds to it"

@@ -319,8 +319,7 @@ class TransactionCheck:
             fate = f"it cannot be stored again and stays at {half.physical_offset} of the log"
         cause = f"has been checked {checks_of(half)} times"
         if checks_of(half) < self._state.settings.transaction_check_max:
-            hours = self._state.store.settings.file_reserved_time
-            cause = why_too_soon(half, hours, self._state.wall_ms)
+            cause = why_too_soon(half)
         self._state.effects.warning(
             f"half message {half.queue_offset} of producer group {group_of(half)} for topic "
             f"{topic} {cause}, so discard it: {fate}"
