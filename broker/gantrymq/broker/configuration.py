@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.acl.signature import Credentials
-from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import (
     Bound,
@@ -36,7 +36,10 @@ from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
+from gantrymq.store.delay_levels import DelayLevels
+from gantrymq.store.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings
+from gantrymq.wire import hosts
 
 OVERRIDES: Final = "gantry/overrides.properties"
 
@@ -101,6 +104,8 @@ def load(
     layers = [*first, *_saved(root), *last]
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
+    _check_address_of_clients(broker)
+    _check_texts(kept)
     settings = _with_accounts(_named(broker.settings), root)
     group = group_setup.read(broker, settings, socket.gethostname())
     settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
@@ -180,6 +185,33 @@ def _in_group(
     if settings.ha_master_address:
         told.append("haMasterAddress does not count: a member follows whom its group elects")
     return replace(settings, broker_id=group.number), tuple(told)
+
+
+def _check_address_of_clients(broker: Bound[BrokerSettings]) -> None:
+    """Each record holds it, as four bytes or sixteen."""
+    address = broker.settings.broker_ip1
+    try:
+        if address:
+            hosts.parse_address(address)
+    except RemoteError:
+        what = "must be an IP address, without a port; empty for this machine's own"
+        raise broker.refusal("brokerIP1", what) from None
+
+
+def _check_texts(kept: Bound[StoreSettings]) -> None:
+    """What the store reads when it opens; here it is known where it stands."""
+    try:
+        parse_hours(kept.settings.delete_when)
+    except ConfigurationError:
+        what = "must be hours from 00 to 23, separated by ';', as in 04 or 04;16"
+        raise kept.refusal("deleteWhen", what) from None
+    what = "must be numbers with s, m, h or d, one at least, as in 1s 5s 1m 2h"
+    try:
+        levels = DelayLevels(kept.settings.message_delay_level)
+    except LocalError:
+        raise kept.refusal("messageDelayLevel", what) from None
+    if not levels.delays_ms:
+        raise kept.refusal("messageDelayLevel", what)
 
 
 def _check_address(address: str) -> None:

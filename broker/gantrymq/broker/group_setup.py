@@ -4,7 +4,6 @@ are, and where the lease is. All is looked at before anything is opened.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ def read(
         _secret(bound),
         ObjectName(_namespace(bound, namespace), _lease_name(bound, named)),
         _url(bound),
-        _service(bound, named),
+        _service(bound),
         _min_in_sync(bound, members),
     )
 
@@ -177,17 +176,12 @@ def _url(bound: Bound[BrokerSettings]) -> str:
     return url.rstrip("/")
 
 
-def _service(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:
+def _service(bound: Bound[BrokerSettings]) -> str:
     service = bound.settings.publish_service
     if not service:
         return ""
     if not _OBJECT_NAME.fullmatch(service):
         raise bound.refusal("publishService", "must be the name of a Service")
-    try:
-        ipaddress.ip_address(named.broker_ip1)
-    except ValueError:
-        what = f"a Service leads to an IP address, and brokerIP1={named.broker_ip1} is none"
-        raise bound.refusal("publishService", what) from None
     return service
 
 

@@ -69,8 +69,8 @@ async def _serve_once(setup: Setup, process: Process) -> bool:
     """Whether it is to start anew."""
     from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - so that --help is quick
 
-    host = BrokerHost(setup)
     try:
+        host = BrokerHost(setup)
         await host.start()
     except GantryError as error:
         raise ConfigurationError(str(error)) from error

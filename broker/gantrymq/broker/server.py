@@ -388,7 +388,12 @@ def _index_name(clock: Clock) -> str:
 
 def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, Store]:
     """The store, cold, and the disk it is on."""
-    setup.root.mkdir(parents=True, exist_ok=True)
+    try:
+        setup.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"storePathRootDir={setup.root}: this folder cannot be made: {error.strerror}"
+        ) from error
     disk = FolderDisk(setup.root)
     background = DiskBackground(disk)
     store = Store(

@@ -68,6 +68,11 @@ def parse_properties(text: str) -> dict[str, str]:
     return {entry.key: entry.value for entry in _entries(_NATURAL_LINE.findall(text))}
 
 
+def line_numbers(text: str) -> dict[str, int]:
+    """On which line, from 1 on, each key stands that counts."""
+    return {entry.key: entry.first_line + 1 for entry in _entries(_NATURAL_LINE.findall(text))}
+
+
 def format_properties(values: Mapping[str, str]) -> str:
     """One `key=value` line each."""
     return "".join(_line(key, value) for key, value in values.items())

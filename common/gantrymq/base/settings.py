@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, final, get_type_hint
 
 from gantrymq.base.camelcase import camel_case
 from gantrymq.base.errors import ConfigurationError, LocalError
-from gantrymq.base.properties import format_properties, parse_properties
+from gantrymq.base.properties import format_properties, line_numbers, parse_properties
 
 SettingValue: TypeAlias = str | int | bool
 S = TypeVar("S")
@@ -49,11 +49,19 @@ class Source(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Values by key from one place; `place` says which one (a path, say) in messages."""
+    """Values by key from one place; `place` says which one (a path, say) in messages, and `lines`
+    where in it each key stands."""
 
     source: Source
     values: Mapping[str, str]
     place: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def where(self, key: str) -> str:
+        """The source and place of one key, in words."""
+        line = self.lines.get(key)
+        at = "" if line is None else f", line {line}"
+        return f"{self.source.value} {self.place}".rstrip() + at
 
 
 @final
@@ -144,7 +152,7 @@ def setting_fields(kind: type[Any]) -> tuple[SettingField, ...]:
 def file_layer(text: str, place: str, source: Source = Source.FILE) -> Layer:
     """The layer of a properties file."""
     try:
-        return Layer(source, parse_properties(text), place)
+        return Layer(source, parse_properties(text), place, line_numbers(text))
     except ConfigurationError as error:
         raise ConfigurationError(f"{place}: {error}") from None
 
@@ -230,13 +238,13 @@ def _supported(hint: object, name: str) -> type[SettingValue]:
 
 
 def _origin(known: SettingField, layer: Layer) -> str:
-    place = known.variable if layer.source is Source.ENVIRONMENT else layer.place
-    return f"{layer.source.value} {place}".rstrip()
+    if layer.source is Source.ENVIRONMENT:
+        return f"{layer.source.value} {known.variable}"
+    return layer.where(known.key)
 
 
 def _unknown_warning(key: str, layer: Layer, fields: Mapping[str, SettingField]) -> str:
-    where = f"{layer.source.value} {layer.place}".rstrip()
     folded = {known.lower(): known for known in fields}
     near = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.8)
     hint = f"; did you mean {folded[near[0]]}?" if near else ""
-    return f"{key} ({where}) is not a setting known here and has no effect{hint}"
+    return f"{key} ({layer.where(key)}) is not a setting known here and has no effect{hint}"

@@ -95,7 +95,7 @@ def test_a_value_that_is_not_allowed_is_refused_with_all_there_is_to_know(
 ) -> None:
     with pytest.raises(ConfigurationError) as error:
         bind(Sample, [file_layer(line, "/etc/gantry.conf")])
-    assert str(error.value) == f"{line} (file /etc/gantry.conf): must be {allowed}"
+    assert str(error.value) == f"{line} (file /etc/gantry.conf, line 1): must be {allowed}"
 
 
 def test_all_faults_are_told_at_once() -> None:
@@ -118,11 +118,19 @@ def test_unknown_keys_are_kept_and_told() -> None:
     bound = bind(Sample, [file_layer("listenport=1\nfleetSize=2", "f")])
     assert bound.settings == Sample()
     assert bound.unknown == {"listenport": "1", "fleetSize": "2"}
-    no_effect = "(file f) is not a setting known here and has no effect"
+    no_effect = "is not a setting known here and has no effect"
     assert bound.warnings == (
-        f"listenport {no_effect}; did you mean listenPort?",
-        f"fleetSize {no_effect}",
+        f"listenport (file f, line 1) {no_effect}; did you mean listenPort?",
+        f"fleetSize (file f, line 2) {no_effect}",
     )
+
+
+def test_the_line_that_counts_is_told() -> None:
+    text = "# ours\nlistenPort=1\nbrokerIP1=\\\n  a\nlistenPort=x\n"
+    with pytest.raises(ConfigurationError, match=r"^listenPort=x \(file f, line 5\): "):
+        bind(Sample, [file_layer(text, "f")])
+    refused = bind(Sample, [file_layer("\nbrokerIP1=\\\n  a", "f")]).refusal("brokerIP1", "no")
+    assert str(refused) == "brokerIP1=a (file f, line 2): no"
 
 
 def test_what_was_saved_at_run_time_is_a_layer_like_others() -> None:

@@ -6,6 +6,9 @@ import asyncio
 import socket
 from pathlib import Path
 
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
@@ -157,3 +160,10 @@ def test_keys_of_java_are_told_in_one_line_and_typing_errors_one_by_one(tmp_path
     first, second = load(file, {}, {}, tmp_path).warnings
     assert "did you mean listenPort" in first
     assert second.endswith("no effect here: adminBrokerThreadPoolNums, brokerFastFailureEnable")
+
+
+async def test_a_store_where_a_file_is_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ConfigurationError, match=r"^storePathRootDir=.*: File exists$"):
+        BrokerHost(setup(tmp_path, storePathRootDir=str(file)))

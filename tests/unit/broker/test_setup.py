@@ -60,6 +60,32 @@ def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
         setup(tmp_path, **slave, haMasterAddress="10.0.0.2")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("brokerIP1", "broker-1", "must be an IP address"),
+        ("brokerIP1", "10.0.0.1:10911", "without a port"),
+        ("messageDelayLevel", "1s 5x", "must be numbers with s, m, h or d"),
+        ("messageDelayLevel", "", "one at least"),
+        ("deleteWhen", "25", "must be hours from 00 to 23"),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_told_with_its_key_and_line(
+    tmp_path: Path, key: str, value: str, told: str
+) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text(f"# ours\n{key}={value}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load(file, {}, {}, tmp_path)
+    assert str(caught.value).startswith(f"{key}={value} (file {file}, line 2): ")
+    assert told in str(caught.value)
+
+
+def test_an_address_of_either_kind_may_be_told_to_clients(tmp_path: Path) -> None:
+    for address in ("10.0.0.1", "::1", "fe80::1%eth0"):
+        assert setup(tmp_path, brokerIP1=address).settings.broker_ip1 == address
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_the_examples_are_two_masters_with_a_slave_each(tmp_path: Path, kind: str) -> None:
     files = sorted((EXAMPLES / f"2m-2s-{kind}").iterdir())
