@@ -86,12 +86,9 @@ def _send_back(
     is_dead = found.record.reconsume_times >= times_max or header.delay_level < 0
     if is_dead:
         config = topic_creation.create_dead_letter_topic(state, header.group)
-    failure = yield from topic_creation.safe(state, config.topic_name)
-    if failure is not None:
-        return refused(
-            ResponseCode.SYSTEM_ERROR,
-            f"a restart or a failover could forget topic[{config.topic_name}]: {failure}",
-        )
+    why_not = yield from _why_not_into(state, config.topic_name)
+    if why_not is not None:
+        return refused(ResponseCode.SYSTEM_ERROR, why_not)
     next_level = min(FIRST_LEVEL + found.record.reconsume_times, INT32_MAX)
     level = 0 if is_dead else header.delay_level or next_level
     queue_id = _queue_id(state, group, config)
@@ -104,6 +101,16 @@ def _send_back(
             is_dead=is_dead,
         )
     )
+
+
+def _why_not_into(state: State, topic: str) -> Steps[str | None]:
+    """Why a message could be lost in this topic; None once it is there for good."""
+    failure = yield from topic_creation.safe(state, topic)
+    if failure is not None:
+        return f"a restart or a failover could forget topic[{topic}]: {failure}"
+    if state.topics.find(topic) is None:
+        return f"somebody deleted topic[{topic}] just now: send the message back again"
+    return None
 
 
 def _store(

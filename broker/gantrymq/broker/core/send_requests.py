@@ -145,6 +145,8 @@ def _send_batch(
     failure = yield from topic_creation.safe(state, header.topic)
     if failure is not None:
         return answer_refused(state, unsafe(header.topic, failure))
+    if state.topics.find(header.topic) is None:
+        return answer_refused(state, deleted(header.topic))
     answer = yield from put(state, records, is_batch=True)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
