@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core import steps
+from gantrymq.broker.core.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.pops import pop
+from gantrymq.fakes.pulls import COMMITS, PulledBroker
 from gantrymq.fakes.store import message
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.offsets import QueryCorrectionOffsetBody
@@ -16,6 +19,7 @@ from gantrymq.wire.headers.offset import (
     CloneGroupOffsetRequest,
     QueryConsumerOffsetRequest,
     QueryCorrectionOffsetRequest,
+    ResetOffsetRequest,
     UpdateConsumerOffsetRequest,
 )
 from gantrymq.wire.javajson import loads
@@ -164,6 +168,37 @@ def test_a_group_is_put_where_another_one_stands(topic: str | None) -> None:
     broker.state.offsets.commit("h", "T", 0, 5)
     assert clone(broker, topic).code == ResponseCode.SUCCESS
     assert OpenedBroker(files=broker.saved).state.offsets.find("h", "T", 0) == 3
+
+
+def test_the_broker_alone_moves_the_offsets_of_transactions() -> None:
+    pulled = PulledBroker()
+    pulled.store("half", topic=HALF_TOPIC)
+    broker, place = pulled.broker, (TRANSACTION_GROUP, HALF_TOPIC, 0)
+    before = broker.state.offsets.find(*place)
+    commit = UpdateConsumerOffsetRequest(
+        consumer_group=TRANSACTION_GROUP, topic=HALF_TOPIC, queue_id=0, commit_offset=1
+    )
+    reset = ResetOffsetRequest(
+        topic=HALF_TOPIC, group=TRANSACTION_GROUP, timestamp=-1, is_force=True
+    )
+    clone = CloneGroupOffsetRequest(
+        src_group="TOOLS_CONSUMER", dest_group=TRANSACTION_GROUP, topic=HALF_TOPIC
+    )
+    taken = pop(consumer_group=TRANSACTION_GROUP, topic=HALF_TOPIC)
+    broker.state.offsets.commit("TOOLS_CONSUMER", HALF_TOPIC, 0, 1)
+    for code, header in (
+        (RequestCode.UPDATE_CONSUMER_OFFSET, commit),
+        (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset),
+        (RequestCode.CLONE_GROUP_OFFSET, clone),
+        (RequestCode.POP_MESSAGE, taken),
+    ):
+        answer = broker.ask(code, header)
+        assert answer.code in (ResponseCode.INVALID_PARAMETER, ResponseCode.NO_PERMISSION), code
+        assert "the broker alone moves them" in (answer.remark or "")
+    pulled.ask(
+        consumer_group=TRANSACTION_GROUP, topic=HALF_TOPIC, commit_offset=1, sys_flag=COMMITS
+    )
+    assert broker.state.offsets.find(*place) == before
 
 
 def test_the_lowest_offsets_of_the_other_groups_are_found() -> None:

@@ -7,6 +7,7 @@ beyond the queue's end       taken as the end. Nobody was given what is not ther
                              messages to come must not be skipped. But a slave takes it as it
                              is: its log is behind the one that was read
 while a reset is pending     dropped: the consumer does not know of it yet
+of CID_RMQ_SYS_TRANS         refused: they are the broker's own
 
 A crash may take the end of a queue and leave what was committed beyond it: `forget_lost`.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -110,6 +112,8 @@ def has_queue(state: State, topic: str, queue_id: int) -> bool:
 
 
 def _fault(state: State, group: str, topic: str, queue_id: int, offset: int) -> str | None:
+    if group == TRANSACTION_GROUP:
+        return TRANSACTIONS_OWN
     if offset < 0:
         return f"Offset is {offset}, topic is {topic}: a queue's first offset is 0"
     if not has_queue(state, topic, queue_id):

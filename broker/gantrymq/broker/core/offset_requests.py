@@ -18,6 +18,7 @@ from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 from gantrymq.broker.core.topic_requests import not_saved
 from gantrymq.store.sources import unit_position
 from gantrymq.wire.bodies.offsets import QueryCorrectionOffsetBody
@@ -134,6 +135,8 @@ def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
             ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
             f"Group {target} not exist! Make it with mqadmin updateSubGroup -g {target}",
         )
+    if target == TRANSACTION_GROUP:
+        return refused(ResponseCode.NO_PERMISSION, TRANSACTIONS_OWN)
     for topic in topics:
         if state.topics.find(topic) is None:
             state.effects.warning(f"[cloneGroupOffset], topic config not exist, {topic}")

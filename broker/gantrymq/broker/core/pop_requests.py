@@ -17,6 +17,7 @@ from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import ALL, Choice, brought
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -179,6 +180,8 @@ def _topic(state: State, request: Request, header: _Asked) -> TopicConfig | Repl
 
 
 def _group_refusal(state: State, name: str) -> Reply | None:
+    if name == TRANSACTION_GROUP:
+        return refused(ResponseCode.NO_PERMISSION, TRANSACTIONS_OWN)
     group = ensure_group(state, name)
     if group is None:
         return refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, why_no_group(state, name))

@@ -25,6 +25,7 @@ from gantrymq.broker.core.queue_figures import NO_BOUNDS, QUEUES_A_TURN
 from gantrymq.broker.core.responses import done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
 from gantrymq.broker.core.topic_requests import not_saved
 from gantrymq.store.lookups import offset_by_time, queue_bounds
 from gantrymq.store.queue_times import Boundary
@@ -66,6 +67,8 @@ def _refusal(state: State, header: ResetOffsetRequest) -> Reply | None:
     config = state.topics.find(header.topic)
     if config is None:
         return _no_topic(header)
+    if header.group == TRANSACTION_GROUP:
+        return refused(ResponseCode.NO_PERMISSION, TRANSACTIONS_OWN)
     if state.groups.find(header.group) is None:
         return refused(
             ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {header.group} does not exist"

@@ -30,6 +30,11 @@ PREFIX: Final = "rmq_sys_"
 TIMER_TOPIC: Final = f"{PREFIX}wheel_timer"
 
 TRANSACTION_GROUP: Final = "CID_RMQ_SYS_TRANS"
+# What clients are told who would move it: what it passed by is never asked after, nor committed.
+TRANSACTIONS_OWN: Final = (
+    f"the offsets of {TRANSACTION_GROUP} say which transactions may be open: the broker alone"
+    " moves them"
+)
 SYSTEM_GROUPS: Final = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
