@@ -79,3 +79,22 @@ def test_an_origin_that_cannot_be_one_is_not_believed() -> None:
     halves.done(9)
     assert halves.is_open(half(4, 9))
     assert halves.newest(half(4, -3)) == 4
+
+
+def test_what_was_given_up_is_resumed_once_unless_that_failed() -> None:
+    halves = OpenHalves()
+    assert halves.resume(7)
+    assert not halves.resume(7)
+    halves.not_resumed(7)
+    assert halves.resume(7)
+
+
+def test_what_was_resumed_is_forgotten_after_many_others_and_when_another_log_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(open_halves, "RESUMED_MAX", 2)
+    halves = OpenHalves()
+    assert [halves.resume(position) for position in (1, 2, 3)] == [True] * 3
+    assert [halves.resume(position) for position in (3, 2, 1)] == [False, False, True]
+    halves.begin(0)
+    assert halves.resume(3)

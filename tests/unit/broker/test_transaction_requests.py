@@ -209,6 +209,27 @@ def test_a_half_that_was_given_up_is_asked_after_anew() -> None:
     assert transactions.delivered() == [b"pay"]
 
 
+def given_up(transactions: Transactions) -> str:
+    """The id of the one message that was given up."""
+    transactions.prepare(b"pay")
+    transactions.broker.pass_time(16 * 30.0)
+    (record,) = transactions.broker.opened.records(GIVEN_UP_TOPIC, 0)
+    return offset_id.encode(record.store_host, record.physical_offset)
+
+
+def test_a_half_that_was_given_up_is_resumed_once() -> None:
+    transactions = opened()
+    message_id = given_up(transactions)
+    producer = transactions.connect()
+    assert resume(transactions, message_id).code == OK
+    again = resume(transactions, message_id)
+    assert (again.code, "has been resumed before" in (again.remark or "")) == (NO, True)
+    transactions.broker.pass_time(60.0)
+    for half in set(asked(producer)):
+        transactions.end(half, COMMIT, from_check=True)
+    assert transactions.delivered() == [b"pay"]
+
+
 def test_an_open_half_starts_over() -> None:
     transactions = opened()
     half = transactions.prepare(b"pay")

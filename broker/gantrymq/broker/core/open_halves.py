@@ -28,6 +28,10 @@ from gantrymq.wire.message.record import Record
 # nobody is left to answer, for the quarter of an hour until they are given up.
 COPIED_MAX: Final = 1_000_000
 
+# People resume one at a time, or all of an outage by a script; an older one that is resumed again
+# delivers twice.
+RESUMED_MAX: Final = 100_000
+
 _OPEN: Final = b"\0"
 _DONE: Final = b"\1"
 
@@ -36,7 +40,7 @@ _DONE: Final = b"\1"
 class OpenHalves:
     """Of one broker. Nothing is known before `begin`, and nothing may be decided before `ready`."""
 
-    __slots__ = ("_claimed", "_done", "_newest", "first", "is_ready")
+    __slots__ = ("_claimed", "_done", "_newest", "_resumed", "first", "is_ready")
 
     def __init__(self) -> None:
         self.is_ready = False
@@ -44,6 +48,7 @@ class OpenHalves:
         self._done = bytearray()
         self._newest: dict[int, int] = {}
         self._claimed: set[int] = set()
+        self._resumed: dict[int, None] = {}
 
     def begin(self, first: int) -> None:
         """Read the queues from here on."""
@@ -51,6 +56,7 @@ class OpenHalves:
         self.first = first
         self._done.clear()
         self._newest.clear()
+        self._resumed.clear()  # the log may have been cut, and have others at these positions
 
     def ready(self) -> None:
         """All there was has been read."""
@@ -135,6 +141,20 @@ class OpenHalves:
         """An op was stored for the half that stands for this one's transaction."""
         self.done(self.newest(half))
         self._newest.pop(origin_of(half), None)
+
+    def resume(self, position: int) -> bool:
+        """The message given up at this position of the log begins anew; False where it did before:
+        the second transaction would deliver it once more."""
+        if position in self._resumed:
+            return False
+        if len(self._resumed) >= RESUMED_MAX:
+            del self._resumed[next(iter(self._resumed))]
+        self._resumed[position] = None
+        return True
+
+    def not_resumed(self, position: int) -> None:
+        """It could not be stored."""
+        self._resumed.pop(position, None)
 
     def is_claimed(self, half: Record) -> bool:
         return origin_of(half) in self._claimed

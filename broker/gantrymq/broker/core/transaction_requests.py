@@ -33,7 +33,7 @@ from gantrymq.wire.headers.transaction import (
     EndTransactionRequest,
     ResumeCheckHalfMessageRequest,
 )
-from gantrymq.wire.message import sys_flag
+from gantrymq.wire.message import offset_id, sys_flag
 from gantrymq.wire.message.record import Record
 
 _DECISIONS: Final = (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK)
@@ -124,11 +124,7 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
         if refusal is not None:
             return refusal
     if half is not None and half.topic == GIVEN_UP_TOPIC.encode():
-        have_topic(state, HALF_TOPIC)
-        answer = yield from steps.put_accepted(fresh_copy_of(half))
-        if not answer.status.is_stored:
-            return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
-        return done()
+        return (yield from _begin_anew(state, half))
     halves = state.halves
     if (
         half is None
@@ -143,6 +139,23 @@ def resume_check(state: State, request: Request) -> Steps[Outcome]:
             f"in {GIVEN_UP_TOPIC}; take the offset message id from there",
         )
     return (yield from _start_over(state, half))
+
+
+def _begin_anew(state: State, half: Record) -> Steps[Outcome]:
+    """One that was given up is a transaction once more."""
+    position = half.physical_offset
+    if not state.halves.resume(position):
+        return refused(
+            ResponseCode.SYSTEM_ERROR,
+            f"{_NOT_RESUMED}: {offset_id.encode(half.store_host, position)} has been resumed"
+            " before; if it is given up again, it is in that topic once more, with another id",
+        )
+    have_topic(state, HALF_TOPIC)
+    answer = yield from steps.put_accepted(fresh_copy_of(half))
+    if not answer.status.is_stored:
+        state.halves.not_resumed(position)
+        return refused(answer.status.response_code, f"{_NOT_RESUMED}. {answer.remark}")
+    return done()
 
 
 def _start_over(state: State, half: Record) -> Steps[Outcome]:
