@@ -28,6 +28,7 @@ from gantrymq.base.settings import (
     setting_fields,
 )
 from gantrymq.broker import group_setup
+from gantrymq.broker.core.configuration import REGION_FORM, check_region
 from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
@@ -105,6 +106,7 @@ def load(
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
     _check_address_of_clients(broker)
+    _check_region(broker)
     _check_texts(kept)
     settings = _with_accounts(_named(broker.settings), root)
     group = group_setup.read(broker, settings, socket.gethostname())
@@ -196,6 +198,13 @@ def _check_address_of_clients(broker: Bound[BrokerSettings]) -> None:
     except RemoteError:
         what = "must be an IP address, without a port; empty for this machine's own"
         raise broker.refusal("brokerIP1", what) from None
+
+
+def _check_region(broker: Bound[BrokerSettings]) -> None:
+    try:
+        check_region(broker.settings.region_id)
+    except ConfigurationError:
+        raise broker.refusal("regionId", REGION_FORM) from None
 
 
 def _check_texts(kept: Bound[StoreSettings]) -> None:

@@ -65,6 +65,14 @@ def test_a_change_that_was_not_written_never_was() -> None:
     assert config.version.counter == 0
 
 
+@pytest.mark.parametrize("region", ["r" * 128, "a\x02TAGS\x01b", "a\nb"])
+def test_a_region_fits_into_each_message(region: str) -> None:
+    assert (
+        "must be at most 127 printable characters" in refusal(configuration(), regionId=region).text
+    )
+    changed(configuration(), regionId="Ostschweiz 1")
+
+
 def test_changes_count_in_their_order() -> None:
     config = configuration()
     first, second = config.ask({"regionId": "a"}), config.ask({"regionId": "b"})

@@ -68,6 +68,7 @@ def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
         ("messageDelayLevel", "1s 5x", "must be numbers with s, m, h or d"),
         ("messageDelayLevel", "", "one at least"),
         ("deleteWhen", "25", "must be hours from 00 to 23"),
+        ("regionId", "r" * 128, "at most 127 printable characters"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_told_with_its_key_and_line(

@@ -101,10 +101,24 @@ ALWAYS_REFUSED: Final = frozenset({"configBlackList", "brokerConfigPath", "rocke
 # Changes wait for one write each; more of them at a time is nobody's administration.
 WAITING_MAX: Final = 100
 
-# What a text must be beyond what its field's type says: ConfigurationError tells.
-_FORMS: Final[Mapping[str, Callable[[str], object]]] = {"delete_when": parse_hours}
+# It is in each message's properties, whose separators are control characters, and in each answer.
+REGION_CHARACTERS_MAX: Final = 127
+REGION_FORM: Final = f"must be at most {REGION_CHARACTERS_MAX} printable characters"
 
 S = TypeVar("S")
+
+
+def check_region(text: str) -> None:
+    if len(text) > REGION_CHARACTERS_MAX or not text.isprintable():
+        shown = text[:REGION_CHARACTERS_MAX]
+        raise ConfigurationError(f"regionId={shown!r} ({len(text)} characters): {REGION_FORM}")
+
+
+# What a text must be beyond what its field's type says: ConfigurationError tells.
+_FORMS: Final[Mapping[str, Callable[[str], object]]] = {
+    "delete_when": parse_hours,
+    "region_id": check_region,
+}
 
 
 @final
