@@ -30,6 +30,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.core.slaves",
     "gantrymq.broker.core.state",
     "gantrymq.broker.core.stats",
+    "gantrymq.broker.core.strays",
     "gantrymq.broker.core.subscriptions",
     "gantrymq.broker.core.system_topics",
     "gantrymq.broker.core.topics",
