@@ -257,3 +257,16 @@ def test_a_crash_brings_a_batch_in_order_back_at_once() -> None:
     broker.broker.pass_time(11)
     again = PoppedBroker(disk=broker.broker.opened.disk, files=broker.broker.saved)
     assert bodies(again.popped(order="true")) == ["b"]
+
+
+def test_a_late_acknowledgement_in_order_skips_nothing_that_a_crash_brought_back() -> None:
+    broker = PoppedBroker()
+    broker.store(*"abcd")
+    first, second, _, last = broker.popped(order="true")
+    broker.broker.pass_time(11)
+    again = PoppedBroker(disk=broker.broker.opened.disk, files=broker.broker.saved)
+    assert [again.ack(each).code for each in (last, second)] == [ResponseCode.SUCCESS] * 2
+    assert again.stored() == 0
+    assert again.ack(first).code == ResponseCode.SUCCESS
+    assert again.ack(second).code == ResponseCode.SUCCESS
+    assert bodies(again.popped(order="true")) == ["c", "d"]

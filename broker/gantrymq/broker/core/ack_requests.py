@@ -83,7 +83,7 @@ def _ack_in_order(state: State, place: Place, offset: int, handle: Handle) -> Re
     stored = state.pops.position(place)
     if stored is not None and offset < stored:
         return None
-    following = state.pops.orders.ack(place, offset, handle.pop_ms)
+    following = state.pops.orders.ack(place, offset, handle.pop_ms, stored)
     if following is AckFault.STALE:
         return None
     if isinstance(following, AckFault):

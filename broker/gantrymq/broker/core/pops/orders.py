@@ -3,8 +3,10 @@
     popped -> all acknowledged                     the queue is free
            -> some are visible again               popped again from the first of them
 
-The group's stored offset is that of the first message that was not acknowledged, so a crash forgets
-no message: only how often it had been out, and whom the queue waited for.
+The group's stored offset is that of the first message that was not acknowledged. A crash forgets the
+batches: how often a message had been out, whom the queue waited for, and what was acknowledged
+behind that first one. Of a batch that is not known the message at the stored offset alone can be
+acknowledged, for of those between nobody knows: a crash has messages come twice, and forgets none.
 
 Invariant: a queue waits while a message of its batch is neither acknowledged nor visible again,
 but not for the attempt that popped the batch: that one lost the answer and asks once more.
@@ -26,7 +28,7 @@ ORDERS_MAX: Final = 50_000
 class AckFault(Enum):
     """Why an acknowledgement does not move the offset."""
 
-    STALE = "another pop gave the message out meanwhile"
+    STALE = "another pop gave the message out meanwhile, or its batch is not known any more"
     UNKNOWN = "it is not in the batch that is out"
 
 
@@ -83,11 +85,11 @@ class Orders:
         self._batches[place] = batch
         return batch
 
-    def ack(self, place: Place, offset: int, pop_ms: int) -> int | AckFault:
-        """Where the group is now."""
+    def ack(self, place: Place, offset: int, pop_ms: int, stored: int | None) -> int | AckFault:
+        """Where the group is now, which was at `stored`."""
         batch = self._batches.get(place)
         if batch is None:
-            return offset + 1
+            return offset + 1 if offset == stored else AckFault.STALE
         if batch.pop_ms != pop_ms:
             return AckFault.STALE
         if offset not in batch.offsets:
