@@ -98,7 +98,8 @@ def _saved(state: State, *files: File) -> Steps[Outcome]:
 
 
 def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """Its retry and dead-letter topics are topics to delete; tools do so."""
+    """Its retry and dead-letter topics are topics to delete; tools do so. A group that keeps its
+    offsets keeps what is out as well: it is not done with."""
     header = DeleteSubscriptionGroupRequest.decode(request.command.ext)
     group = header.group_name
     if group in SYSTEM_GROUPS:
@@ -118,7 +119,8 @@ def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
         state.effects.warning(f"Clean group's offset, {topic}@{group}, {offsets}")
     state.offsets.remove(group=group)
     state.resets.remove(group=group)
-    return _saved(state, File.GROUPS, File.OFFSETS)
+    state.pops.remove(group=group)
+    return _saved(state, File.GROUPS, File.OFFSETS, File.POPS)
 
 
 def update_and_get_forbidden(state: State, request: Request) -> Outcome | Steps[Outcome]:

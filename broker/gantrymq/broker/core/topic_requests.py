@@ -163,8 +163,9 @@ def _protected(topic: str) -> Reply:
 
 
 def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
-    """With its messages' queues, the offsets of all groups in it, and what POP consumers retry of
-    it. A topic that is not there is deleted all the same: something of it may be left."""
+    """With its messages' queues, the offsets of all groups in it, what is out of it, and what POP
+    consumers retry of it. A topic that is not there is deleted all the same: something of it may
+    be left."""
     topic = DeleteTopicRequest.decode(request.command.ext).topic
     if not topic.strip():
         return refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
@@ -175,6 +176,7 @@ def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
         was_there = state.topics.remove(each, state.wall_ms)
         state.offsets.remove(topic=each)
         state.resets.remove(topic=each)
+        state.pops.remove(topic=each)
         state.unsaved_topics.discard(each)
         state.store.delete_topic(each)
         state.effects.info(
@@ -185,7 +187,7 @@ def delete_topic(state: State, request: Request) -> Outcome | Steps[Outcome]:
 
 
 def _forgotten(state: State) -> Steps[Outcome]:
-    failure = yield from stored(state, File.TOPICS, File.OFFSETS)
+    failure = yield from stored(state, File.TOPICS, File.OFFSETS, File.POPS)
     state.effects.add(Register())
     return done() if failure is None else not_saved(failure)
 

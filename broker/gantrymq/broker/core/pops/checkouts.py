@@ -122,11 +122,16 @@ class Checkouts:
             return None
         return checkout
 
+    def is_out(self, checkout: Checkout) -> bool:
+        """Whether it still is; another one may be, at the same offset."""
+        queue = self._queues.get(checkout.place)
+        return queue is not None and queue.out.get(checkout.offset) is checkout
+
     def drop(self, checkout: Checkout) -> int | None:
         """It is out no more; what the group's offset is now, when it was the last of its queue."""
         queue = self._queues.get(checkout.place)
-        if queue is None or queue.out.get(checkout.offset) is not checkout:
-            return None  # the queue was moved meanwhile
+        if queue is None or not self.is_out(checkout):
+            return None  # the queue was moved meanwhile, or is gone
         del queue.out[checkout.offset]
         self._forget(checkout)
         if queue.out:
@@ -135,7 +140,9 @@ class Checkouts:
         return queue.next
 
     def keep_out(self, checkout: Checkout, pop_ms: int, due_ms: int) -> None:
-        """Until then, under a handle of this pop time."""
+        """Until then, under a handle of this pop time; nothing happens where it is not out."""
+        if not self.is_out(checkout):
+            return
         self._unplan(checkout)
         checkout.pop_ms, checkout.due_ms, checkout.is_due = pop_ms, due_ms, False
         self._plan(checkout)
@@ -150,6 +157,13 @@ class Checkouts:
             self.drop(checkout)
         queue.next = offset
         return place in self._queues
+
+    def remove(self, group: str | None, topic: str | None) -> None:
+        """All of a group, or of a topic: it is out no more."""
+        for place in list(self._queues):
+            if group in (None, place[0]) and topic in (None, place[1]):
+                for checkout in self._queues.pop(place).out.values():
+                    self._forget(checkout)
 
     # ------------------------------------------------------------------ time
 

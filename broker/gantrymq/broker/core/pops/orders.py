@@ -3,10 +3,11 @@
     popped -> all acknowledged                     the queue is free
            -> some are visible again               popped again from the first of them
 
-The group's stored offset is that of the first message that was not acknowledged. A crash forgets the
-batches: how often a message had been out, whom the queue waited for, and what was acknowledged
-behind that first one. Of a batch that is not known the message at the stored offset alone can be
+The group's stored offset is that of the first message that was not acknowledged. A crash forgets
+the batches: how often a message had been out, whom the queue waited for, and what was acknowledged
+behind that first one. Of a batch from before it the message at the stored offset alone can be
 acknowledged, for of those between nobody knows: a crash has messages come twice, and forgets none.
+Of one from after it that is not known - it is over, or its topic or group was deleted - none can.
 
 Invariant: a queue waits while a message of its batch is neither acknowledged nor visible again,
 but not for the attempt that popped the batch: that one lost the answer and asks once more.
@@ -53,10 +54,12 @@ class Batch:
 class Orders:
     """Of one broker."""
 
-    __slots__ = ("_batches",)
+    __slots__ = ("_batches", "_since_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, since_ms: int) -> None:
+        """Of what was popped before then nothing is known."""
         self._batches: dict[Place, Batch] = {}
+        self._since_ms = since_ms
 
     @property
     def is_full(self) -> bool:
@@ -89,7 +92,8 @@ class Orders:
         """Where the group is now, which was at `stored`."""
         batch = self._batches.get(place)
         if batch is None:
-            return offset + 1 if offset == stored else AckFault.STALE
+            is_of_old = pop_ms <= self._since_ms
+            return offset + 1 if is_of_old and offset == stored else AckFault.STALE
         if batch.pop_ms != pop_ms:
             return AckFault.STALE
         if offset not in batch.offsets:
@@ -109,6 +113,12 @@ class Orders:
     def forget(self, place: Place) -> None:
         """The group goes on elsewhere."""
         self._batches.pop(place, None)
+
+    def remove(self, group: str | None, topic: str | None) -> None:
+        """All of a group, or of a topic."""
+        for place in list(self._batches):
+            if group in (None, place[0]) and topic in (None, place[1]):
+                del self._batches[place]
 
     def visible_again(self, wall_ms: int) -> list[Place]:
         """Queues that wait for nothing, though not all was acknowledged."""

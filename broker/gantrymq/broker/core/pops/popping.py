@@ -24,6 +24,7 @@ from gantrymq.broker.core.pops.beginnings import beginning
 from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import Choice
+from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading
 from gantrymq.store.sources import readable_end_now
@@ -140,16 +141,28 @@ def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Step
     count = _count(state, pop, gathered, place)
     if start is None or count <= 0 or not _waiting_in(state, place):
         return
+    queue = state.store.queues.find(place[1], place[2])
     found = yield from _read(_reading(state, pop, place, start, count))
     if found.status in _GONE:
         start = found.next_offset
         pops.skip(place, start)
         found = yield from _read(_reading(state, pop, place, start, count))
+    if _is_gone(state, place, queue):
+        return
     gathered.rest += max(0, found.maximum - found.next_offset)
     if found.count:
         _out(state, pop, gathered, place, start, found)
     elif found.status in _PASSED:
         pops.skip(place, found.next_offset)
+
+
+def _is_gone(state: State, place: Place, queue: ConsumeQueue | None) -> bool:
+    """Whether what was read is of a topic or group that was deleted meanwhile: another one of that
+    name begins anew, and the queue itself goes a little later."""
+    group, topic, queue_id = place
+    if state.groups.find(group) is None or state.topics.find(topic) is None:
+        return True
+    return state.store.queues.find(topic, queue_id) is not queue
 
 
 def _start(state: State, place: Place, init_mode: int) -> Steps[int | None]:

@@ -8,7 +8,8 @@
 
 Invariant: an offset is stored only when a crash can forget no message before it. What may come
 twice after a crash is what went out or was acknowledged since the file was written, which is at
-most flushConsumerOffsetInterval ago.
+most flushConsumerOffsetInterval ago. Of a topic or group that is gone no offset is stored: another
+one of its name would go on there.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Pops:
     __slots__ = (
         "_busy",
         "_copied",
-        "_moved",
         "_orders_due_ms",
         "_save_at",
+        "_saving",
         "_state",
         "_wakes",
         "_wanted",
@@ -58,11 +59,12 @@ class Pops:
         """What the master's file holds, while there is one that this broker follows."""
         self._wanted: set[Place] = set()
         self._wakes: dict[Place, None] = {}
-        self._moved: set[Place] = set()
         self._save_at = NEVER
+        self._saving: list[dict[Place, int]] = []
+        """For each file on its way: what is to be stored once it is safe."""
         self._orders_due_ms = NEVER_MS
         self.checkouts = Checkouts()
-        self.orders = Orders()
+        self.orders = Orders(state.wall_ms)
         self.revival = Revival(state)
         self.waiting = Waiting(state)
         state.files.keep(File.POPS, self.content)
@@ -88,9 +90,9 @@ class Pops:
         copied, self._copied = self._copied, None
         if copied is not None:
             self._take_over(copied)
-        self._moved.clear()
+        self._saving.clear()
         self._save_at = NEVER
-        self.orders = Orders()
+        self.orders = Orders(self._state.wall_ms)
         self.begin()
 
     def _take_over(self, content: bytes) -> None:
@@ -165,9 +167,21 @@ class Pops:
         """Pops go on here, before or behind where they were."""
         self.orders.forget(place)
         self.checkouts.move(place, offset)
-        self._moved.add(place)
+        for positions in self._saving:
+            positions.pop(place, None)
         self._state.offsets.commit(*place, offset)
         self.changed()
+
+    def remove(self, group: str | None = None, topic: str | None = None) -> None:
+        """All of a group, or of a topic, which is gone with its offsets: what was out comes never
+        again, and tells no other group or topic of that name where to go on."""
+        self.orders.remove(group, topic)
+        self.checkouts.remove(group, topic)
+        for positions in self._saving:
+            for place in list(positions):
+                if group in (None, place[0]) and topic in (None, place[1]):
+                    del positions[place]
+        self._state.files.touch(File.POPS)
 
     def skip(self, place: Place, offset: int) -> None:
         """Nothing before is for the group."""
@@ -189,6 +203,8 @@ class Pops:
         state = self._state
         if self._copied is not None:
             return  # a pop ended late: what it gave out is not ours any more
+        if state.groups.find(place[0]) is None or state.topics.find(place[1]) is None:
+            return
         stored = self._stored(place)
         if (stored is None or stored < offset) and state.resets.pending(*place) is None:
             state.offsets.commit(*place, offset, state.now + self._interval)
@@ -215,15 +231,15 @@ class Pops:
         )
 
     def _saved(self) -> Steps[None]:
-        positions = self.checkouts.positions()
-        self._moved.clear()
+        positions = dict(self.checkouts.positions())
+        self._saving.append(positions)
         failure = yield from steps.saved(File.POPS)
+        self._saving = [each for each in self._saving if each is not positions]
         if failure is not None:
             self.changed()
             return
-        for place, offset in positions:
-            if place not in self._moved:
-                self.store_offset(place, offset)
+        for place, offset in positions.items():
+            self.store_offset(place, offset)
 
     # ------------------------------------------------------------------ queues
 

@@ -106,6 +106,11 @@ class Revival:
             self._pause(due, found)
             return
         assert isinstance(found, list)
+        if not self._state.pops.checkouts.is_out(due[0]):
+            # The group was moved to before it, or the group or topic was deleted.
+            self._is_busy = False
+            self._looks_at = self._state.now
+            return
         # What would have been too long for one round waits for the next one.
         for checkout in due[len(found) :]:
             self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
