@@ -118,9 +118,10 @@ def messages(answer: Command) -> list[Popped]:
     found = []
     for each in record.decode_all(answer.body):
         named = properties.parse(each.properties)
+        kind = "1" if each.topic.startswith(b"%RETRY%") else "0"
         made = (
-            f"{starts.get(('0', each.queue_id))} {ext['popTime']} {ext['invisibleTime']}"
-            f" {ext['reviveQid']} 0 {IDENTITY.name} {each.queue_id} {each.queue_offset}"
+            f"{starts.get((kind, each.queue_id))} {ext['popTime']} {ext['invisibleTime']}"
+            f" {ext['reviveQid']} {kind} {IDENTITY.name} {each.queue_id} {each.queue_offset}"
         )
         key = f"qo{each.queue_id}%{each.queue_offset}"
         found.append(

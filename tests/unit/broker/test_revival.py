@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.broker.core.pops import checkouts as module
+from gantrymq.broker.core.pops import revival as module_of_revival
 from gantrymq.fakes.pops import RETRY, PoppedBroker, bodies, messages
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.unsynced import lose_all
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX
 
 
 @pytest.mark.parametrize("cut_after", [0.0, 0.3, 1, 3, 6, 12, 30])
@@ -74,6 +79,37 @@ def test_what_the_log_lost_is_said_and_dropped() -> None:
     broker.broker.pass_time(20)
     assert any("can not be given out again" in line.text for line in broker.broker.lines)
     assert len(broker.state.pops.checkouts) == 1
+
+
+@pytest.mark.parametrize("room_bytes", [0, 10, 40, 140])
+def test_a_message_whose_properties_are_full_comes_again_all_the_same(room_bytes: int) -> None:
+    broker = PoppedBroker()
+    broker.store("full", k="v" * (PROPERTIES_BYTES_MAX - len("k\x01\x02") - room_bytes))
+    broker.store("other")
+    broker.popped(max_msg_nums=1)
+    broker.popped()
+    broker.broker.pass_time(65)
+    again = broker.popped()
+    assert sorted(bodies(again)) == ["full", "other"]
+    assert {broker.ack(message).code for message in again} == {ResponseCode.SUCCESS}
+    broker.broker.pass_time(65)
+    assert broker.popped() == []
+    assert broker.stored(RETRY) == 2
+
+
+def test_what_cannot_be_stored_again_stays_out_until_it_can() -> None:
+    broker = PoppedBroker()
+    broker.store("a", "b" * 4000)
+    broker.popped(invisible_time=1_000)
+    limits = broker.state.store.settings
+    broker.state.store.change(replace(limits, max_message_size=1000))
+    broker.broker.pass_time(20)
+    assert bodies(broker.popped()) == ["a"]
+    assert len(broker.state.pops.checkouts) == 2
+    assert any("stay out" in line.text for line in broker.broker.lines)
+    broker.state.store.change(limits)
+    broker.broker.pass_time(module_of_revival.REFUSED_PAUSE_MS / 1000)
+    assert "b" * 4000 in bodies(broker.popped())
 
 
 def test_the_retry_topic_is_made_for_good_first() -> None:

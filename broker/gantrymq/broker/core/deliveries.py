@@ -2,8 +2,8 @@
 
 What the store cannot take at the moment is put again after a pause. What it can never take - its
 properties have no room for what was added - is told and left, so that it does not hold up all
-others for good; it stays in the log where it was. A maxMessageSize that was lowered since counts
-for new messages alone.
+others for good; it stays in the log where it was, and who keeps such messages is told which. A
+maxMessageSize that was lowered since counts for new messages alone.
 
 What is stored counts as sent to its topic, as with Java.
 """
@@ -30,15 +30,21 @@ _NEVER_STORED: Final = frozenset({PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIE
 
 @final
 class Delivery:
-    """Some messages on their way; calls `then` with how many could never be stored."""
+    """Some messages on their way; calls `then` with how many could never be stored, and before
+    that `left_out` with each of those."""
 
-    __slots__ = ("_again", "_left", "_refused", "_state", "_then")
+    __slots__ = ("_again", "_left", "_left_out", "_refused", "_state", "_then")
 
     def __init__(
-        self, state: State, records: Sequence[Record], then: Callable[[int], None]
+        self,
+        state: State,
+        records: Sequence[Record],
+        then: Callable[[int], None],
+        left_out: Callable[[Record], None] | None = None,
     ) -> None:
         self._state = state
         self._then = then
+        self._left_out = left_out
         self._refused = 0
         self._left = 0
         self._again: list[Record] = []
@@ -62,6 +68,8 @@ class Delivery:
         assert isinstance(answer, PutAnswer)
         if answer.status in _NEVER_STORED:
             self._refused += 1
+            if self._left_out is not None:
+                self._left_out(record)
             self._state.effects.warning(
                 f"a message for {record.topic!r}, queue {record.queue_id}, is due but can not be "
                 f"stored, and is left out: {answer.remark}"

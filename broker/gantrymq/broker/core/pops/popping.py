@@ -1,7 +1,8 @@
 """One pop: whether it may be, which queues it looks at, what it takes out, and how it is answered.
 
     SUCCESS          messages as they lie in the log; those from the retry topic under the name of
-                     the topic, each with its handle in POP_CK, as Java 5.3 gives them out
+                     the topic, each with its handle in POP_CK, as Java 5.3 gives them out, unless
+                     its properties are full
     POLLING_TIMEOUT  nothing, and no time to wait
     POLLING_FULL     nothing, and too many wait
 
@@ -33,7 +34,7 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.headers.pop import PopMessageRequest, PopMessageResponse
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import properties, property_names
-from gantrymq.wire.message.record import decode_all, encode
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, decode_all, encode
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -257,7 +258,8 @@ def _offsets(chunks: Sequence[bytes]) -> list[int]:
 def _renamed(
     state: State, pop: Pop, pop_ms: int, start: int, chunks: Sequence[bytes]
 ) -> list[bytes]:
-    """Messages of the retry topic as if they were of the topic itself."""
+    """Messages of the retry topic as if they were of the topic itself. One that has no room for its
+    handle stays as it is: clients make that of the answer's lists then, as for the topic itself."""
     header = pop.header
     topic = utf8_bytes(header.topic)
     times_ms = (pop_ms, header.invisible_time)
@@ -268,8 +270,9 @@ def _renamed(
             handle = handles.handle(
                 place, start, times_ms, state.identity.name, record.queue_offset
             )
-            record.properties = properties.replace(record.properties, property_names.POP_CK, handle)
-            record.topic = topic
+            named = properties.replace(record.properties, property_names.POP_CK, handle)
+            if len(named) <= PROPERTIES_BYTES_MAX:
+                record.properties, record.topic = named, topic
             renamed.append(encode(record))
     return renamed
 

@@ -1,10 +1,12 @@
 """Messages that nobody acknowledged in time go into the group's retry topic, to be popped again.
 
     due -> read -> its copy stored -> the copy is on disk -> dropped
+                -> its copy refused: out for a while more
 
 The copy is the message itself, body, birth and properties, with one more in reconsumeTimes and, in
-1ST_POP_TIME, when it was popped first. One from a retry topic stays in that one. What the log has
-lost, and what belongs to a topic or group that is gone, is dropped with a line in the log.
+1ST_POP_TIME where that fits, when it was popped first. One from a retry topic stays in that one.
+What the log has lost, and what belongs to a topic or group that is gone, is dropped with a line in
+the log. A copy is refused when limits were lowered since the message came: they may be raised.
 
 Invariant: a message is dropped when its copy is on disk and not before, so that a file never says
 less than what a crash could take.
@@ -13,7 +15,7 @@ less than what a crash could take.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -28,13 +30,16 @@ from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.jsonvalue import INT32_MAX
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
-from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
 # A disk that could not be read, or a topics file that could not be written.
 PAUSE_MS: Final = 5_000
+
+# Messages that break a limit: each try costs a line in the log.
+REFUSED_PAUSE_MS: Final = 300_000
 
 NEVER: Final = float("inf")
 
@@ -115,21 +120,38 @@ class Revival:
         for checkout in due[len(found) :]:
             self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
         due = due[: len(found)]
-        copies = [
-            _copy(self._state, checkout, record)
+        copies = {
+            checkout: _copy(self._state, checkout, record)
             for checkout, record in zip(due, found, strict=True)
             if record is not None
-        ]
+        }
         if len(copies) < len(found):
             self._state.effects.warning(
                 f"{len(found) - len(copies)} messages of {due[0].place} were popped, not"
                 " acknowledged, and can not be given out again: the log lost them or they are"
                 " damaged; see gantry store check"
             )
-        Delivery(self._state, copies, partial(self._delivered, due))
+        refused: list[Record] = []
+        Delivery(
+            self._state,
+            list(copies.values()),
+            lambda _: self._delivered(due, copies, refused),
+            refused.append,
+        )
 
-    def _delivered(self, due: Sequence[Checkout], refused: int) -> None:
+    def _delivered(
+        self,
+        due: Sequence[Checkout],
+        copies: Mapping[Checkout, Record],
+        refused: Sequence[Record],
+    ) -> None:
         state = self._state
+        if refused:
+            kept = [at for at in due if any(copies.get(at) is record for record in refused)]
+            self._keep(
+                kept, REFUSED_PAUSE_MS, "they stay out, for they break a limit of the broker"
+            )
+            due = [checkout for checkout in due if checkout not in kept]
         self._unsafe.append((state.store.log.end, due))
         self._is_busy = False
         self._looks_at = state.now
@@ -138,14 +160,17 @@ class Revival:
         self._pause(due, f"{type(error).__name__}: {error}")
 
     def _pause(self, due: Sequence[Checkout], why: str) -> None:
+        self._keep(due, PAUSE_MS, why)
+        self._is_busy = False
+
+    def _keep(self, due: Sequence[Checkout], pause_ms: int, why: str) -> None:
         state = self._state
         state.effects.warning(
             f"{len(due)} messages of {due[0].place} were popped and not acknowledged, and can not"
-            f" be given out again now: {why}; the next try is in {PAUSE_MS // 1000} s"
+            f" be given out again now: {why}; the next try is in {pause_ms // 1000} s"
         )
         for checkout in due:
-            state.pops.checkouts.keep_out(checkout, checkout.pop_ms, state.wall_ms + PAUSE_MS)
-        self._is_busy = False
+            state.pops.checkouts.keep_out(checkout, checkout.pop_ms, state.wall_ms + pause_ms)
 
 
 def _why_gone(state: State, place: Place) -> str | None:
@@ -179,13 +204,10 @@ def _copy(state: State, checkout: Checkout, message: Record) -> Record:
     group, topic, _ = checkout.place
     if handles.kind_of(topic) == handles.TOPIC:
         topic = handles.retry_topic(group, topic)
-    properties = message.properties
-    if codec.get(properties, property_names.FIRST_POP_TIME) is None:
-        properties = codec.replace(properties, property_names.FIRST_POP_TIME, str(checkout.pop_ms))
     return Record(
         utf8_bytes(topic),
         message.body,
-        properties=properties,
+        properties=_with_first_pop(message.properties, checkout.pop_ms),
         queue_id=0,
         flag=message.flag,
         sys_flag=message.sys_flag,
@@ -194,3 +216,11 @@ def _copy(state: State, checkout: Checkout, message: Record) -> Record:
         store_host=state.identity.store_host,
         reconsume_times=min(message.reconsume_times + 1, INT32_MAX),
     )
+
+
+def _with_first_pop(properties: bytes, pop_ms: int) -> bytes:
+    """Where there is room for it: no message is lost for what nobody needs."""
+    if codec.get(properties, property_names.FIRST_POP_TIME) is not None:
+        return properties
+    longer = codec.replace(properties, property_names.FIRST_POP_TIME, str(pop_ms))
+    return longer if len(longer) <= PROPERTIES_BYTES_MAX else properties
