@@ -148,6 +148,15 @@ def test_nothing_to_acknowledge_is_said(acks: list[JsonObject]) -> None:
     assert batch(PoppedBroker(), *acks).code == ResponseCode.NO_MESSAGE
 
 
+def test_more_than_a_request_may_acknowledge_is_refused_and_said() -> None:
+    broker = PoppedBroker()
+    broker.store("a")
+    (message,) = broker.popped()
+    answer = batch(broker, *[entry(message, *range(5_001))] * 2)
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert "10002 messages" in (answer.remark or "")
+
+
 def test_bits_without_end_are_refused() -> None:
     answer = batch(PoppedBroker(), {"c": "G", "t": "T", "r": "0", "b": "////" * 30_000})
     assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -46,7 +46,7 @@ def batch_ack(state: State, request: Request) -> Outcome:
     if not request.command.body:
         return refused(ResponseCode.NO_MESSAGE, "the request has no body: it names no message")
     body = BatchAckBody.from_json(javajson.loads(request.command.body))
-    count = sum(len(ack.offsets) for ack in body.acks)
+    count = sum(ack.count for ack in body.acks)
     if count == 0:
         return refused(ResponseCode.NO_MESSAGE, "the request acknowledges no message")
     if count > ACKS_MAX:

@@ -12,12 +12,13 @@ QueryAssignmentResponseBody   {"messageQueueAssignments":[{"messageQueue":MQ,"mo
                               null instead, the client keeps what it has
 
 Bit n of an ACK stands for the message at offset `so` + n; the set's bytes have the lowest first.
+They stay as they are until somebody wants the offsets: a body has room for a hundred million bits,
+and whoever takes it counts them first.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
@@ -42,7 +43,7 @@ BITS_BYTES_MAX: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchAck:
-    """Messages of one queue that went out together."""
+    """Messages of one queue that went out together: bits, counted from offset `start` on."""
 
     group: str
     topic: str
@@ -50,7 +51,23 @@ class BatchAck:
     queue_id: int
     revive_queue: int
     pop_ms: int
-    offsets: Sequence[int]
+    start: int
+    bits: bytes
+
+    @property
+    def count(self) -> int:
+        return int.from_bytes(self.bits, "little").bit_count()
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """As many as `count` says: a list of all of them."""
+        return [
+            self.start + at * 8 + bit
+            for at, byte in enumerate(self.bits)
+            if byte
+            for bit in range(8)
+            if byte >> bit & 1
+        ]
 
     @classmethod
     def from_json(cls, value: Json) -> BatchAck:
@@ -58,7 +75,6 @@ class BatchAck:
         for short, name in _LONG_NAMES.items():
             if short not in bean and name in bean:
                 bean[short] = bean[name]
-        start = long_field(bean, "so")
         return cls(
             group=required_text_field(bean, "c"),
             topic=required_text_field(bean, "t"),
@@ -66,7 +82,8 @@ class BatchAck:
             queue_id=int_field(bean, "q"),
             revive_queue=int_field(bean, "rq"),
             pop_ms=long_field(bean, "pt"),
-            offsets=[start + bit for bit in _bits(bean.get("b"))],
+            start=long_field(bean, "so"),
+            bits=_bits(bean.get("b")),
         )
 
 
@@ -82,23 +99,19 @@ _LONG_NAMES: Final = {
 }
 
 
-def _bits(value: Json) -> list[int]:
-    """The numbers of a BitSet: base64, or Java's signed bytes."""
+def _bits(value: Json) -> bytes:
+    """The bytes of a BitSet: base64, or Java's signed bytes."""
     if isinstance(value, str):
         if len(value) > BITS_BYTES_MAX * 4 // 3 + 4:
             raise RemoteError(f"bitSet: {len(value)} characters are too many")
         try:
-            data = base64.b64decode(value, validate=True)
-        except binascii.Error as error:
+            return base64.b64decode(value, validate=True)
+        except ValueError as error:  # of binascii, or of a letter that is none of base64
             raise RemoteError(f"bitSet: {error}") from error
-    else:
-        numbers = list_of(value, "bitSet")
-        if len(numbers) > BITS_BYTES_MAX:
-            raise RemoteError(f"bitSet: {len(numbers)} bytes are too many")
-        data = bytes(int_field({"bitSet": number}, "bitSet") & 0xFF for number in numbers)
-    return [
-        at * 8 + bit for at, byte in enumerate(data) if byte for bit in range(8) if byte >> bit & 1
-    ]
+    numbers = list_of(value, "bitSet")
+    if len(numbers) > BITS_BYTES_MAX:
+        raise RemoteError(f"bitSet: {len(numbers)} bytes are too many")
+    return bytes(int_field({"bitSet": number}, "bitSet") & 0xFF for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
