@@ -91,3 +91,31 @@ def test_requests_that_wait_take_so_many_bytes(monkeypatch: pytest.MonkeyPatch) 
     assert broker.answer(broker.pop()).code == ResponseCode.POLLING_FULL
     broker.broker.close(first)
     assert broker.broker.is_held(broker.pop())
+
+
+# ---------------------------------------------------------------------- filters
+
+FILTERS = [{"exp": "B", "exp_type": "TAG"}, {"exp": "TAGS = 'B'", "exp_type": "SQL92"}]
+
+
+@pytest.mark.parametrize("wanted", FILTERS)
+@pytest.mark.parametrize("queue_id", [0, -1])
+def test_what_a_filter_wants_is_found_however_much_lies_before_it(
+    wanted: dict[str, str], queue_id: int
+) -> None:
+    broker = PoppedBroker()
+    broker.store(*["x"] * 3_000, TAGS="A")
+    broker.store("b", TAGS="B")
+    waiting = broker.pop(channel=None, queue_id=queue_id, **wanted)
+    assert bodies(messages(broker.answer(waiting))) == ["b"]
+
+
+@pytest.mark.parametrize("wanted", FILTERS)
+def test_a_pop_waits_behind_all_that_its_filter_does_not_want(wanted: dict[str, str]) -> None:
+    broker = PoppedBroker()
+    broker.store(*["x"] * 3_000, TAGS="A")
+    waiting = broker.pop(channel=None, **wanted)
+    assert broker.broker.is_held(waiting)
+    assert broker.stored() == 3_000
+    broker.store("b", TAGS="B")
+    assert bodies(messages(broker.answer(waiting))) == ["b"]

@@ -75,6 +75,8 @@ class _Gathered:
     left: int
     rest: int = 0
     """Messages that are there and did not go out."""
+    goes_on: bool = False
+    """Whether a filter passed over all that one look takes, and there is more behind."""
     chunks: list[bytes] = field(default_factory=list)
     starts: list[str] = field(default_factory=list)
     offsets: list[str] = field(default_factory=list)
@@ -82,9 +84,15 @@ class _Gathered:
 
 
 def attempt(state: State, pop: Pop) -> Steps[Reply | None]:
-    """What there is now; None when there is nothing."""
+    """What there is now; None when there is nothing. Where a filter still has to go through more,
+    whoever waits looks on in the next turn, so that others get theirs."""
     gathered = yield from _gather(state, pop)
-    return _answer(pop, ResponseCode.SUCCESS, gathered) if gathered.chunks else None
+    if gathered.chunks:
+        return _answer(pop, ResponseCode.SUCCESS, gathered)
+    if gathered.goes_on:
+        header = pop.header
+        state.pops.wake_soon((header.consumer_group, header.topic, header.queue_id))
+    return None
 
 
 def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
@@ -154,6 +162,8 @@ def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Step
     if found.count:
         _out(state, pop, gathered, place, start, found)
     elif found.status in _PASSED:
+        if start < found.next_offset < found.maximum:
+            gathered.goes_on = True
         pops.skip(place, found.next_offset)
 
 
