@@ -194,6 +194,7 @@ def test_a_group_that_begins_at_the_end_gets_what_is_new() -> None:
         ({"invisible_time": -1}, ResponseCode.INVALID_PARAMETER, "invisibleTime is -1"),
         ({"exp": "n >", "exp_type": "SQL92"}, ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse"),
         ({"consumer_group": "G" * 250}, ResponseCode.INVALID_PARAMETER, "shorten"),
+        ({"attempt_id": "x" * 257}, ResponseCode.INVALID_PARAMETER, "attemptId has 257 characters"),
     ],
 )
 def test_what_may_not_be_is_refused(fields: dict[str, object], code: int, word: str) -> None:

@@ -11,6 +11,7 @@ from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import HELD, Outcome, Reply, Request
 from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX
 from gantrymq.broker.core.pops import handles, peeking, popping
+from gantrymq.broker.core.pops.orders import ATTEMPT_CHARACTERS_MAX
 from gantrymq.broker.core.pops.popping import Pop
 from gantrymq.broker.core.pops.waiting import Look
 from gantrymq.broker.core.responses import done, refused
@@ -122,6 +123,12 @@ def _fault(state: State, header: PopMessageRequest) -> str | None:
         return f"the broker[{host}] pop message's num is {header.max_msg_nums}, less than 1"
     if not 0 <= header.invisible_time <= INVISIBLE_MS_MAX:
         return invisible_fault(header.invisible_time)
+    attempt = header.attempt_id or ""
+    if len(attempt) > ATTEMPT_CHARACTERS_MAX:
+        return (
+            f"attemptId has {len(attempt)} characters, {ATTEMPT_CHARACTERS_MAX} are allowed: a"
+            " number that no other attempt has will do"
+        )
     again = handles.retry_topic(header.consumer_group, header.topic)
     if len(again) > GROUP_CHARACTERS_MAX:
         return (

@@ -22,8 +22,11 @@ from typing import Final, final
 
 from gantrymq.broker.core.pops.checkouts import NEVER_MS, Place
 
-# Queues of groups that consume in order: 1 kB each.
+# Queues of groups that consume in order: 1 kB each, and the name of an attempt.
 ORDERS_MAX: Final = 50_000
+
+# Clients make them of 36; each is kept as long as its batch is out.
+ATTEMPT_CHARACTERS_MAX: Final = 256
 
 
 class AckFault(Enum):
