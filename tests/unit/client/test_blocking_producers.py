@@ -74,6 +74,46 @@ def test_what_cannot_be_sent_soon_is_told_by_its_future(running: Servers) -> Non
         assert future.exception(10.0) is not None
 
 
+def test_what_nobody_looks_at_is_counted_in_the_log(
+    running: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fire and forget: nobody would know."""
+    with Producer("P", name_servers="127.0.0.1:1") as nowhere:
+        for number in range(3):
+            nowhere.send_soon(Message("T", b"%d" % number))
+        nowhere.send_soon_many("T", [b"3", b"4"])
+    with Producer("P", name_servers=running.name_server) as producer:
+        producer.send_soon(Message("T", b"x" * (5 << 20)))
+    texts = [record.getMessage() for record in caplog.records]
+    told = [text for text in texts if "were not sent, and nobody waits for them" in text]
+    assert sum(int(text.split()[0]) for text in told) == 6
+    assert "message body size over max value" in told[-1]
+
+
+def test_what_somebody_looks_at_is_not_in_the_log(
+    running: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[object] = []
+    with Producer("P", name_servers=running.name_server) as producer:
+        with producer_kept_busy(producer):
+            producer.send_soon(Message("T", b"x" * (5 << 20))).add_done_callback(seen.append)
+            producer.send_soon_many("T", [b""]).add_done_callback(seen.append)
+        producer.flush()
+    assert len(seen) == 2
+    assert "not sent" not in caplog.text
+
+
+def test_who_gives_more_than_may_wait_waits_for_room(running: Servers) -> None:
+    with Producer("P", name_servers=running.name_server, waiting_bytes_max=20_000) as producer:
+        futures = [producer.send_soon(Message("T", b"%04d" % n)) for n in range(200)]
+        futures += [producer.send_soon(Message("T", b"x" * 5_000)) for _ in range(20)]
+        producer.flush()
+        assert all(future.done() for future in futures)
+        late = [producer.send_soon(Message("T", b"y" * 5_000)) for _ in range(20)]
+    assert {future.result(0).status for future in futures + late} == {SendStatus.SEND_OK}
+    assert len(stored(running, "T", 240)) == 240
+
+
 def test_lists_are_sent_soon(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         future = producer.send_soon_many("T", (b"%d" % n for n in range(3)), tag="A")

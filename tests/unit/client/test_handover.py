@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -11,12 +12,38 @@ from gantrymq.client.blocking.handover import Handover
 from gantrymq.client.core.errors import StateError
 
 
+class Basin:
+    """Holds so many; `empty` makes room for as many again."""
+
+    def __init__(self, holds: float = float("inf")) -> None:
+        self.taken: list[int] = []
+        self._holds = self._room = holds
+        self._emptied = asyncio.Event()
+
+    @property
+    def is_full(self) -> bool:
+        return self._room <= 0
+
+    def take(self, item: int) -> None:
+        self._room -= 1
+        self.taken.append(item)
+
+    async def room(self) -> None:
+        self._emptied.clear()
+        await self._emptied.wait()
+
+    def empty(self) -> None:
+        self._room = self._holds
+        self._emptied.set()
+
+
 def test_the_loop_is_woken_once_for_all_that_waits() -> None:
     thread = loop_thread.join()
     try:
-        taken: list[int] = []
+        basin = Basin()
+        taken = basin.taken
         rounds: list[int] = []
-        handed = Handover[int](taken.append)
+        handed = Handover[int](basin)
         begun, may_go_on = threading.Event(), threading.Event()
 
         def hold() -> None:
@@ -38,12 +65,33 @@ def test_the_loop_is_woken_once_for_all_that_waits() -> None:
 def test_who_is_too_fast_waits() -> None:
     thread = loop_thread.join()
     try:
-        taken: list[int] = []
-        handed = Handover[int](taken.append)
+        basin = Basin()
+        taken = basin.taken
+        handed = Handover[int](basin)
         for number in range(3 * handover.WAITING_MAX):
             handed.add(thread, number)
         assert len(taken) >= handover.WAITING_MAX
         assert thread.call(lambda: list(taken)) == list(range(3 * handover.WAITING_MAX))
+    finally:
+        thread.leave()
+
+
+def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
+    thread = loop_thread.join()
+    try:
+        basin = Basin(holds=3)
+        handed = Handover[int](basin)
+        for number in range(5):
+            handed.add(thread, number)
+        assert thread.call(lambda: list(basin.taken)) == [0, 1, 2]
+        last = threading.Thread(target=handed.add, args=(thread, 5), daemon=True)
+        last.start()
+        last.join(0.05)
+        assert last.is_alive()
+        thread.call(basin.empty)
+        last.join(10.0)
+        thread.run(handed.taken())
+        assert basin.taken == [0, 1, 2, 3, 4, 5]
     finally:
         thread.leave()
 

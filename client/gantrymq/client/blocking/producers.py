@@ -12,18 +12,18 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple, Protocol, TypeVar, Unpack, final
+from typing import Final, Unpack, final
 
 from gantrymq.client.aio import producer, transaction_producer
 from gantrymq.client.aio.producer_keywords import ProducerKeywords
-from gantrymq.client.aio.sending_soon import Sending
-from gantrymq.client.aio.sendings import Sendings
 from gantrymq.client.blocking.facade import Facade, in_pool, waits
 from gantrymq.client.blocking.handover import Handover
+from gantrymq.client.blocking.soon import Many, One, Soon
+from gantrymq.client.blocking.unseen import SoonFuture
 from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.message import Message, as_bodies
 from gantrymq.client.core.results import SendResult
@@ -38,27 +38,7 @@ THREADS: Final = 4
 # How long a program's end waits for messages that nobody waited for.
 EXIT_S: Final = 5.0
 
-R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
-
 log: Final = logging.getLogger("gantrymq.client")
-
-
-class _Soon(NamedTuple):
-    """What a thread gave to `send_soon`."""
-
-    message: Message
-    queue: MessageQueue | None
-    select: Selector | None
-    key: object
-    future: Future[SendResult]
-
-
-class _Many(NamedTuple):
-    """What a thread gave to `send_soon_many`."""
-
-    give: Callable[[], Sendings]
-    future: Future[SendResults]
 
 
 @final
@@ -67,8 +47,8 @@ class Producer(Facade[producer.Producer]):
 
     def __init__(self, group: str, **keywords: Unpack[ProducerKeywords]) -> None:
         super().__init__(producer.Producer(group, **keywords))
-        self._handover: Final = Handover(self._take)
-        self._together: list[tuple[Future[SendResult], Sending]] = []
+        self._soon: Final = Soon(self._member)
+        self._handover: Final = Handover[One | Many](self._soon)
 
     def start(self) -> None:
         """Raises what the asyncio producer's `start` raises. What `send_soon` took is sent at the
@@ -79,7 +59,17 @@ class Producer(Facade[producer.Producer]):
     def close(self) -> None:
         """Send what `send_soon` took, and say goodbye. Nothing happens the second time."""
         _started.discard(self)
-        super().close()
+        try:
+            self._end(self._close)
+        finally:
+            self._soon.tell()
+
+    async def _close(self) -> None:
+        """What found no room yet has as much time for it as what has to be acknowledged."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._handover.taken(), self._member.settings.close_timeout_s)
+        await self._member.close()
+        await self._handover.taken()
 
     @property
     def waiting_bytes(self) -> int:
@@ -95,7 +85,7 @@ class Producer(Facade[producer.Producer]):
             self._member.group,
         )
         try:
-            self.thread.run(asyncio.wait_for(self._member.flush(), EXIT_S))
+            self.thread.run(asyncio.wait_for(self._flush(), EXIT_S))
         except TimeoutError:
             log.warning(
                 "%d bytes of messages were not sent by %s", self.waiting_bytes, self._member.group
@@ -105,10 +95,17 @@ class Producer(Facade[producer.Producer]):
     send_oneway = waits(producer.Producer.send_oneway)
     send_batch = waits(producer.Producer.send_batch)
     room = waits(producer.Producer.room)
-    flush = waits(producer.Producer.flush)
     request = waits(producer.Producer.request)
     recall = waits(producer.Producer.recall)
     queues = waits(producer.Producer.queues)
+
+    def flush(self) -> None:
+        """Until everything that `send_soon` took before is acknowledged, or has failed."""
+        self.thread.run(self._flush())
+
+    async def _flush(self) -> None:
+        await self._handover.taken()
+        await self._member.flush()
 
     def send_soon(
         self,
@@ -118,11 +115,12 @@ class Producer(Facade[producer.Producer]):
         select: Selector | None = None,
         key: object = None,
     ) -> Future[SendResult]:
-        """With others of the next milliseconds. The future has the result, or what kept it from
-        being sent - WaitingFullError where too many wait; it cannot be cancelled."""
-        future: Future[SendResult] = Future()
+        """With others of the next milliseconds; where too many wait, once there is room. The future
+        has the result, or what kept it from being sent, which is logged when nobody waits for it by
+        then; it cannot be cancelled."""
+        future = SoonFuture[SendResult]()
         future.set_running_or_notify_cancel()
-        self._handover.add(self.thread, _Soon(message, queue, select, key, future))
+        self._handover.add(self.thread, One(message, queue, select, key, future))
         return future
 
     def send_soon_many(
@@ -137,47 +135,23 @@ class Producer(Facade[producer.Producer]):
         queue: MessageQueue | None = None,
     ) -> Future[SendResults]:
         """As at the asyncio producer, and the arguments are its own from now on. The future has the
-        results, or what kept some of them from being sent: SomeUnsentError; MessageError and
-        WaitingFullError when none was taken."""
-        future: Future[SendResults] = Future()
+        results, or what kept some of them from being sent: SomeUnsentError; MessageError when none
+        was taken."""
+        future = SoonFuture[SendResults]()
         future.set_running_or_notify_cancel()
+        taken = as_bodies(bodies)
         give = partial(
             self._member.send_soon_many,
             topic,
-            as_bodies(bodies),
+            taken,
             tag=tag,
             properties=properties if properties is None else dict(properties),
             flag=flag,
             wait_until_stored=wait_until_stored,
             queue=queue,
         )
-        self._handover.add(self.thread, _Many(give, future))
+        self._handover.add(self.thread, Many(give, len(taken), future))
         return future
-
-    def _take(self, soon: _Soon | _Many) -> None:
-        if isinstance(soon, _Soon):
-            self._send_soon(soon)
-            return
-        try:
-            sendings = soon.give()
-        except Exception as error:  # as below
-            soon.future.set_exception(error)
-            return
-        sendings.add_done_callback(partial(_settle, soon.future))
-
-    def _send_soon(self, soon: _Soon) -> None:
-        try:
-            sending = self._member.send_soon(
-                soon.message, queue=soon.queue, select=soon.select, key=soon.key
-            )
-        except Exception as error:  # of the caller, who has the future
-            soon.future.set_exception(error)
-            return
-        if self._together and self._together[-1][1].joins(sending):
-            self._together.append((soon.future, sending))
-        else:
-            self._together = [(soon.future, sending)]
-            sending.add_done_callback(partial(_settle_all, self._together))
 
 
 _started: set[Producer] = set()
@@ -188,28 +162,6 @@ def _end_all() -> None:
     for each in tuple(_started):
         with suppress(ClientError):  # in a child of a fork, say
             each.end()
-
-
-def _settle_all(together: list[tuple[Future[SendResult], Sending]], last: Sending) -> None:
-    """A callback for each message would cost as much as sending it."""
-    del last
-    for future, sending in together:
-        _settle(future, sending)
-
-
-class _Settled(Protocol[R_co]):
-    """What knows how it ended."""
-
-    def result(self) -> R_co: ...
-
-
-def _settle(future: Future[R], sending: _Settled[R]) -> None:
-    try:
-        result = sending.result()
-    except Exception as error:  # as above
-        future.set_exception(error)
-    else:
-        future.set_result(result)
 
 
 @final
