@@ -109,6 +109,43 @@ def test_the_last_member_ends_the_thread() -> None:
     third.leave()
 
 
+def test_who_still_waits_when_the_last_member_leaves_is_told() -> None:
+    """The loop's timers are gone with it."""
+    thread = loop_thread.join()
+    begun = threading.Event()
+    ended: list[str] = []
+
+    async def forever() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            ended.append("ended")
+
+    def ask() -> None:
+        with pytest.raises(StateError, match="closed by another thread"):
+            thread.run(forever())
+        ended.append("told")
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    assert begun.wait(10.0)
+    thread.leave()
+    asking.join(10.0)
+    assert ended == ["ended", "told"]
+
+
+def test_a_loop_that_ends_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread may be seen alive a moment longer."""
+    thread = loop_thread.join()
+    thread.leave()
+    monkeypatch.setattr(thread, "must_be_usable", lambda: None)
+    with pytest.raises(StateError, match="the client's thread has ended"):
+        thread.call(list)
+    with pytest.raises(StateError, match="the client's thread has ended"):
+        thread.post(lambda: None)
+
+
 def test_listeners_that_block_run_elsewhere(thread: LoopThread) -> None:
     with ThreadPoolExecutor(1, "pool") as pool:
 

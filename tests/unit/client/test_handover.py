@@ -96,6 +96,16 @@ def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
         thread.leave()
 
 
+def test_what_finds_no_room_is_not_forgotten_when_the_loop_ends() -> None:
+    thread = loop_thread.join()
+    basin = Basin(holds=1)
+    handed = Handover[int](basin)
+    for number in range(2):
+        handed.add(thread, number)
+    thread.leave()
+    assert basin.taken == [0, 1]
+
+
 def test_a_thread_that_has_ended_is_told_of() -> None:
     """Nobody waits for it: neither a caller nor the end of the program."""
     thread = loop_thread.join()

@@ -89,5 +89,9 @@ class Handover(Generic[T]):
         try:
             while not self._take_what_fits():
                 await self._taker.room()
+        except asyncio.CancelledError:  # the loop ends: whoever takes them says so
+            while self._waiting:
+                self._taker.take(self._waiting.popleft())
+            raise
         finally:
             self._holding = None

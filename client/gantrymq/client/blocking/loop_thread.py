@@ -2,7 +2,8 @@
 
 It begins with the first member and ends with the last. Invariant: a caller waits for what it asked,
 or has interrupted it: nothing that was interrupted goes on behind its back, and a result that came
-in that very moment is not lost.
+in that very moment is not lost. What is still asked for when the last member leaves ends with a
+StateError: nobody waits for a loop that is no more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Generic, TypeVar, final
 
 from gantrymq.client.core.errors import StateError
@@ -29,6 +32,9 @@ class LoopThread:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._members = 0
+        self._works: set[_Work[Any]] = set()  # Any: the results of all kinds of calls
+        self._gate = threading.Lock()
+        self._is_over = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run_loop, name="gantrymq", daemon=True)
         self._thread.start()
@@ -49,12 +55,16 @@ class LoopThread:
         work = _Work(coroutine)
         future = work.future
         try:
-            self._loop.call_soon_threadsafe(work.begin, self._loop)
+            try:
+                self._schedule(partial(work.begin, self._loop, self._works))
+            except StateError as refusal:
+                work.abandon(refusal)
             return future.result()
         except BaseException as error:
             if future.done() and future.exception() is error:
                 raise
-            self._loop.call_soon_threadsafe(work.abandon)
+            with suppress(StateError):  # else it ends with the loop
+                self._schedule(work.abandon)
             wait([future], INTERRUPTED_S)
             if late is not None and future.done() and future.exception() is None:
                 late(future.result())
@@ -71,7 +81,14 @@ class LoopThread:
     def post(self, function: Callable[[], None]) -> None:
         """Have it called on the loop, soon; nobody waits for it."""
         self.must_be_usable()
-        self._loop.call_soon_threadsafe(function)
+        self._schedule(function)
+
+    def _schedule(self, function: Callable[[], None]) -> None:
+        """Raises StateError once the loop ends: what it took before, it still does."""
+        with self._gate:
+            if self._is_over:
+                raise ended()
+            self._loop.call_soon_threadsafe(function)
 
     def wait(self) -> None:
         """As long as the loop runs."""
@@ -88,9 +105,7 @@ class LoopThread:
                 " worker_process_init)"
             )
         if not self._thread.is_alive():
-            raise StateError(
-                "the client's thread has ended, and all it had with it; make a new one"
-            )
+            raise ended()
         if threading.get_ident() == self._thread.ident:
             raise StateError(
                 "a blocking client was called on the client's own event loop, which would wait for"
@@ -108,9 +123,29 @@ class LoopThread:
             if self._members > 0:
                 return
             _current.clear()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._gate:
+            self._is_over = True
+            self._loop.call_soon_threadsafe(self._wind_up)
         self._thread.join()
         self._loop.close()
+
+    def _wind_up(self) -> None:
+        self._loop.create_task(self._end_all()).add_done_callback(lambda _: self._loop.stop())
+
+    async def _end_all(self) -> None:
+        """Other threads wait for their calls, in vain: timers and sockets end with the loop."""
+        works = tuple(self._works)
+        for work in works:
+            work.abandon(was_closed())
+        gives_up_at = self._loop.time() + INTERRUPTED_S
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            left_s = gives_up_at - self._loop.time()
+            if left_s <= 0 or not (await asyncio.wait(tasks, timeout=left_s))[0]:
+                break
+        for work in works:
+            work.give_up()
 
     def enter(self) -> None:
         self._members += 1
@@ -125,29 +160,49 @@ class _Work(Generic[T]):
         self.future: Future[T] = Future()
         self._coroutine = coroutine
         self._task: asyncio.Task[T] | None = None
+        self._because: BaseException | None = None
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, loop: asyncio.AbstractEventLoop, works: set[_Work[Any]]) -> None:
+        """It is one of the works until it ends."""
         if not self.future.done():
             self._task = loop.create_task(self._coroutine)
+            works.add(self)
+            self._task.add_done_callback(lambda _: works.discard(self))
             self._task.add_done_callback(self._settle)
 
-    def abandon(self) -> None:
+    def abandon(self, because: BaseException | None = None) -> None:
         """Should it have begun, it ends by itself; else it never begins."""
+        self._because = self._because or because
         if self._task is not None:
             self._task.cancel()
         else:
             self._coroutine.close()
-            self.future.set_exception(asyncio.CancelledError())
+            self.future.set_exception(self._because or asyncio.CancelledError())
+
+    def give_up(self) -> None:
+        """It does not end, though it was abandoned."""
+        if not self.future.done():
+            self.future.set_exception(self._because or asyncio.CancelledError())
 
     def _settle(self, ended: asyncio.Task[T]) -> None:
+        if self.future.done():  # it was given up
+            return
         if ended.cancelled():
-            self.future.set_exception(asyncio.CancelledError())
+            self.future.set_exception(self._because or asyncio.CancelledError())
             return
         error = ended.exception()
         if error is not None:
             self.future.set_exception(error)
         else:
             self.future.set_result(ended.result())
+
+
+def ended() -> StateError:
+    return StateError("the client's thread has ended, and all it had with it; make a new one")
+
+
+def was_closed() -> StateError:
+    return StateError("the client was closed by another thread before this was done")
 
 
 _lock = threading.Lock()
