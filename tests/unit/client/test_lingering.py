@@ -254,6 +254,44 @@ def test_a_message_that_is_refused_spoils_nothing() -> None:
     assert waiting.waiting_bytes == 0
 
 
+@pytest.mark.parametrize("text", ["p" * 17_000, "é" * 10_000])
+def test_properties_that_a_broker_may_refuse_are_nobody_elses_affair(text: str) -> None:
+    """Of a batch it refuses all."""
+    cluster = Cluster("a", topics={"T": 1})
+    waiting = lingering(cluster, message_bytes_max=16_384)
+    first = waiting.add(Message("T", b"x"))
+    long = waiting.add(Message("T", b"x", properties={"a": text}))
+    assert waiting.add(Message("T", b"x")) is first
+    assert (long.count, first.count) == (1, 2)
+    cluster.driver.pass_time(1.0)
+    assert long.result_of(0).message_id
+    assert first.result_of(1).message_id
+
+
+def test_what_brokers_add_to_properties_has_room() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    waiting = lingering(cluster)
+    waiting.add(Message("T", b"x", properties={"a": "b" * 32_400}))
+    with pytest.raises(MessageError, match="brokers leave room for"):
+        waiting.add(Message("T", b"x", properties={"a": "b" * 32_700}))
+    cluster.run(waiting.flush())
+    assert len(cluster.brokers["a"].bodies("T")) == 1
+
+
+def test_properties_fill_a_batch_as_bodies_do() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    waiting = lingering(cluster, batch_bytes_max=10_000)
+    for _ in range(6):
+        waiting.add(Message("T", b"x", properties={"a": "b" * 4_000}))
+    waiting.add_many(Message("T", b"", properties={"a": "b" * 4_000}), [b"x"] * 6)
+    cluster.run(waiting.flush())
+    sizes = [
+        len(command.body or b"") for command in cluster.asked_of(RequestCode.SEND_BATCH_MESSAGE)
+    ]
+    assert max(sizes) < 10_000
+    assert len(cluster.brokers["a"].bodies("T")) == 12
+
+
 def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.run(cluster.instance.route("T"))

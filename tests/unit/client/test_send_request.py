@@ -116,6 +116,10 @@ def test_a_message_that_waits_for_no_disk_says_so() -> None:
         (Message("T", b"x" * 101), "the message body size over max value, MAX: 100"),
         (Message("SCHEDULE_TOPIC_XXXX", b"x"), "Sending message to topic.* is forbidden"),
         (Message("T", b"x", properties={"a": "é" * 20_000}), "properties of the message have 40"),
+        (
+            Message("T", b"x", properties={"a": "\U0001f600" * 8_500}),
+            "properties of the .* have 34",
+        ),
     ],
 )
 def test_what_no_broker_takes_is_told_before_it_is_sent(message: Message, text: str) -> None:

@@ -150,7 +150,7 @@ def add_parts(
     for message_id in ids:
         body = bodies[first + taken]
         size: i64 = len(body)
-        if taken and len(parts) + size > limit:
+        if taken and len(parts) + start_bytes + size > limit:
             break
         length: i64 = start_bytes + len(message_id)
         write_i32_be(parts, i32(FIXED_BYTES + size + length))

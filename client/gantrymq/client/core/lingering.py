@@ -1,7 +1,8 @@
 """Messages that wait a moment for others, so that many of them leave in one request.
 
     a batch leaves    when it is as large as it may be, or its first message waited linger_s
-    alone, at once    what no batch takes: delayed, retried, large enough to be compressed
+    alone, at once    what no batch takes: delayed, retried, large enough to be compressed or to be
+                      refused for its properties: a broker refuses all of a batch, or nothing
 
 Invariant: what `add` took is acknowledged, or its batch has an error, or it still counts as
 waiting; the bytes that wait never exceed waiting_bytes_max by more than what was added last: one
@@ -34,6 +35,8 @@ from gantrymq.client.core.send_request import (
     must_be_sendable,
     must_fit,
     of_message,
+    property_bytes,
+    property_text,
 )
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
@@ -62,6 +65,9 @@ _SPARE_IDS_MAX: Final = 64
 
 # Sends under way at a time: enough to keep brokers busy, few enough to be answered in time.
 SENDS_MAX: Final = 16
+
+# Half of what a message holds: what brokers add is far less than the other one.
+_PROPERTIES_ALONE_BYTES: Final = 16 << 10
 
 # Who waited for room fills this part of it while nothing leaves and nothing is answered.
 _ROOM_PARTS: Final = 16
@@ -193,12 +199,14 @@ class Lingering:
         """Messages like the pattern, but for their bodies: all of them, or none and an error.
         Raises MessageError, WaitingFullError."""
         start = pattern_start(pattern, self._wrapped_in, self._new_id())
-        leaves_alone = unbatchable(pattern) is not None
-        longest = self._must_be_sendable(pattern, bodies, len(start), leaves_alone=leaves_alone)
+        alone_bytes = min(self._alone_bytes, max(0, self._batch_bytes_max - len(start)))
+        if len(start) > _PROPERTIES_ALONE_BYTES or unbatchable(pattern) is not None:
+            alone_bytes = 0
+        longest = self._must_be_sendable(pattern, bodies, len(start), alone_bytes)
         if self.waiting_bytes >= self._settings.waiting_bytes_max:
             raise self._full()
         shares: list[Share] = []
-        if longest >= self._alone_bytes or self._has_hooks or leaves_alone:
+        if longest >= alone_bytes or self._has_hooks:
             for body in bodies:
                 batch = self._take(pattern.with_body(body), queue)
                 if shares and shares[-1].batch is batch:
@@ -209,14 +217,14 @@ class Lingering:
         key = (pattern.topic, queue, waits(pattern))
         first = 0
         while first < len(bodies):
-            batch = self._with_room(key, len(bodies[first]))
+            batch = self._with_room(key, len(bodies[first]) + len(start))
             count = self._fill(batch, pattern.flag, start, bodies, first)
             shares.append(Share(batch, batch.count - count, count))
             first += count
         return shares
 
     def _must_be_sendable(
-        self, pattern: Message, bodies: list[bytes], start_bytes: int, *, leaves_alone: bool
+        self, pattern: Message, bodies: list[bytes], start_bytes: int, alone_bytes: int
     ) -> int:
         """The size of the longest one; raises MessageError."""
         settings = self._settings
@@ -224,7 +232,6 @@ class Lingering:
         each, copies = _KEPT_BYTES + FIXED_BYTES + start_bytes + _ID_BYTES, 1
         if self._has_hooks:
             each, copies = each + _MESSAGE_BYTES, 2
-        alone_bytes = 0 if leaves_alone else self._alone_bytes
         longest = total = 0
         for index, body in enumerate(bodies):
             size = len(body)
@@ -260,8 +267,18 @@ class Lingering:
         return count
 
     def _take(self, message: Message, queue: MessageQueue | None) -> Batch:
-        size = len(message.body)
-        if size >= self._alone_bytes or unbatchable(message) is not None:
+        body_bytes = size = len(message.body)
+        if message.properties:
+            own_bytes = property_bytes(message.properties)
+            if own_bytes > _PROPERTIES_ALONE_BYTES:
+                property_text(message.properties, self._new_id())  # refused at once, if at all
+                return self._alone(message, queue)
+            size += own_bytes
+        if (
+            body_bytes >= self._alone_bytes
+            or size >= self._batch_bytes_max
+            or unbatchable(message) is not None
+        ):
             return self._alone(message, queue)
         key = (message.topic, queue, waits(message))
         batch = self._with_room(key, size)
@@ -274,7 +291,7 @@ class Lingering:
         written = len(parts) - before
         if self._has_hooks:
             batch.messages.append(message)
-            written += size + _MESSAGE_BYTES
+            written += body_bytes + _MESSAGE_BYTES
         self._grown(batch, 1, written)
         return batch
 
@@ -329,7 +346,7 @@ class Lingering:
     # ------------------------------------------------------------------ inside
 
     def _with_room(self, key: _Key, size: int) -> Batch:
-        """For a body of that size."""
+        """For a body and properties of that size."""
         batch = self._open.get(key)
         if batch is not None and len(batch.parts) + size > self._batch_bytes_max:
             self._leave(batch)

@@ -35,6 +35,15 @@ DELAYS: Final = frozenset(
     }
 )
 
+# Brokers add the names of their region and cluster, and whether they trace: 36 bytes and two names.
+_BROKERS_BYTES: Final = 256
+
+# What a message's own properties may take: brokers refuse more, and the whole batch with it.
+_OWN_BYTES_MAX: Final = PROPERTIES_BYTES_MAX - _BROKERS_BYTES
+
+# Of a character in UTF-8.
+_CHARACTER_BYTES_MAX: Final = 4
+
 
 @final
 class SendRequest:
@@ -167,14 +176,25 @@ def property_text(properties: dict[str, str], message_id: str) -> str:
         if name != property_names.UNIQ_KEY:
             text += f"{name}\x01{value}\x02"
     text += f"UNIQ_KEY\x01{message_id}\x02"
-    if len(text) * 3 > PROPERTIES_BYTES_MAX:
+    if len(text) * _CHARACTER_BYTES_MAX > _OWN_BYTES_MAX:
         size = len(text.encode("utf-8", "replace"))
-        if size > PROPERTIES_BYTES_MAX:
+        if size > _OWN_BYTES_MAX:
             raise MessageError(
                 f"the properties of the message have {size} bytes, more than the"
-                f" {PROPERTIES_BYTES_MAX} that a message holds; put less into them"
+                f" {_OWN_BYTES_MAX} that brokers leave room for in a message; put less into them"
             )
     return text
+
+
+def property_bytes(properties: dict[str, str]) -> int:
+    """No less than what they take, and the same where all is ASCII. Hot."""
+    size = 0
+    for name, value in properties.items():
+        length = len(name) + len(value)
+        if not (name.isascii() and value.isascii()):
+            length *= _CHARACTER_BYTES_MAX
+        size += length + 2
+    return size
 
 
 def must_be_sendable(message: Message, settings: ProducerSettings) -> None:
