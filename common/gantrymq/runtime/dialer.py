@@ -294,6 +294,10 @@ class Connection:
             return self._failed(f"nothing for {dialer.settings.connect_seconds:g} s")
         except OSError as error:
             return self._failed(error.strerror or str(error))
+        except (UnicodeError, RuntimeError) as error:
+            # A name that DNS cannot have; a program that ends has no thread to ask it any more.
+            channel.abort()
+            return self._failed(str(error))
         except asyncio.CancelledError:
             channel.abort()
             raise

@@ -169,6 +169,12 @@ async def test_a_refused_connection_backs_off_and_says_why(dialer: Dialer) -> No
     assert dialer.backoff.failures(gone) == 1
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 70, "ü" * 64])
+async def test_a_name_that_no_host_can_have_is_a_failed_connect(host: str, dialer: Dialer) -> None:
+    with pytest.raises(ConnectError, match=f"cannot connect to {host}:9876: .*label"):
+        await dialer.connection(f"{host}:9876").request(Command(ECHO), 5.0)
+
+
 async def test_each_of_many_that_wait_gets_an_exception_of_its_own(dialer: Dialer) -> None:
     server = Server(Peer())
     await server.start([Listener("internal", "127.0.0.1", 0)])
