@@ -292,6 +292,15 @@ def test_properties_fill_a_batch_as_bodies_do() -> None:
     assert len(cluster.brokers["a"].bodies("T")) == 12
 
 
+def test_who_keeps_what_was_sent_keeps_no_messages() -> None:
+    cluster = Cluster("a", topics={"T": 1})
+    waiting = lingering(cluster)
+    alone = waiting.add(Message("T", b"x" * 50_000))
+    cluster.run(waiting.flush())
+    assert alone.result_of(0).message_id
+    assert not alone.messages
+
+
 def test_a_slow_broker_gets_no_more_sends_than_it_can_answer_in_time() -> None:
     cluster = Cluster("a", topics={"T": 1})
     cluster.run(cluster.instance.route("T"))

@@ -442,6 +442,7 @@ class Lingering:
             del self._last[queue]
         self.waiting_bytes -= batch.bytes
         batch.parts = BytesWriter()  # who keeps a Sending keeps its batch, not the bytes
+        batch.messages = []
         batch.spare_ids = []
         batch.ended.fire()
         if self.waiting_bytes <= self._room_from:
