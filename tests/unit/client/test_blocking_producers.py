@@ -201,9 +201,12 @@ work()
 """
 
 
-def test_what_waits_at_the_end_of_the_program_is_sent_and_told(running: Servers) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_what_waits_at_the_end_of_the_program_is_sent_and_told(running: Servers, host: str) -> None:
+    """Though names are resolved by threads, and those of pools have ended by then."""
+    name_server = running.name_server.replace("127.0.0.1", host)
     ended = subprocess.run(
-        [sys.executable, "-c", FORGETFUL, running.name_server],
+        [sys.executable, "-c", FORGETFUL, name_server],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "the producer P was not closed: what send_soon took is sent now" in ended.stderr

@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, final
 
+from gantrymq.client.blocking.last_thread import LastingPool
 from gantrymq.client.core.errors import StateError
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class LoopThread:
         self._gate = threading.Lock()
         self._is_over = False
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(LastingPool())
         self._thread = threading.Thread(target=self._run_loop, name="gantrymq", daemon=True)
         self._thread.start()
 
