@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from gantrymq.base.errors import RemoteError
 from gantrymq.client.core.errors import MessageError, SendError
 from gantrymq.client.core.lingering import Batch
 from gantrymq.client.core.message import Message
@@ -16,6 +17,7 @@ from gantrymq.client.core.settings import ClientSettings
 from gantrymq.fakes.cluster import NAME_SERVER, Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
 
 
 def started(cluster: Cluster) -> ProducerCore:
@@ -87,6 +89,18 @@ def test_without_a_route_all_of_them_fail() -> None:
         with pytest.raises(SendError, match="connect to name servers failed"):
             batch.result_of(0)
     assert core.lingering.waiting_bytes == 0
+
+
+def test_a_name_server_that_speaks_nonsense_is_told_of() -> None:
+    cluster = Cluster()
+    core = started(cluster)
+    cluster.faults[NAME_SERVER] = lambda address, command: Command(0, body=b"[")
+    batch = core.send_soon(Message("T", b"x"), select=by_key, key=1)
+    cluster.run(core.lingering.flush())
+    with pytest.raises(SendError) as failure:
+        batch.result_of(0)
+    assert "closed" not in str(failure.value)
+    assert isinstance(failure.value.__cause__, RemoteError)
 
 
 async def later(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:

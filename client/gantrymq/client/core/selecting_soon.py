@@ -11,14 +11,14 @@ from __future__ import annotations
 import inspect
 from typing import final
 
+from gantrymq.base.errors import GantryError
 from gantrymq.client.core import namespace
-from gantrymq.client.core.errors import ClientError, MessageError
+from gantrymq.client.core.errors import MessageError
 from gantrymq.client.core.lingering import Batch, Lingering
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.routes import Route
 from gantrymq.client.core.selecting import Selector, choices, chosen
 from gantrymq.client.core.sending import Sender
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 
 
@@ -53,7 +53,7 @@ class SelectingSoon:
         route: Route | None = None
         try:
             route = await self._sender.route(namespace.wrap(self._namespace, topic))
-        except (ClientError, RequestError) as error:
+        except GantryError as error:
             failure = error
         finally:
             waiting = self._waiting.pop(topic)
