@@ -22,6 +22,7 @@ from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.steps import FOREVER
 from gantrymq.client.core.subscriptions import EVERYTHING, Expression, Sql, subscription
 from gantrymq.client.core.topic_reader import Begin, Beginning, TopicReader
+from gantrymq.wire.jsonvalue import INT64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,6 +35,10 @@ TEXT, JSON, BODY = "text", "json", "body"
 _TITLES: Final = ("#Stored", "#Queue", "#Offset", "#Tag", "#Body")
 _FORM: Final = "%-23s  %-20s  %10s  %-12s  %s"
 _AT_ONCE: Final = 32
+
+# More of them, and Python may refuse to read the number at all.
+_OFFSET_DIGITS: Final = len(str(INT64_MAX))
+
 _CONSUME_FROM: Final = {
     Begin.FIRST: ConsumeFrom.FIRST_OFFSET,
     Begin.LAST: ConsumeFrom.LAST_OFFSET,
@@ -110,6 +115,8 @@ def _beginning(text: str, now_ms: int) -> Beginning:
     if word == "offset":
         if not number.isdecimal():
             raise UsageError(f"--from offset:N has a whole number, not {number!r}")
+        if len(number) > _OFFSET_DIGITS or int(number) > INT64_MAX:
+            raise UsageError(f"--from offset:N is {INT64_MAX} at most")
         return Beginning(Begin.OFFSET, int(number))
     try:
         return Beginning(Begin.MOMENT, moments.parse(text, now_ms))

@@ -133,7 +133,13 @@ async def by_offset(admin: Administration, options: Options) -> Page:
     name = options.text("brokerName")
     queue = MessageQueue(options.text("topic"), name, options.number("queueId"))
     address = await admin.clusters.master(name)
-    pulled = await admin.messages.pull(address, queue, options.number("offset"), most=1)
+    offset = options.number("offset")
+    pulled = await admin.messages.pull(address, queue, offset, most=1)
+    if not pulled.messages:  # mqadmin prints nothing either, and does not say why
+        raise CommandError(
+            f"queue {queue.queue_id} of {queue.topic} at {name} has no message {offset};"
+            f" gantry topicStatus -t {queue.topic} shows which it has"
+        )
     shown = Page()
     for message in pulled.messages[:1]:
         shown.parts.append(described(message))

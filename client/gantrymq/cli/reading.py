@@ -98,7 +98,7 @@ async def _read(admin: Administration, place: _Range, tags: str, most: int | Non
 
 async def print_topic(admin: Administration, options: Options) -> Page:
     tags = options.maybe("subExpression") or "*"
-    charset = options.maybe("charsetName") or "UTF-8"
+    charset = _charset(options)
     with_body = options.decision("printBody", default=True)
     shown = Page()
     topic = options.text("topic")
@@ -117,6 +117,16 @@ async def print_topic(admin: Administration, options: Options) -> Page:
         shown.parts.append(Text(f"{place.queue.broker_name}/{place.queue.queue_id}", lines, value))
     admin.pace.end()
     return shown
+
+
+def _charset(options: Options) -> str:
+    """Raises UsageError for what reads no bodies: an unknown one, and those that are no text."""
+    charset = options.maybe("charsetName") or "UTF-8"
+    try:
+        b" ".decode(charset, "backslashreplace")
+    except (LookupError, ValueError):
+        raise UsageError(f"--charsetName is a character set, not {charset!r}") from None
+    return charset
 
 
 def _ending(name: str, place: _Range, found: _Read) -> list[str]:
@@ -152,7 +162,7 @@ async def print_queue(admin: Administration, options: Options) -> Page:
         tags = Counter(message.tag for message in found.messages if message.tag)
         lines = [f"Tag: {tag:<30} Count: {count}" for tag, count in tags.most_common()]
     if options.decision("print"):
-        charset = options.maybe("charsetName") or "UTF-8"
+        charset = _charset(options)
         with_body = options.decision("printBody")
         lines += [_line(each, charset, with_body=with_body) for each in found.messages]
     value: list[Json] = [to_json(each) for each in found.messages]

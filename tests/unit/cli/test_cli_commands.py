@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.cli.failures import UsageError
+from gantrymq.cli.failures import CommandError, UsageError
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.fakes.command_line import page_of, printed
@@ -93,6 +93,18 @@ def test_messages_are_read(cluster: Cluster) -> None:
     assert "BODY: body 1" in some
     counted = printed(cluster, "printMsgByQueue -t T -a broker-a -i 0 -f true")
     assert sorted(counted) == [["Tag:", "Tag0", "Count:", "1"], ["Tag:", "Tag1", "Count:", "1"]]
+
+
+@pytest.mark.parametrize("charset", ["foo", "hex", "idna"])
+@pytest.mark.parametrize("line", ["printMsg -t T", "printMsgByQueue -t T -a broker-a -i 0 -p true"])
+def test_a_charset_that_reads_no_text_is_refused(cluster: Cluster, line: str, charset: str) -> None:
+    with pytest.raises(UsageError, match=f"--charsetName is a character set, not '{charset}'"):
+        page_of(cluster, f"{line} -c {charset}")
+
+
+def test_an_offset_without_a_message_is_told(cluster: Cluster) -> None:
+    with pytest.raises(CommandError, match="queue 0 of T at broker-a has no message 1000"):
+        page_of(cluster, "queryMsgByOffset -t T -b broker-a -i 0 -o 1000")
 
 
 def test_a_topic_lives(cluster: Cluster) -> None:

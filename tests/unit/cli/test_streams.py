@@ -202,6 +202,8 @@ async def test_a_broker_that_is_gone_ends_it(terminal: Terminal) -> None:
         ("produce -t T a --count none", "whole number"),
         ("consume -t T --from yesterday", "--from is first, last, offset:N or a moment"),
         ("consume -t T --from offset:x", "whole number"),
+        ("consume -t T --from offset:9223372036854775808", "at most"),
+        ("consume -t T --from offset:" + "9" * 5_000, "at most"),
         ("consume -t T -g G --from offset:1", "its own offsets"),
         ("consume -t T --filter A --sql 'a = 1'", "one of them"),
         ("consume -t T --timeout 0", "above 0"),
