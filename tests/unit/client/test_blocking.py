@@ -277,3 +277,20 @@ def test_a_close_that_is_refused_can_be_made_elsewhere(thread: LoopThread) -> No
     assert not member.is_closed
     facade.close()
     assert member.is_closed
+
+
+def test_a_child_of_a_fork_leaves_by_what_it_raised(thread: LoopThread) -> None:
+    """And not by what a close of its parent's client says."""
+    del thread
+    facade = Facade(Member())
+    child = -1
+    try:
+        with facade:
+            child = os.fork()
+            if child == 0:
+                sys.exit(7)
+    except BaseException as error:
+        if child == 0:
+            os._exit(7 if isinstance(error, SystemExit) and error.code == 7 else 1)
+        raise
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

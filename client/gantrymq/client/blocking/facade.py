@@ -80,6 +80,9 @@ class Facade(Generic[A]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """A child of a fork that leaves by `sys.exit`, say, has nothing to close, and goes on."""
+        if error is not None and self._thread is not None and self._thread.is_of_parent:
+            return
         self.close()
 
     @property

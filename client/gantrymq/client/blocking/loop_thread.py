@@ -97,10 +97,15 @@ class LoopThread:
         self.must_be_usable()
         self._thread.join()
 
+    @property
+    def is_of_parent(self) -> bool:
+        """Whether this is a child of a fork: nothing here is its own."""
+        return self._pid != os.getpid()
+
     def must_be_usable(self) -> None:
         """Raises StateError in a child of a fork, on the loop's own thread, and when the thread is
         no more: nobody would answer."""
-        if self._pid != os.getpid():
+        if self.is_of_parent:
             raise StateError(
                 "this client was made before the process forked: its thread and its connections"
                 " belong to the parent; make a new one in each child (gunicorn: post_fork, celery:"
@@ -118,7 +123,7 @@ class LoopThread:
 
     def leave(self) -> None:
         """The last one ends the thread."""
-        if self._pid != os.getpid():
+        if self.is_of_parent:
             return
         with _lock:
             self._members -= 1
