@@ -10,7 +10,8 @@ from gantrymq.wire.bodies.shared import MessageQueue
 
 
 class SendStatus(IntEnum):
-    """How safe it is; all of them mean that the broker has it. The values are response codes."""
+    """How safe it is; all of them mean that the broker has it. The values are response codes, of
+    which SEND_OK is 0 and so false: compare them."""
 
     SEND_OK = 0
     FLUSH_DISK_TIMEOUT = 10
