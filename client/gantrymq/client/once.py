@@ -32,6 +32,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import Enum
 from functools import update_wrapper
+from hashlib import sha256
 from typing import Any, Final, Protocol, Self, TypeAlias, final
 
 from gantrymq.client.core.errors import ClientError
@@ -49,6 +50,7 @@ LEASE_S: Final = 900.0
 # So that one that fails, or comes late, loses nothing.
 RENEWALS_PER_LEASE: Final = 3
 
+# What a column of a database takes. A longer key is its beginning, for people, and its sha256.
 KEY_CHARACTERS_MAX: Final = 255
 
 log: Final = logging.getLogger("gantrymq.client")
@@ -161,7 +163,7 @@ class _Guard:
         fresh: dict[str, ReceivedMessage] = {}
         try:
             for message in messages:
-                name = self._key(message)[:KEY_CHARACTERS_MAX]
+                name = _short(self._key(message))
                 claim = Claim.DONE if name in fresh else self._store.claim(name)
                 if claim is Claim.BUSY:
                     raise _in_progress(name)  # noqa: TRY301 - what was claimed is released here
@@ -227,6 +229,15 @@ class _Guard:
                 self._store.done(name)
             else:
                 self._store.release(name)
+
+
+def _short(key: str) -> str:
+    """The key as stores have it. Never its beginning alone: keys with the same one are not the
+    same, and whoever came second would count as done."""
+    if len(key) <= KEY_CHARACTERS_MAX:
+        return key
+    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{key[: KEY_CHARACTERS_MAX - len(digest) - 1]}#{digest}"
 
 
 def _in_progress(name: str) -> InProgressError:

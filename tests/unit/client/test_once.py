@@ -219,6 +219,26 @@ async def test_keys_may_say_what_is_the_same(store: OnceStore) -> None:
     assert listened.seen == ["a", "c"]
 
 
+async def test_keys_that_differ_only_at_their_end_are_two(store: OnceStore) -> None:
+    listened = Listened()
+    wrapped = once(store, key=by_keys)(listened)
+    url = "https://shop.example/" + "a" * 240 + "?order="
+    for unique in "abcab":
+        assert await call(wrapped, message(unique, url + unique)) is SUCCESS
+    assert listened.seen == ["a", "b", "c"]
+
+
+async def test_no_store_is_given_a_longer_key_than_it_takes(clock: Clock) -> None:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    store = SqlStore(connection, wall_ms=clock)
+    wrapped = once(store, key=by_keys)(Listened())
+    for length in (100, 300, 3_000):
+        await call(wrapped, message("a", "k" * length))
+    names = [row[0] for row in connection.execute("SELECT message_key FROM gantry_once")]
+    assert sorted(map(len, names)) == [102, 255, 255]
+    connection.close()
+
+
 # ---------------------------------------------------------------------- long listeners
 
 
