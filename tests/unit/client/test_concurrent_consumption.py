@@ -127,6 +127,19 @@ def test_what_nobody_takes_back_is_consumed_again_here() -> None:
     assert status.cached == 0
 
 
+def test_workers_outlive_what_nobody_foresaw() -> None:
+    cluster = Cluster()
+    cluster.store("a", "b")
+    cluster.faults[RequestCode.CONSUMER_SEND_MSG_BACK] = lambda *_: ZeroDivisionError("odd")
+    settings = dataclasses.replace(FIRST, consume_threads=1)
+    consumer = Consumer(cluster, settings=settings, outcome=lambda _: LATER).start()
+    assert consumer.bodies == ["a", "b"]
+    assert any("odd" in line for line in cluster.driver.lines)
+    consumer.outcome = None
+    cluster.pass_time(6.0)
+    assert consumer.bodies == ["a", "b", "a", "b"], "what could not be given back is here again"
+
+
 def test_a_message_that_is_held_too_long_comes_again() -> None:
     cluster = Cluster()
     cluster.store("a")

@@ -114,6 +114,21 @@ async def suspend_5() -> Outcome:
     return Suspend("5")  # type: ignore[arg-type]
 
 
+class Unprintable:
+    """As an object of a database whose session is closed."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("not bound to a session")
+
+
+async def unprintable_error() -> Outcome:
+    raise ValueError(Unprintable())
+
+
+async def unprintable_outcome() -> Outcome:
+    return Unprintable()  # type: ignore[return-value]
+
+
 def pushing(world: Any, **options: Any) -> PushConsumer:
     return PushConsumer(
         "G",
@@ -125,7 +140,9 @@ def pushing(world: Any, **options: Any) -> PushConsumer:
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-@pytest.mark.parametrize("mistake", [cancelled, later_x, suspend_5])
+@pytest.mark.parametrize(
+    "mistake", [cancelled, later_x, suspend_5, unprintable_error, unprintable_outcome]
+)
 async def test_a_listener_may_do_anything_once(
     broker: EmbeddedBroker, mistake: Callable[[], Awaitable[Outcome]], *, orderly: bool
 ) -> None:

@@ -90,6 +90,25 @@ def test_the_times_are_counted_until_it_is_a_dead_letter() -> None:
     assert again.bodies == []
 
 
+def test_a_queue_outlives_what_nobody_foresaw() -> None:
+    cluster = Cluster()
+    cluster.store("bad", "b", queue_id=0)
+    cluster.faults[RequestCode.SEND_MESSAGE_V2] = lambda *_: ZeroDivisionError("odd")
+    settings = dataclasses.replace(ORDERLY, max_reconsume_times=0)
+
+    def suspend_bad(messages: list[ReceivedMessage]) -> Outcome:
+        return SUSPEND if messages[0].body == b"bad" else None
+
+    consumer = Consumer(cluster, settings=settings, outcome=suspend_bad).start()
+    cluster.pass_time(3.0)
+    assert len(consumer.bodies) > 2
+    assert set(consumer.bodies) == {"bad"}, "the order is kept"
+    assert any(each.trouble and "odd" in each.trouble for each in consumer.member.status())
+    cluster.faults.clear()
+    cluster.pass_time(3.0)
+    assert consumer.bodies[-1] == "b"
+
+
 def test_later_is_no_outcome_here() -> None:
     cluster = Cluster()
     cluster.store("a")

@@ -25,6 +25,7 @@ from gantrymq.client.core.outcomes import LATER, SUCCESS, Later
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.process_queue import ProcessQueue, Slice
 from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.send_back import SendBack
 from gantrymq.client.core.steps import Call, Signal, Wait
 
@@ -126,8 +127,12 @@ class ConcurrentConsumption:
                 turn_end = clock.monotonic() + TURN_S
                 continue
             hand.is_busy = True
-            await self._next(hand, turn_end)
-            hand.is_busy = False
+            try:
+                await self._next(hand, turn_end)
+            except Exception as failure:  # a worker that ended would be missed, and nobody told
+                self._ports.log(f"an outcome was not carried out: {text_of(failure)}", failure)
+            finally:
+                hand.is_busy = False
             if clock.monotonic() >= turn_end:
                 await Wait(clock.monotonic())
                 turn_end = clock.monotonic() + TURN_S
@@ -192,11 +197,12 @@ class ConcurrentConsumption:
             return outcome
         if error is None:
             error = TypeError(
-                f"the listener returned {outcome!r}: return None, SUCCESS, LATER or Later(...)"
+                f"the listener returned {text_of(outcome)}: return None, SUCCESS, LATER or"
+                " Later(...)"
             )
         message = held.messages[0]
         self._stats.failed(message.topic, error)
-        self._ports.log(f"consumeMessage exception: {error!r}, {message!r}", error)
+        self._ports.log(f"consumeMessage exception: {text_of(error)}, {message!r}", error)
         return LATER
 
     async def _carry_out(self, held: Slice, listener: Listener | None, later: Later | None) -> None:
@@ -225,7 +231,11 @@ class ConcurrentConsumption:
     async def _give_back(self, message: ReceivedMessage, level: int) -> bool:
         self._stats.given_back += 1
         if self._send_back is not None:
-            return await self._send_back.give_back(message, level)
+            try:
+                return await self._send_back.give_back(message, level)
+            except Exception as failure:  # nobody foresaw it: the message is still ours
+                self._ports.log(f"{message!r} was not given back: {text_of(failure)}", failure)
+                return False
         self._ports.log(f"BROADCASTING, the message consume failed, drop it, {message!r}")
         return True
 

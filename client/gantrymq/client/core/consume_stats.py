@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from gantrymq.client.core.safe_text import text_of
+
 
 @final
 class ConsumeStats:
@@ -21,4 +23,4 @@ class ConsumeStats:
 
     def failed(self, topic: str, error: Exception) -> None:
         self.failures[topic] = self.failures.get(topic, 0) + 1
-        self.last_error = repr(error)
+        self.last_error = text_of(error)

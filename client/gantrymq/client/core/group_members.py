@@ -12,6 +12,7 @@ from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, ClientError, RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.routes import MASTER_ID, Route
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.steps import Call
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire import javajson
@@ -35,7 +36,7 @@ async def share_of(
     try:
         return await Call[list[MessageQueue]](allocate, instance.client_id, queues, ids)
     except Exception as error:  # a strategy may be the user's
-        raise ClientError(f"the strategy {allocate} raised {error!r}") from error
+        raise ClientError(f"the strategy {text_of(allocate)} raised {text_of(error)}") from error
 
 
 async def client_ids(instance: Instance, group: str, route: Route) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.command import Command
 
@@ -121,4 +122,4 @@ def call_all(
         try:
             call()
         except Exception as error:
-            log(f"a hook raised {error!r}; it was passed over")
+            log(f"a hook raised {text_of(error)}; it was passed over")

@@ -25,6 +25,7 @@ from gantrymq.client.core.listeners import Listener, Listeners
 from gantrymq.client.core.outcomes import COMMIT, ROLLBACK, SUCCESS, Later, Suspend, Verdict
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.process_queue import ProcessQueue, Slice
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.send_back import FIRST_LEVEL, SendBack
 from gantrymq.client.core.steps import FOREVER, Call, Signal, Wait
 
@@ -167,8 +168,20 @@ class OrderlyConsumption:
             if line.process_queue.is_moved:
                 return None
             return await self._carry_out(line, taken, outcome)
+        except Exception as failure:  # a queue whose flow ended would stand still, and nobody told
+            return self._not_carried_out(line, taken, failure)
         finally:
             line.is_calling = False
+
+    def _not_carried_out(
+        self, line: Line, part: tuple[Slice, Listener], failure: Exception
+    ) -> float:
+        """Whatever it was: the same again after a pause, as when the listener fails."""
+        trouble = f"what the listener returned was not carried out: {text_of(failure)}"
+        line.process_queue.trouble = trouble
+        self._ports.log(trouble, failure)
+        line.put_back(part)
+        return self._settings.suspend_s
 
     async def _called(self, part: Slice, listener: Listener) -> Verdict | Suspend:
         messages = part.messages
@@ -186,11 +199,11 @@ class OrderlyConsumption:
             error = TypeError("LATER is of no use here: an orderly listener returns SUSPEND")
         elif error is None:
             error = TypeError(
-                f"the listener returned {outcome!r}: return None, SUCCESS, SUSPEND, or (with"
+                f"the listener returned {text_of(outcome)}: return None, SUCCESS, SUSPEND, or (with"
                 " auto_commit=False) COMMIT or ROLLBACK"
             )
         self._stats.failed(messages[0].topic, error)
-        trouble = f"the listener fails at offset {messages[0].offset}: {error!r}"
+        trouble = f"the listener fails at offset {messages[0].offset}: {text_of(error)}"
         if part.batch.owner.trouble != trouble:
             self._ports.log(trouble, error)
         part.batch.owner.trouble = trouble
@@ -231,10 +244,11 @@ class OrderlyConsumption:
             if self._settings.auto_commit:
                 self._commit(line)
             return None
-        line.put_back(part)
         self._complain(line, held)
         seconds = self._settings.suspend_s if outcome.seconds is None else outcome.seconds
-        return min(max(seconds, SUSPEND_MIN_S), SUSPEND_MAX_S)
+        pause_s = min(max(seconds, SUSPEND_MIN_S), SUSPEND_MAX_S)
+        line.put_back(part)
+        return pause_s
 
     async def _given_up(self, held: Slice) -> bool:
         """Whether all of them are dead letters now; counts one more time of those that are not."""

@@ -15,6 +15,7 @@ from typing import Final
 from gantrymq.client.core.lite_queue import LiteQueue
 from gantrymq.client.core.outcomes import COMMIT, ROLLBACK, SUCCESS, Later, Suspend
 from gantrymq.client.core.process_queue import ProcessQueue
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.wire.bodies.heartbeat import SubscriptionData
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.jsonvalue import Json, JsonObject
@@ -105,7 +106,7 @@ def directly_result(
         "order": is_orderly,
     }
     if error is not None:
-        bean["remark"] = repr(error)
+        bean["remark"] = text_of(error)
     bean["spentTimeMills"] = spent_ms
     return bean
 
@@ -117,4 +118,6 @@ def _result_name(outcome: object, error: Exception | None) -> str:
         return "CR_SUCCESS"
     if isinstance(outcome, Later | Suspend):
         return "CR_LATER"
-    return {COMMIT: "CR_COMMIT", ROLLBACK: "CR_ROLLBACK"}.get(outcome, "CR_RETURN_NULL")  # type: ignore[call-overload,no-any-return]  # whatever the listener returned
+    if outcome is COMMIT:
+        return "CR_COMMIT"
+    return "CR_ROLLBACK" if outcome is ROLLBACK else "CR_RETURN_NULL"

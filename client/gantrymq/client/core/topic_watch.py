@@ -7,6 +7,7 @@ from typing import TypeAlias, final
 
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.steps import Call, Wait
 from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -53,4 +54,4 @@ class TopicWatch:
         try:
             await Call(listener, topic, now)
         except Exception as error:  # the application's own: it ends nothing
-            log(f"the listener of {topic}'s queues raised {error!r}")
+            log(f"the listener of {topic}'s queues raised {text_of(error)}")

@@ -24,6 +24,7 @@ from gantrymq.client.core.message import Message
 from gantrymq.client.core.producer import ProducerCore
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.results import SendResult, SendStatus
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.send_request import prepared
 from gantrymq.client.core.steps import Call, Tell
 from gantrymq.remoting.failures import RequestError
@@ -129,12 +130,18 @@ class Transactions:
         try:
             told = await call
         except Exception as error:
-            self._ports.log(f"{call.function} raised {error!r}: the transaction is UNKNOWN", error)
+            self._ports.log(
+                f"{text_of(call.function)} raised {text_of(error)}: the transaction is UNKNOWN",
+                error,
+            )
             return TransactionState.UNKNOWN, error
         if isinstance(told, TransactionState):
             return told, None
         if told is not None:
-            self._ports.log(f"{call.function} gave {told!r}, no TransactionState: taken as UNKNOWN")
+            self._ports.log(
+                f"{text_of(call.function)} gave {text_of(told)}, no TransactionState: taken as"
+                " UNKNOWN"
+            )
         return TransactionState.UNKNOWN, None
 
     async def _half(self, sent: SendResult, message: Message) -> _Half:
@@ -171,7 +178,7 @@ class Transactions:
             topic=half.topic,
         )
         what = "checkLocalTransactionState" if half.is_from_check else "executeLocalTransaction"
-        remark = None if failure is None else f"{what} exception: {failure!r}"
+        remark = None if failure is None else f"{what} exception: {text_of(failure)}"
         command = Command(
             RequestCode.END_TRANSACTION, flag=FLAG_ONEWAY, ext=header.encode(), remark=remark
         )
