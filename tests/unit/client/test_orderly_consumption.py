@@ -247,3 +247,40 @@ def test_who_lost_a_queue_does_not_undo_the_next_owners_progress() -> None:
     assert second.bodies == ["c"]
     assert progress == sorted(progress)
     assert progress[-1] == 3
+
+
+def test_who_lost_a_lock_neither_pulls_nor_tells_how_far_it_is() -> None:
+    """The first one hears of no lock and of no member for a while, all else goes on."""
+    cluster = Cluster(topics={"T": 1})
+    cluster.store("a", "b")
+    first = Consumer(cluster, "c@2", ORDERLY).start()
+    cluster.pass_time(10.0)
+    pulled_at: list[float] = []
+
+    def unheard(address: str, command: Command) -> Command | Exception:
+        return gone(address, command) if cluster.driver.owner == "c@2" else command
+
+    def noted(address: str, command: Command) -> Command:
+        del address
+        if cluster.driver.owner == "c@2":
+            pulled_at.append(cluster.driver.clock.monotonic())
+        return command
+
+    cluster.faults[RequestCode.LOCK_BATCH_MQ] = unheard
+    cluster.faults[RequestCode.GET_CONSUMER_LIST_BY_GROUP] = unheard
+    cluster.faults[RequestCode.PULL_MESSAGE] = noted
+    second = Consumer(cluster, "c@1", ORDERLY).start()
+    cluster.pass_time(45.0)
+    assert not any(each.is_locked for each in first.member.status())
+    pulled_at.clear()
+    cluster.pass_time(45.0)
+    assert (first.queues, second.queues) == ([("broker-a", 0)], [("broker-a", 0)])
+    progress = []
+    for number in range(20):
+        cluster.store(str(number))
+        cluster.pass_time(5.0)
+        progress.append(cluster.broker.state.offsets.find("G", "T", 0) or 0)
+    assert pulled_at == []
+    assert first.bodies == ["a", "b"]
+    assert len(second.bodies) == 20
+    assert progress == sorted(progress)

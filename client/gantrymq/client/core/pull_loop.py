@@ -2,6 +2,7 @@
 
     full                 wait until there is room, 50 ms at most, then look again
     consumer suspended   look again after a second
+    lock not ours        look again after a tenth of one: it is dropped soon, and taken anew
     another filter       wait until brokers were told of it; what is answered until then is void,
                          and pulled again: it may lack what is wanted by now
     found, nothing new   the next pull at once: the broker holds it until there is news
@@ -10,7 +11,8 @@
     no such offset       the queue is dropped, and taken anew where the broker says
 
 Invariant: what was pulled is handed on in the order of its offsets, and `pass_to` is told only what
-lies before all that is still to come.
+lies before all that is still to come. Of a queue that may be another member's by now nothing is
+pulled, and no broker is told how far we were: that would undo the other one's progress.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ BUSY_PAUSE_S: Final = 0.02
 ERROR_PAUSE_S: Final = 1.0
 SUSPENDED_PAUSE_S: Final = 1.0
 UNTOLD_PAUSE_S: Final = 1.0
+UNLOCKED_PAUSE_S: Final = 0.1
 
 # What a broker says that missed a heartbeat, or was started since the last one.
 _UNTOLD: Final = frozenset(
@@ -47,6 +50,12 @@ class Puller(Protocol):
 
     def subscription(self, topic: str) -> Subscription | None:
         """What is wanted of it now; None while brokers were not told, or when nothing is."""
+
+    def holds(self, process_queue: ProcessQueue) -> bool:
+        """Whether its lock is ours now, where one is needed."""
+
+    def committed(self, process_queue: ProcessQueue) -> int | None:
+        """How far brokers may be told that it is; None when they are told nothing."""
 
     def tell_again(self) -> None:
         """A broker does not know what is wanted."""
@@ -78,8 +87,7 @@ class PullLoop:
         self._settings = settings
         self._interval_s = interval_s
 
-    async def run(self, process_queue: ProcessQueue, offset: int, *, commits: bool) -> None:
-        """`commits`: pulls tell the broker how far the group is."""
+    async def run(self, process_queue: ProcessQueue, offset: int) -> None:
         queue = process_queue.queue
         pulls: QueuePulls | None = None
         while not process_queue.is_dropped:
@@ -91,7 +99,7 @@ class PullLoop:
                 pulls = QueuePulls(self._instance, self._group, queue, subscription, self._settings)
             elif pulls.subscription is not subscription:
                 pulls.subscribe(subscription)
-            committed = process_queue.commit_offset if commits else None
+            committed = self._puller.committed(process_queue)
             try:
                 result = await pulls.pull(offset, commit_offset=committed)
             except GantryError as error:
@@ -117,6 +125,9 @@ class PullLoop:
             return False
         if subscription is None:
             await Wait(now + UNTOLD_PAUSE_S, process_queue.changed)
+            return False
+        if not self._puller.holds(process_queue):
+            await Wait(now + UNLOCKED_PAUSE_S, process_queue.changed)
             return False
         if process_queue.excess(self._limits) is None:
             return True

@@ -309,7 +309,7 @@ class PushGroupMember:
     def begin(self, process_queue: ProcessQueue, offset: int) -> None:
         self._consumption.begin(process_queue)
         queue = process_queue.queue
-        pulls = self._pull_loop.run(process_queue, offset, commits=not self.settings.broadcasting)
+        pulls = self._pull_loop.run(process_queue, offset)
         name = f"pull {queue.topic} {queue.broker_name} {queue.queue_id}"
         self._pulls[process_queue] = self._instance.ports.start(pulls, name)
 
@@ -321,6 +321,13 @@ class PushGroupMember:
 
     def deliver(self, found: Slice) -> None:
         self._consumption.deliver(found)
+
+    def holds(self, process_queue: ProcessQueue) -> bool:
+        return self._rebalance.holds(process_queue)
+
+    def committed(self, process_queue: ProcessQueue) -> int | None:
+        """A broadcast group's progress is no broker's."""
+        return None if self.settings.broadcasting else self._rebalance.committed(process_queue)
 
     # ------------------------------------------------------------------ as operators see it
 

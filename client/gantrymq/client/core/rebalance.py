@@ -167,7 +167,7 @@ class Rebalance:
         """Whether the progress is surely stored. The next owners ask for it soon."""
         queues = []
         for each in those:
-            offset = self._committed(each)
+            offset = self.committed(each)
             if offset is not None:
                 self._offsets.update(each.queue, offset)
                 queues.append(each.queue)
@@ -179,13 +179,16 @@ class Rebalance:
             return False
         return True
 
-    def _committed(self, process_queue: ProcessQueue) -> int | None:
-        """What may be told of it: not of a queue that is another one's by now."""
-        if self._locks is not None and not process_queue.is_moved:
-            now = self._instance.ports.clock.monotonic()
-            if not process_queue.is_locked(now):
-                return None
-        return process_queue.commit_offset
+    def holds(self, process_queue: ProcessQueue) -> bool:
+        """Whether its lock is ours now; without locks no member needs one."""
+        now = self._instance.ports.clock.monotonic()
+        return self._locks is None or process_queue.is_locked(now)
+
+    def committed(self, process_queue: ProcessQueue) -> int | None:
+        """What may be told of it: nothing of a queue that may be another one's by now."""
+        if process_queue.is_moved or self.holds(process_queue):
+            return process_queue.commit_offset
+        return None
 
     # ------------------------------------------------------------------ between rounds
 
@@ -194,7 +197,7 @@ class Rebalance:
         member's progress would be overwritten by ours."""
         noted = []
         for queue, process_queue in self.queues.items():
-            offset = None if process_queue.is_dropped else self._committed(process_queue)
+            offset = None if process_queue.is_dropped else self.committed(process_queue)
             if offset is not None:
                 self._offsets.update(queue, offset)
                 noted.append(queue)
