@@ -9,13 +9,13 @@ import pytest
 from gantrymq.client.core.errors import RouteError, StateError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
-from gantrymq.client.core.routes import Route
+from gantrymq.client.core.routes import Route, Routes
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import All
 from gantrymq.fakes.flows import VirtualDriver
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire import javajson
-from gantrymq.wire.bodies.heartbeat import HeartbeatData
+from gantrymq.wire.bodies.heartbeat import ConsumerData, HeartbeatData
 from gantrymq.wire.bodies.route import BrokerData, QueueData, TopicRouteData
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -117,6 +117,53 @@ def test_routes_and_heartbeats_are_repeated() -> None:
     world.instance.stop()
     world.driver.pass_time(300.0)
     assert len(world.heard_of(RequestCode.HEART_BEAT)) == 2
+
+
+class Consumer:
+    """A member to which something happens that nobody foresaw."""
+
+    topics: Iterable[str] = ()
+
+    def __init__(self, group: str, error: Exception | None) -> None:
+        self.data = ConsumerData(group_name=group)
+        self.balanced = self.persisted = 0
+        self._error = error
+
+    async def rebalance(self) -> bool:
+        self.balanced += 1
+        if self._error is not None:
+            raise self._error
+        return True
+
+    async def persist_offsets(self) -> None:
+        self.persisted += 1
+        if self._error is not None:
+            raise self._error
+
+
+def test_what_befalls_one_member_is_no_others() -> None:
+    world = World()
+    odd, even = Consumer("odd", ZeroDivisionError("odd")), Consumer("even", None)
+    world.instance.add_consumer("odd", odd)
+    world.instance.add_consumer("even", even)
+    world.instance.start()
+    world.driver.pass_time(100.0)
+    assert min(odd.balanced, even.balanced) >= 5
+    assert (odd.persisted, even.persisted) == (20, 20)
+    assert any("a rebalance failed" in line and "odd" in line for line in world.driver.lines)
+
+
+def test_what_is_repeated_outlives_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.instance.add_producer("G", Producer())
+    world.driver.run(world.instance.route("T"))
+    world.instance.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(Routes, "forget_offline", lambda _: 1 / 0)
+        world.driver.pass_time(65.0)
+    world.driver.pass_time(60.0)
+    assert world.heard_of(RequestCode.HEART_BEAT) == ["a0:1"] * 2
+    assert any("heartbeats" in line for line in world.driver.lines)
 
 
 def test_who_heard_of_a_member_hears_that_it_is_gone() -> None:

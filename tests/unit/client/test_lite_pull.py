@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,7 +21,7 @@ from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
-from gantrymq.wire.command import Command
+from gantrymq.wire.command import FLAG_ONEWAY, Command
 from gantrymq.wire.jsonvalue import JsonObject, object_of
 
 QUEUES = [MessageQueue("T", "broker-a", n) for n in range(4)]
@@ -414,6 +414,55 @@ def test_a_strategy_that_fails_once_is_asked_again() -> None:
     reader = Reader(cluster, "me@1", replace(FIRST, allocate=mine))
     reader.lite.subscribe("T")
     assert reader.poll(10.0) == ["a"]
+
+
+def sharing(cluster: Cluster, during_change: Callable[[Reader], None]) -> Reader:
+    """One whose share becomes another one; what is done while a broker is told of the progress of
+    the queue that it gives up."""
+    share = [slice(0, 2)]
+
+    def mine(_own: str, queues: list[MessageQueue], _ids: list[str]) -> list[MessageQueue]:
+        return queues[share[0]]
+
+    reader = Reader(cluster, "me@1", replace(FIRST, allocate=mine))
+    reader.lite.subscribe("T")
+    cluster.pass_time(5.0)
+    assert reader.lite.assignment == QUEUES[:2]
+
+    def meanwhile(_address: str, command: Command) -> Command:
+        if not command.flag & FLAG_ONEWAY:
+            cluster.faults.clear()
+            during_change(reader)
+        return command
+
+    assert reader.poll_all() == ["a"]
+    cluster.faults[RequestCode.UPDATE_CONSUMER_OFFSET] = meanwhile
+    share[0] = slice(1, 3)
+    cluster.pass_time(30.0)
+    assert not cluster.faults
+    return reader
+
+
+def test_a_topic_may_be_left_while_its_queues_are_shared_out() -> None:
+    cluster = Cluster(topics={"T": 4, "T2": 4})
+    cluster.store("a")
+    reader = sharing(cluster, lambda reader: reader.lite.unsubscribe("T"))
+    assert reader.lite.assignment == []
+    reader.lite.subscribe("T2")
+    cluster.pass_time(5.0)
+    assert {queue.topic for queue in reader.lite.assignment} == {"T2"}
+
+
+def test_queues_may_be_assigned_while_others_are_given_up() -> None:
+    cluster = Cluster()
+    cluster.store("a")
+
+    def assign(reader: Reader) -> None:
+        reader.lite.unsubscribe("T")
+        cluster.driver.start(reader.lite.assign(QUEUES[3:]), "assign", "me@1")
+
+    reader = sharing(cluster, assign)
+    assert reader.lite.assignment == QUEUES[3:]
 
 
 def test_what_is_at_hand_is_given_without_waiting() -> None:

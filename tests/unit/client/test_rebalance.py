@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from gantrymq.client.core.allocation import MachineRoom
 from gantrymq.client.core.process_queue import PULL_IDLE_S
 from gantrymq.client.core.received import ReceivedMessage
@@ -12,6 +14,7 @@ from gantrymq.fakes.cluster import Cluster
 from gantrymq.fakes.consumers import FIRST, Consumer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import HeartbeatData
+from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 
@@ -107,6 +110,24 @@ def test_a_strategy_is_the_users() -> None:
     cluster = Cluster()
     settings = dataclasses.replace(FIRST, allocate=MachineRoom(frozenset({"elsewhere"})))
     assert Consumer(cluster, settings=settings).start().queues == []
+
+
+@pytest.mark.parametrize("share", [None, "T", [("T", "broker-a", 0)]])
+def test_what_is_no_share_takes_nothing_away(share: object) -> None:
+    cluster = Cluster()
+    shares: list[object] = []
+
+    def mine(_own: str, queues: list[MessageQueue], _ids: list[str]) -> list[MessageQueue]:
+        return shares[0] if shares else queues  # type: ignore[return-value]  # as careless users do
+
+    consumer = Consumer(cluster, settings=dataclasses.replace(FIRST, allocate=mine)).start()
+    shares.append(share)
+    cluster.pass_time(60.0)
+    assert len(consumer.queues) == 4
+    assert any("is no list of queues" in line for line in cluster.driver.lines)
+    shares.clear()
+    cluster.pass_time(5.0)
+    assert len(consumer.queues) == 4
 
 
 def test_a_new_queue_is_found_when_its_route_is() -> None:

@@ -7,6 +7,8 @@ Invariant: nobody's share is worked out of a guess: when no broker can say, ther
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gantrymq.client.core.allocation import Allocate, in_order
 from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import BrokerError, ClientError, RouteError
@@ -33,10 +35,17 @@ async def share_of(
     if not instance.is_known_to_one_of(route, group):
         await instance.heartbeat()
     ids = await client_ids(instance, group, route)
+    name = text_of(allocate)
     try:
-        return await Call[list[MessageQueue]](allocate, instance.client_id, queues, ids)
+        share = await Call[object](allocate, instance.client_id, queues, ids)
     except Exception as error:  # a strategy may be the user's
-        raise ClientError(f"the strategy {text_of(allocate)} raised {text_of(error)}") from error
+        raise ClientError(f"the strategy {name} raised {text_of(error)}") from error
+    if isinstance(share, Collection) and all(isinstance(each, MessageQueue) for each in share):
+        return list(share)
+    raise ClientError(
+        f"what the strategy {name} returned, {text_of(share)}, is no list of queues: return those"
+        " that are this client's, or [] when none are"
+    )
 
 
 async def client_ids(instance: Instance, group: str, route: Route) -> list[str]:

@@ -25,6 +25,7 @@ from gantrymq.client.core.name_servers import NameServers
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.replies import Replies
 from gantrymq.client.core.routes import MASTER_ID, Route, Routes, inherited
+from gantrymq.client.core.safe_text import text_of
 from gantrymq.client.core.settings import ClientSettings
 from gantrymq.client.core.steps import All, Ask, Flow, Signal, Wait
 from gantrymq.remoting.refusal import not_supported
@@ -109,18 +110,18 @@ class Instance:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        start = self.ports.start
+        start, repeat = self.ports.start, self._start_repeating
         settings = self.settings
         self._running = [
-            start(self._repeat(self.refresh_routes, settings.poll_name_server_s), "routes"),
-            start(self._repeat(self._beat, settings.heartbeat_s), "heartbeats"),
-            start(self._repeat(self.persist_offsets, settings.persist_offsets_s), "offsets"),
+            repeat("routes", self.refresh_routes, settings.poll_name_server_s),
+            repeat("heartbeats", self._beat, settings.heartbeat_s),
+            repeat("offsets", self.persist_offsets, settings.persist_offsets_s),
             start(self._keep_balanced(), "rebalance"),
             start(self.doubts.run(), "routes in doubt"),
         ]
         if self.name_servers.url:
-            fetching = self._repeat(self._fetch_name_servers, NAME_SERVERS_S)
-            self._running.append(start(fetching, "name servers"))
+            fetching = repeat("name servers", self._fetch_name_servers, NAME_SERVERS_S)
+            self._running.append(fetching)
 
     def stop(self) -> None:
         """Members that are still there are to be removed before."""
@@ -128,10 +129,18 @@ class Instance:
             running.cancel()
         self._running = []
 
-    async def _repeat(self, work: Callable[[], Flow[None]], period_s: float) -> None:
+    def _start_repeating(
+        self, name: str, work: Callable[[], Flow[None]], period_s: float
+    ) -> Running:
+        return self.ports.start(self._repeat(name, work, period_s), name)
+
+    async def _repeat(self, name: str, work: Callable[[], Flow[None]], period_s: float) -> None:
         while True:
             await Wait(self.ports.clock.monotonic() + period_s)
-            await work()
+            try:
+                await work()
+            except Exception as error:  # whatever it was: the next time is not the worse for it
+                self.ports.log(f"{name}: {text_of(error)}; tried again in {period_s:g} s", error)
 
     # ------------------------------------------------------------------ members
 
@@ -307,6 +316,9 @@ class Instance:
                 await member.persist_offsets()
             except (GantryError, OSError) as error:
                 self.ports.log(f"offsets were not persisted, tried again soon: {error}")
+            except Exception as error:  # nobody foresaw it: it is no other member's, and may pass
+                line = f"offsets were not persisted, tried again soon: {text_of(error)}"
+                self.ports.log(line, error)
 
     async def _keep_balanced(self) -> None:
         clock = self.ports.clock
@@ -337,6 +349,9 @@ class Instance:
             except GantryError as error:
                 is_balanced = False
                 self.ports.log(f"a rebalance failed, tried again soon: {error}")
+            except Exception as error:  # as above
+                is_balanced = False
+                self.ports.log(f"a rebalance failed, tried again soon: {text_of(error)}", error)
         return is_balanced
 
     # ------------------------------------------------------------------ requests of brokers

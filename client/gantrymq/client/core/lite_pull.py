@@ -162,8 +162,9 @@ class LitePull:
                 is_balanced = False
             else:
                 await self._take_share(topic, share)
-        gone = [queue for queue in self._queues if queue.topic not in self._subscriptions]
-        await self._give_up(gone)
+        if not self._is_assigned:  # by now: the application may have thought better of sharing
+            gone = [queue for queue in self._queues if queue.topic not in self._subscriptions]
+            await self._give_up(gone)
         return is_balanced
 
     async def _introduce(self, subscribed: Subscription) -> None:
@@ -181,13 +182,20 @@ class LitePull:
         return await share_of(self._instance, self.group, route, allocate)
 
     async def _take_share(self, topic: str, share: Collection[MessageQueue]) -> None:
-        if self.life.state is not State.RUNNING or topic not in self._subscriptions:
+        if self._wanted(topic) is None:
             return
         mine = [queue for queue in self._queues if queue.topic == topic]
         await self._give_up([queue for queue in mine if queue not in share])
+        subscribed = self._wanted(topic)  # looked up anew: brokers were waited for
+        if subscribed is None:
+            return
         for queue in share:
             if queue not in self._queues:
-                self._take(queue, self._subscriptions[topic])
+                self._take(queue, subscribed)
+
+    def _wanted(self, topic: str) -> Subscription | None:
+        """The subscription by which queues of it are taken; None once there is none any more."""
+        return self._subscriptions.get(topic) if self.life.state is State.RUNNING else None
 
     def _take(self, queue: MessageQueue, subscribed: Subscription) -> None:
         pulls = QueuePulls(
