@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.client.core.consume_settings import ConsumeSettings
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.hooks import ConsumeContext
 from gantrymq.client.core.outcomes import LATER, Outcome
@@ -20,7 +22,7 @@ from gantrymq.fakes.consumers import FIRST, Consumer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.offsets import ResetOffsetBody
 from gantrymq.wire.bodies.shared import MessageQueue
-from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.headers.offset import QueryConsumerOffsetRequest
 from gantrymq.wire.message import record
@@ -62,6 +64,50 @@ def test_progress_is_stored_every_five_seconds_and_at_the_end() -> None:
     cluster.store("d")
     cluster.pass_time(0.1)
     assert again.bodies == ["d"]
+
+
+def unknown_until_stored(cluster: Cluster) -> Callable[[str, Command], Command]:
+    """A broker whose topic is so old that it does not say 0 where there is no progress."""
+
+    def answer(_address: str, command: Command) -> Command:
+        ext = command.ext or {}
+        place = ext["consumerGroup"], ext["topic"], int(ext["queueId"])
+        is_known = cluster.broker.state.offsets.find(*place) is not None
+        return command if is_known else Command(ResponseCode.QUERY_NOT_FOUND)
+
+    return answer
+
+
+@pytest.mark.parametrize("broadcasting", [False, True])
+@pytest.mark.parametrize("orderly", [False, True])
+@pytest.mark.parametrize("old", [[], ["old"]])
+def test_where_a_new_group_begins_is_progress_before_anything_came(
+    old: list[str], *, orderly: bool, broadcasting: bool
+) -> None:
+    cluster = Cluster(topics={"T": 1})
+    cluster.store(*old)
+    cluster.faults[RequestCode.QUERY_CONSUMER_OFFSET] = unknown_until_stored(cluster)
+    settings = ConsumeSettings(orderly=orderly, broadcasting=broadcasting)
+    first = Consumer(cluster, settings=settings).start()
+    cluster.pass_time(10.0)
+    first.close()
+    cluster.store("meanwhile")
+    again = Consumer(cluster, settings=settings).start()
+    cluster.pass_time(40.0)
+    assert first.bodies == []
+    assert again.bodies == ["meanwhile"]
+
+
+def test_a_guess_where_to_begin_is_no_progress() -> None:
+    cluster = Cluster(topics={"T": 1})
+    cluster.faults[RequestCode.QUERY_CONSUMER_OFFSET] = unknown_until_stored(cluster)
+    consumer = Consumer(cluster).start()
+    cluster.pass_time(10.0)
+    assert [each.commit_offset for each in consumer.member.status()] == [None, None]
+    assert not cluster.asked_of(RequestCode.UPDATE_CONSUMER_OFFSET)
+    cluster.store("a")
+    cluster.pass_time(10.0)
+    assert stored_offset(cluster) == 1
 
 
 def test_members_share_queues_as_they_come_and_go() -> None:

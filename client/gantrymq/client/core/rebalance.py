@@ -139,6 +139,10 @@ class Rebalance:
         process_queue = ProcessQueue(queue, self._instance.ports.clock.monotonic())
         if self._locks is not None:
             process_queue.locked_at = locked_at
+        # Progress from now on, not from the first answer on, which a broker may hold: who begins
+        # at the end, and is started again meanwhile, would begin at the end of that time.
+        if not self._starts.is_guess(queue, offset):
+            process_queue.pass_to(offset)
         self.queues[queue] = process_queue
         self._consuming.begin(process_queue, offset)
         return True

@@ -66,3 +66,11 @@ class StartOffsets:
         if is_retry:
             return await queue_offsets.end(self._instance, queue)
         return await queue_offsets.at_time(self._instance, queue, self._timestamp_ms)
+
+    def is_guess(self, queue: MessageQueue, offset: int) -> bool:
+        """Whether it is the 0 that stands for the oldest message, wherever that is: no progress
+        before a broker has corrected it, and whoever starts again guesses the same."""
+        if offset != 0 or self._consume_from is ConsumeFrom.TIMESTAMP:
+            return False
+        is_retry = queue.topic.startswith(RETRY_PREFIX)
+        return is_retry or self._consume_from is ConsumeFrom.FIRST_OFFSET
