@@ -244,6 +244,37 @@ async def test_who_is_closed_while_starting_is_closed(
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+@pytest.mark.parametrize("orderly", [False, True])
+async def test_a_close_that_is_cancelled_leaves_no_member_in_a_client_that_is_shared(
+    broker: EmbeddedBroker, *, orderly: bool
+) -> None:
+    async def hang(messages: Sequence[ReceivedMessage]) -> Outcome:
+        await broker.sleep(3_600)
+        return None
+
+    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+        await producer.send(Message("T", b"x"))
+    consumer = pushing(broker, orderly=orderly)
+    consumer.subscribe("T", "*", hang)
+    await consumer.start()
+    client = consumer._membership._client
+    assert client is not None
+    client.enter()  # for somebody else
+    await broker.advance(5)
+    close = asyncio.create_task(consumer.close())
+    await broker.advance(1)
+    close.cancel()
+    await broker.advance(20)
+    assert close.cancelled()
+    assert client.instance.consumers == {}
+    other, listener = pushing(broker, orderly=orderly), Listener()
+    other.subscribe("T", "*", listener)
+    async with other:
+        await broker.advance(5)
+        assert listener.bodies == [b"x"]
+    await client.leave()
+
+
 async def _used(member: Producer | PushConsumer) -> None:
     if isinstance(member, Producer):
         await member.send(Message("T", b"x"))

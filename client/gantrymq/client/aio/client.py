@@ -18,6 +18,7 @@ from gantrymq.client.aio.driver import Driver
 from gantrymq.client.aio.hooked import HookedLinks
 from gantrymq.client.aio.message_ids import UniqueIds
 from gantrymq.client.aio.process import own_address, process_name
+from gantrymq.client.aio.whole_end import to_its_end
 from gantrymq.client.aio.world import REAL, Identity, Respond, World
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.name_servers import NameServers
@@ -89,13 +90,7 @@ class Client:
             return
         _shared.pop((id(asyncio.get_running_loop()), self._key), None)
         self.instance.stop()
-        # Who is cancelled meanwhile is so afterwards: half an end would leave tasks and sockets.
-        ending = asyncio.ensure_future(self._end(asyncio.current_task()))
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:
-            await asyncio.wait([ending])
-            raise
+        await to_its_end(self._end(asyncio.current_task()))
 
     async def _end(self, caller: asyncio.Task[Any] | None) -> None:
         try:

@@ -1,7 +1,8 @@
 """A producer or consumer as a member of its client: joined at its start, left at its close.
 
 Invariant: a start that raised, or was cancelled, leaves nothing behind, and neither does a close:
-whatever the member's own end raises, its client is left.
+whatever the member's own end raises, its client is left. A close that is cancelled is made whole
+first: others may share the client, whose heartbeats and locks would go on for the member.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from gantrymq.client.aio.client import Client, join
 from gantrymq.client.aio.starting import Starting
+from gantrymq.client.aio.whole_end import to_its_end
 from gantrymq.client.aio.world import Identity, World
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life
@@ -98,7 +100,7 @@ class Membership(Generic[M]):
         self._is_open = False
         try:
             if member is not None:
-                await client.run(member.close() if end is None else end(member))
+                await to_its_end(client.run(member.close() if end is None else end(member)))
         finally:
             await client.leave()
 
