@@ -215,6 +215,34 @@ async def test_a_topic_is_pulled_once_brokers_know_that_it_is_wanted(
         assert listener.bodies == [b"x"]
 
 
+@pytest.mark.parametrize("orderly", [False, True])
+async def test_a_listener_that_waits_for_the_end_of_its_consumer_is_told(
+    broker: EmbeddedBroker, *, orderly: bool
+) -> None:
+    told: list[str] = []
+    closing: list[asyncio.Task[None]] = []
+
+    async def close(messages: Sequence[ReceivedMessage]) -> Outcome:
+        if not told:
+            try:
+                await consumer.close()
+            except StateError as error:
+                told.append(str(error))
+            closing.append(asyncio.create_task(consumer.close()))
+        return None
+
+    async with Producer("P", world=broker, name_servers=broker.name_servers) as producer:
+        await producer.send(Message("T", b"x"))
+    consumer = pushing(broker, orderly=orderly, consume_threads=1)
+    consumer.subscribe("T", "*", close)
+    await consumer.start()
+    await broker.advance(1)
+    assert "create_task" in told[0]
+    assert closing[0].done()
+    assert closing[0].exception() is None
+    assert broker.progress("G", "T").lag == 0
+
+
 @pytest.mark.parametrize("kind", ["producer", "consumer"])
 async def test_who_is_closed_while_starting_is_closed(
     broker: EmbeddedBroker, world: Disturbed, kind: str

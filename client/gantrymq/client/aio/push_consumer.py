@@ -14,6 +14,7 @@ Every method says what it does in `core.push_consumer`; this module only waits f
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TypedDict, Unpack, final
 
@@ -115,7 +116,11 @@ class PushConsumer(Startable):
 
     async def close(self) -> None:
         """Let listeners end what they have (`close_timeout_s`), store the progress, give the queues
-        up, leave the group. Closing twice does nothing."""
+        up, leave the group. Closing twice does nothing. Raises StateError in a listener of its
+        own."""
+        member = self._membership.started
+        if member is not None:
+            member.must_not_be_called_by(asyncio.current_task())
         await self._membership.close()
 
     # ------------------------------------------------------------------ what it consumes

@@ -102,6 +102,10 @@ class ConcurrentConsumption:
         del process_queue
         return True
 
+    def is_worker(self, running: object) -> bool:
+        """Whether it is one of those that call listeners."""
+        return any(each is running for each in self._running)
+
     async def stop(self, until: float) -> None:
         """Let listeners end what they have, but begin nothing."""
         self._is_stopping = True

@@ -122,6 +122,10 @@ class OrderlyConsumption:
             running.cancel()
         return True
 
+    def is_worker(self, running: object) -> bool:
+        """Whether it is one of those that call listeners."""
+        return any(each is running for each in self._running.values())
+
     async def stop(self, until: float) -> None:
         """Let listeners end what they have, but begin nothing."""
         for line in self._lines.values():

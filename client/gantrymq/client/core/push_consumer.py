@@ -213,6 +213,16 @@ class PushGroupMember:
             await self._tracer.close()
         await self._instance.remove_consumer(self.group, self)
 
+    def must_not_be_called_by(self, running: object) -> None:
+        """Raises StateError for one of its own workers, at whose end `close` would wait for
+        itself."""
+        if self._consumption.is_worker(running):
+            raise StateError(
+                "a listener cannot wait for the end of its own consumer, which waits for the"
+                " listener: have whoever started the consumer close it (by an asyncio.Event, say),"
+                " or begin it by asyncio.create_task(consumer.close()) and return"
+            )
+
     def suspend(self) -> None:
         """Pull no more; what is here is still consumed."""
         self.is_suspended = True
