@@ -17,6 +17,9 @@ claim is renewed for as long as its listener is awaited, but not while a plain o
 loop for longer than `lease_s`. A message that is sent twice has two ids: give `key=by_keys` where
 the application's own keys say what is the same.
 
+Each claim has an owner: whoever comes back after its lease, from a machine that slept, neither
+renews nor releases the claim of the one who has the message by then.
+
 A message is known by its id (UNIQ_KEY), which retries keep. Stores are bounded by `retention_s`.
 """
 
@@ -25,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import secrets
 import sqlite3
 import threading
 import time
@@ -33,7 +37,7 @@ from contextlib import asynccontextmanager
 from enum import Enum
 from functools import update_wrapper
 from hashlib import sha256
-from typing import Any, Final, Protocol, Self, TypeAlias, final
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias, final
 
 from gantrymq.client.core.errors import ClientError
 from gantrymq.client.core.listeners import Listener
@@ -52,6 +56,9 @@ RENEWALS_PER_LEASE: Final = 3
 
 # What a column of a database takes. A longer key is its beginning, for people, and its sha256.
 KEY_CHARACTERS_MAX: Final = 255
+
+# Random ones, which no two deliveries of one message have in common.
+OWNER_BYTES: Final = 8
 
 log: Final = logging.getLogger("gantrymq.client")
 
@@ -76,21 +83,26 @@ class InProgressError(ClientError):
 
 
 class OnceStore(Protocol):
-    """Remembers keys. Its calls may block: they are made in a thread. One call at a time."""
+    """Remembers keys. Its calls may block: they are made in a thread. One call at a time.
+
+    Claims have owners, each delivery another one: whoever comes back late, from a machine that
+    slept, finds the claim of somebody else and leaves it as it is."""
 
     @property
     def lease_s(self) -> float:
         """How long a claim holds."""
 
-    def claim(self, key: str) -> Claim: ...
+    def claim(self, key: str, owner: str) -> Claim: ...
 
-    def renew(self, key: str) -> bool:
-        """Let the caller's claim hold for another lease; whether it still was there."""
+    def renew(self, key: str, owner: str) -> bool:
+        """Let the owner's claim hold for another lease; whether it still was there."""
 
-    def done(self, key: str) -> None: ...
+    def done(self, key: str) -> None:
+        """Whoever has the claim by now: the work is done."""
 
-    def release(self, key: str) -> None:
-        """It was not done: the next delivery may try."""
+    def release(self, key: str, owner: str) -> None:
+        """It was not done: the next delivery may try. Nothing happens to what is somebody else's,
+        or done."""
 
 
 def by_id(message: ReceivedMessage) -> str:
@@ -145,7 +157,14 @@ class _Once:
         return await guard.judged(messages, fresh, outcome)
 
 
-_Fresh: TypeAlias = list[tuple[str, ReceivedMessage]]
+class _Held(NamedTuple):
+    """A claim of this delivery."""
+
+    key: str
+    owner: str
+
+
+_Fresh: TypeAlias = list[tuple[_Held, ReceivedMessage]]
 
 
 @final
@@ -160,18 +179,19 @@ class _Guard:
         return await asyncio.to_thread(self._claim, messages)
 
     def _claim(self, messages: Sequence[ReceivedMessage]) -> _Fresh:
-        fresh: dict[str, ReceivedMessage] = {}
+        fresh: dict[_Held, ReceivedMessage] = {}
+        owner = secrets.token_hex(OWNER_BYTES)
         try:
             for message in messages:
-                name = _short(self._key(message))
-                claim = Claim.DONE if name in fresh else self._store.claim(name)
+                held = _Held(_short(self._key(message)), owner)
+                claim = Claim.DONE if held in fresh else self._store.claim(*held)
                 if claim is Claim.BUSY:
-                    raise _in_progress(name)  # noqa: TRY301 - what was claimed is released here
+                    raise _in_progress(held.key)  # noqa: TRY301 - what was claimed is released here
                 if claim is Claim.NEW:
-                    fresh[name] = message
+                    fresh[held] = message
         except BaseException:
-            for name in fresh:
-                self._store.release(name)
+            for held in fresh:
+                self._store.release(*held)
             raise
         return list(fresh.items())
 
@@ -198,9 +218,10 @@ class _Guard:
                 log.warning("a claim was not renewed, tried again soon: %s", error)
 
     def _renew(self, fresh: _Fresh) -> None:
-        for name, _ in fresh:
-            if not self._store.renew(name):
-                log.warning("%s was being processed for too long: another one may have it", name)
+        for held, _ in fresh:
+            if not self._store.renew(*held):
+                text = "%s was being processed for too long: another one may have it"
+                log.warning(text, held.key)
 
     async def judged(
         self, messages: Sequence[ReceivedMessage], fresh: _Fresh, outcome: Outcome
@@ -224,11 +245,11 @@ class _Guard:
         await asyncio.shield(asyncio.to_thread(self._settle, fresh, done))
 
     def _settle(self, fresh: _Fresh, done: int) -> None:
-        for number, (name, _) in enumerate(fresh):
+        for number, (held, _) in enumerate(fresh):
             if number < done:
-                self._store.done(name)
+                self._store.done(held.key)
             else:
-                self._store.release(name)
+                self._store.release(*held)
 
 
 def _short(key: str) -> str:
@@ -280,8 +301,23 @@ _CLEAN_EVERY: Final = 1_000
 _CREATE: Final = """CREATE TABLE IF NOT EXISTS gantry_once (
     message_key VARCHAR(255) NOT NULL PRIMARY KEY,
     is_done INTEGER NOT NULL,
-    until_ms BIGINT NOT NULL
+    until_ms BIGINT NOT NULL,
+    claimed_by VARCHAR(32)
 )"""
+
+# To a table of before claims had owners.
+_ADD_OWNERS: Final = "ALTER TABLE gantry_once ADD claimed_by VARCHAR(32)"
+
+
+_SELECT: Final = "SELECT is_done, claimed_by FROM gantry_once WHERE message_key = ?"
+
+_RENEW_ROW: Final = (
+    "UPDATE gantry_once SET until_ms = ? WHERE message_key = ? AND claimed_by = ? AND is_done = 0"
+)
+
+_RELEASE_ROW: Final = (
+    "DELETE FROM gantry_once WHERE message_key = ? AND claimed_by = ? AND is_done = 0"
+)
 
 
 @final
@@ -309,7 +345,7 @@ class SqlStore:
         self._wall_ms = wall_ms
         self._lock = threading.Lock()
         self._calls = 0
-        self._change(_CREATE)
+        self._prepare()
 
     @classmethod
     def at(cls, path: str, *, retention_s: float = RETENTION_S, lease_s: float = LEASE_S) -> Self:
@@ -319,17 +355,18 @@ class SqlStore:
         connection.execute("PRAGMA synchronous = FULL")
         return cls(connection, retention_s=retention_s, lease_s=lease_s)
 
-    def claim(self, key: str) -> Claim:
+    def claim(self, key: str, owner: str) -> Claim:
         now_ms = self._wall_ms()
         with self._lock:
             self._clean(now_ms)
             due_ms = now_ms + self._lease_ms
-            if self._insert(key, due_ms):
+            if self._insert(key, due_ms, owner):
                 return Claim.NEW
             taken = self._change(
-                "UPDATE gantry_once SET is_done = 0, until_ms = ?"
+                "UPDATE gantry_once SET is_done = 0, until_ms = ?, claimed_by = ?"
                 " WHERE message_key = ? AND until_ms <= ?",
                 due_ms,
+                owner,
                 key,
                 now_ms,
             )
@@ -338,11 +375,10 @@ class SqlStore:
             row = self._row(key)
             return Claim.DONE if row is not None and row[0] else Claim.BUSY
 
-    def renew(self, key: str) -> bool:
+    def renew(self, key: str, owner: str) -> bool:
         due_ms = self._wall_ms() + self._lease_ms
         with self._lock:
-            statement = "UPDATE gantry_once SET until_ms = ? WHERE message_key = ? AND is_done = 0"
-            return self._change(statement, due_ms, key) > 0
+            return self._change(_RENEW_ROW, due_ms, key, owner) > 0
 
     def done(self, key: str) -> None:
         until_ms = self._wall_ms() + self._retention_ms
@@ -355,24 +391,36 @@ class SqlStore:
             if not known and self._insert(key, until_ms):
                 self._change("UPDATE gantry_once SET is_done = 1 WHERE message_key = ?", key)
 
-    def release(self, key: str) -> None:
+    def release(self, key: str, owner: str) -> None:
         with self._lock:
-            self._change("DELETE FROM gantry_once WHERE message_key = ? AND is_done = 0", key)
+            self._change(_RELEASE_ROW, key, owner)
 
     def close(self) -> None:
         """The connection, too."""
         with self._lock:
             self._connection.close()
 
-    def _insert(self, key: str, until_ms: int) -> bool:
+    def _prepare(self) -> None:
+        self._change(_CREATE)
+        try:
+            self._row("")
+        except Exception:  # each driver has its own: there is no such column
+            try:
+                self._change(_ADD_OWNERS)
+            except Exception:  # somebody else was faster, or it is a real failure
+                self._row("")
+
+    def _insert(self, key: str, until_ms: int, owner: str = "") -> bool:
         """Whether it was not there."""
         if self._row(key) is not None:
             return False
         try:
             self._change(
-                "INSERT INTO gantry_once (message_key, is_done, until_ms) VALUES (?, 0, ?)",
+                "INSERT INTO gantry_once (message_key, is_done, until_ms, claimed_by)"
+                " VALUES (?, 0, ?, ?)",
                 key,
                 until_ms,
+                owner,
             )
         except Exception:  # each driver has its own: somebody else's row, or a real failure
             if self._row(key) is None:
@@ -383,11 +431,12 @@ class SqlStore:
     def _row(self, key: str) -> Any:  # Any: drivers have rows of their own
         cursor = self._connection.cursor()
         try:
-            cursor.execute(
-                self._text("SELECT is_done FROM gantry_once WHERE message_key = ?"), (key,)
-            )
+            cursor.execute(self._text(_SELECT), (key,))
             row = cursor.fetchone()
             self._connection.commit()
+        except BaseException:
+            self._connection.rollback()
+            raise
         finally:
             cursor.close()
         return row
@@ -425,13 +474,21 @@ class RedisLike(Protocol):
 
     def get(self, name: str) -> object: ...
 
-    def pexpire(self, name: str, time: int) -> object: ...
-
-    def delete(self, name: str) -> object: ...
+    def eval(self, script: str, numkeys: int, *keys_and_args: str) -> object: ...
 
 
-_CLAIMED: Final = "claimed"
 _DONE: Final = "done"
+
+# What is compared and what is done are one step: in between the claim may run out, and become
+# somebody else's.
+_RENEW: Final = """if redis.call('get', KEYS[1]) == ARGV[1] then
+    return redis.call('pexpire', KEYS[1], ARGV[2])
+end
+return 0"""
+_RELEASE: Final = """if redis.call('get', KEYS[1]) == ARGV[1] then
+    return redis.call('del', KEYS[1])
+end
+return 0"""
 
 
 @final
@@ -453,18 +510,23 @@ class RedisStore:
         self._retention_ms = round(retention_s * 1000)
         self._lease_ms = round(lease_s * 1000)
 
-    def claim(self, key: str) -> Claim:
+    def claim(self, key: str, owner: str) -> Claim:
         name = self._prefix + key
-        if self._redis.set(name, _CLAIMED, nx=True, px=self._lease_ms):
+        if self._redis.set(name, _claimed(owner), nx=True, px=self._lease_ms):
             return Claim.NEW
         known = self._redis.get(name)
         return Claim.DONE if known in {_DONE, _DONE.encode()} else Claim.BUSY
 
-    def renew(self, key: str) -> bool:
-        return bool(self._redis.pexpire(self._prefix + key, self._lease_ms))
+    def renew(self, key: str, owner: str) -> bool:
+        name, lease_ms = self._prefix + key, str(self._lease_ms)
+        return bool(self._redis.eval(_RENEW, 1, name, _claimed(owner), lease_ms))
 
     def done(self, key: str) -> None:
         self._redis.set(self._prefix + key, _DONE, px=self._retention_ms)
 
-    def release(self, key: str) -> None:
-        self._redis.delete(self._prefix + key)
+    def release(self, key: str, owner: str) -> None:
+        self._redis.eval(_RELEASE, 1, self._prefix + key, _claimed(owner))
+
+
+def _claimed(owner: str) -> str:
+    return f"claimed by {owner}"

@@ -59,14 +59,19 @@ class Redis:
         value, until_ms = self._known.get(name, ("", 0))
         return value.encode() if until_ms > self._clock() else None
 
-    def pexpire(self, name: str, time: int) -> bool:
-        value = self.get(name)
-        if value is not None:
-            self._known[name] = (value.decode(), self._clock() + time)
-        return value is not None
-
-    def delete(self, name: str) -> int:
-        return self._known.pop(name, None) is not None
+    def eval(self, script: str, numkeys: int, *keys_and_args: str) -> object:
+        """What the scripts of the store say."""
+        assert numkeys == 1
+        name, expected, *arguments = keys_and_args
+        if self.get(name) != expected.encode():
+            return 0
+        if "'pexpire'" in script:
+            (milliseconds,) = arguments
+            self._known[name] = (expected, self._clock() + int(milliseconds))
+        else:
+            assert "'del'" in script
+            del self._known[name]
+        return 1
 
 
 @pytest.fixture
@@ -88,43 +93,80 @@ def store(request: pytest.FixtureRequest, clock: Clock) -> Iterator[OnceStore]:
 
 
 def test_a_key_is_claimed_once_and_done_for_long(store: OnceStore, clock: Clock) -> None:
-    assert store.claim("k") is Claim.NEW
-    assert store.claim("k") is Claim.BUSY
+    assert store.claim("k", "me") is Claim.NEW
+    assert store.claim("k", "me") is Claim.BUSY
     store.done("k")
-    assert store.claim("k") is Claim.DONE
+    assert store.claim("k", "me") is Claim.DONE
     clock.now_ms += 99_000
-    assert store.claim("k") is Claim.DONE
+    assert store.claim("k", "me") is Claim.DONE
     clock.now_ms += 2_000
-    assert store.claim("k") is Claim.NEW
+    assert store.claim("k", "me") is Claim.NEW
 
 
 def test_what_was_released_or_left_behind_can_be_claimed(store: OnceStore, clock: Clock) -> None:
-    assert store.claim("k") is Claim.NEW
-    store.release("k")
-    assert store.claim("k") is Claim.NEW
+    assert store.claim("k", "me") is Claim.NEW
+    store.release("k", "me")
+    assert store.claim("k", "me") is Claim.NEW
     clock.now_ms += 10_001
-    assert store.claim("k") is Claim.NEW
+    assert store.claim("k", "me") is Claim.NEW
     clock.now_ms += 5_000
-    assert store.claim("k") is Claim.BUSY
+    assert store.claim("k", "me") is Claim.BUSY
 
 
 def test_who_took_too_long_is_done_all_the_same(store: OnceStore, clock: Clock) -> None:
-    assert store.claim("k") is Claim.NEW
+    assert store.claim("k", "me") is Claim.NEW
     clock.now_ms += 11_000
     store.done("k")
-    assert store.claim("k") is Claim.DONE
+    assert store.claim("k", "me") is Claim.DONE
+
+
+def test_who_comes_too_late_leaves_the_next_ones_claim(store: OnceStore, clock: Clock) -> None:
+    assert store.claim("k", "first") is Claim.NEW
+    clock.now_ms += 11_000
+    assert store.claim("k", "second") is Claim.NEW
+    assert not store.renew("k", "first")
+    store.release("k", "first")
+    assert store.claim("k", "third") is Claim.BUSY
+    assert store.renew("k", "second")
+
+
+def test_what_one_of_two_has_done_stays_done(store: OnceStore, clock: Clock) -> None:
+    assert store.claim("k", "first") is Claim.NEW
+    clock.now_ms += 11_000
+    assert store.claim("k", "second") is Claim.NEW
+    store.done("k")
+    assert not store.renew("k", "second")
+    store.release("k", "second")
+    clock.now_ms += 50_000
+    assert store.claim("k", "third") is Claim.DONE
+
+
+def test_a_table_of_before_claims_had_owners_is_used_on(clock: Clock) -> None:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.execute(
+        "CREATE TABLE gantry_once (message_key VARCHAR(255) NOT NULL PRIMARY KEY,"
+        " is_done INTEGER NOT NULL, until_ms BIGINT NOT NULL)"
+    )
+    until_ms = clock() + 1_000
+    connection.execute("INSERT INTO gantry_once VALUES ('done', 1, ?)", (until_ms,))
+    for _ in range(2):
+        store = SqlStore(connection, wall_ms=clock)
+        assert store.claim("done", "me") is Claim.DONE
+        assert store.claim("k", "me") is Claim.NEW
+        store.release("k", "me")
+    connection.close()
 
 
 def test_old_rows_are_removed(clock: Clock) -> None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     store = SqlStore(connection, retention_s=100.0, lease_s=10.0, wall_ms=clock)
     for n in range(10):
-        store.claim(f"k{n}")
+        store.claim(f"k{n}", "me")
         store.done(f"k{n}")
     clock.now_ms += 200_000
     for n in range(1_000):
-        store.claim(f"n{n}")
-        store.release(f"n{n}")
+        store.claim(f"n{n}", "me")
+        store.release(f"n{n}", "me")
     assert connection.execute("SELECT count(*) FROM gantry_once").fetchone() == (0,)
     connection.close()
 
@@ -132,10 +174,10 @@ def test_old_rows_are_removed(clock: Clock) -> None:
 def test_a_file_is_shared_by_those_who_open_it(tmp_path: Path) -> None:
     path = str(tmp_path / "seen.db")
     first, second = SqlStore.at(path), SqlStore.at(path)
-    assert first.claim("k") is Claim.NEW
-    assert second.claim("k") is Claim.BUSY
+    assert first.claim("k", "me") is Claim.NEW
+    assert second.claim("k", "me") is Claim.BUSY
     first.done("k")
-    assert second.claim("k") is Claim.DONE
+    assert second.claim("k", "me") is Claim.DONE
     first.close()
     second.close()
 
@@ -180,17 +222,17 @@ async def test_a_message_that_failed_comes_again(store: OnceStore) -> None:
 
     with pytest.raises(ZeroDivisionError):
         await call(once(store)(fail), message("b"))
-    assert store.claim("b") is Claim.NEW
+    assert store.claim("b", "me") is Claim.NEW
 
 
 async def test_a_batch_may_be_done_in_part(store: OnceStore) -> None:
-    store.claim("seen")
+    store.claim("seen", "me")
     store.done("seen")
     listened = Listened(Later(done=1))
     outcome = await call(once(store)(listened), message("a"), message("seen"), message("b"))
     assert outcome == Later(done=2)
-    assert store.claim("a") is Claim.DONE
-    assert store.claim("b") is Claim.NEW
+    assert store.claim("a", "me") is Claim.DONE
+    assert store.claim("b", "me") is Claim.NEW
 
 
 async def test_of_two_at_once_one_waits_for_the_other(store: OnceStore) -> None:
@@ -206,10 +248,10 @@ async def test_of_two_at_once_one_waits_for_the_other(store: OnceStore) -> None:
     await entered.wait()
     with pytest.raises(InProgressError):
         await call(wrapped, message("b"), message("a"))
-    assert store.claim("b") is Claim.NEW
+    assert store.claim("b", "me") is Claim.NEW
     leave.set()
     assert await first is SUCCESS
-    assert store.claim("a") is Claim.DONE
+    assert store.claim("a", "me") is Claim.DONE
 
 
 async def test_keys_may_say_what_is_the_same(store: OnceStore) -> None:
@@ -237,6 +279,25 @@ async def test_no_store_is_given_a_longer_key_than_it_takes(clock: Clock) -> Non
     names = [row[0] for row in connection.execute("SELECT message_key FROM gantry_once")]
     assert sorted(map(len, names)) == [102, 255, 255]
     connection.close()
+
+
+async def test_each_delivery_claims_for_itself(store: OnceStore, clock: Clock) -> None:
+    """The same store, in the same process: the machine slept while the first one was at it."""
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def fail_late(messages: list[ReceivedMessage]) -> Outcome:
+        del messages
+        entered.set()
+        await leave.wait()
+        return LATER
+
+    first = asyncio.ensure_future(call(once(store)(fail_late), message("a")))
+    await entered.wait()
+    clock.now_ms += 11_000
+    assert store.claim("a", "second") is Claim.NEW
+    leave.set()
+    assert await first is LATER
+    assert store.claim("a", "third") is Claim.BUSY
 
 
 # ---------------------------------------------------------------------- long listeners
@@ -276,7 +337,7 @@ async def test_a_claim_holds_for_as_long_as_its_listener_takes(
     ended.set()
     assert await first is SUCCESS
     clock.now_ms += 50_000
-    assert store.claim("A") is Claim.DONE
+    assert store.claim("A", "me") is Claim.DONE
 
 
 async def _called(listener: Listener) -> object:
@@ -286,11 +347,11 @@ async def _called(listener: Listener) -> object:
 
 
 def test_only_what_is_claimed_is_renewed(store: OnceStore, clock: Clock) -> None:
-    assert not store.renew("A")
-    assert store.claim("A") is Claim.NEW
+    assert not store.renew("A", "me")
+    assert store.claim("A", "me") is Claim.NEW
     clock.now_ms += 9_000
-    assert store.renew("A")
+    assert store.renew("A", "me")
     clock.now_ms += 9_000
-    assert store.claim("A") is Claim.BUSY
-    store.release("A")
-    assert not store.renew("A")
+    assert store.claim("A", "me") is Claim.BUSY
+    store.release("A", "me")
+    assert not store.renew("A", "me")
