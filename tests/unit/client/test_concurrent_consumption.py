@@ -82,6 +82,14 @@ def test_a_listener_chooses_the_delay(outcome: Later, level: str) -> None:
         assert cluster.broker.bodies(DEAD) == [b"a"]
 
 
+@pytest.mark.parametrize(
+    ("level", "done"), [(1 << 31, 0), (1 << 40, 0), (-2, 0), (0, -1), ("3", 0), (0, 1.0)]
+)
+def test_what_no_broker_takes_is_no_outcome(level: int, done: int) -> None:
+    with pytest.raises((ValueError, TypeError), match="a delay level"):
+        Later(level, done)
+
+
 def test_a_batch_may_be_consumed_in_part() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c", "d", "e")

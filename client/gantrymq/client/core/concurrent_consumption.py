@@ -211,7 +211,7 @@ class ConcurrentConsumption:
 
     async def _carry_out(self, held: Slice, listener: Listener | None, later: Later | None) -> None:
         batch, start = held.batch, held.start
-        done = held.end if later is None else min(start + max(later.done, 0), held.end)
+        done = held.end if later is None else min(start + later.done, held.end)
         if done > start:
             self._settle(held, start, done)
         if later is None:

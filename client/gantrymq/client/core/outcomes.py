@@ -20,6 +20,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
+from gantrymq.wire.jsonvalue import INT32_MAX
+
+# The level of what is not to come again.
+DEAD_LETTER: Final = -1
+
 
 class Verdict(Enum):
     """The outcomes that say all by their name."""
@@ -42,6 +47,11 @@ class Later:
     def __post_init__(self) -> None:
         if not all(isinstance(number, int) for number in (self.level, self.done)):
             raise TypeError(f"{self}: a delay level and a count are whole numbers")
+        if not (DEAD_LETTER <= self.level <= INT32_MAX and self.done >= 0):
+            raise ValueError(
+                f"{self}: a delay level is a number of 32 bits from {DEAD_LETTER} on, a count one"
+                " from 0 on"
+            )
 
 
 @final
