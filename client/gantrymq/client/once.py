@@ -227,7 +227,7 @@ class _Guard:
         self, messages: Sequence[ReceivedMessage], fresh: _Fresh, outcome: Outcome
     ) -> Outcome:
         """The outcome for all messages, by that for the fresh ones."""
-        if outcome in {None, SUCCESS, COMMIT}:
+        if outcome is None or outcome is SUCCESS or outcome is COMMIT:
             await self.settle(fresh, len(fresh))
             return outcome
         if not isinstance(outcome, Later) or not outcome.done:

@@ -225,6 +225,13 @@ async def test_a_message_that_failed_comes_again(store: OnceStore) -> None:
     assert store.claim("b", "me") is Claim.NEW
 
 
+async def test_what_is_no_outcome_leaves_no_claim(store: OnceStore) -> None:
+    listened = Listened([])  # type: ignore[arg-type]  # as careless users do
+    await call(once(store)(listened), message("a"))
+    assert listened.seen == ["a"]
+    assert store.claim("a", "me") is Claim.NEW
+
+
 async def test_a_batch_may_be_done_in_part(store: OnceStore) -> None:
     store.claim("seen", "me")
     store.done("seen")

@@ -82,4 +82,5 @@ class HookedListener:
 
 
 def _code(outcome: Outcome) -> int:
-    return _SUCCESS if outcome in {None, SUCCESS, COMMIT} else _FAILED
+    is_success = outcome is None or outcome is SUCCESS or outcome is COMMIT
+    return _SUCCESS if is_success else _FAILED
