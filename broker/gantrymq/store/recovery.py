@@ -272,6 +272,7 @@ class Recovery:
         is_unknown = synced_offset is not None and not self._parts.dispatcher.replaced.is_whole
         if is_short or (is_unknown and marks is not None):
             self._queues_from = first
+            self._expect_rebuild()
             if synced_offset is not None:
                 queues.distrust(self._crash(first))
         self._queues_found = total = queues.count
@@ -279,7 +280,8 @@ class Recovery:
             yield Progress("queues", total - left, total)
 
     def _expect_rebuild(self) -> None:
-        """A queue that was found damaged is short from now on: the next start must know as well."""
+        """Queues are short from now on, for one was found damaged or all are filled again from the
+        log's start: the next start must know as well."""
         marks = self._parts.marks.marks
         first = self._parts.log.start
         if marks is not None and marks.queues > first:
@@ -403,8 +405,6 @@ class Recovery:
             marks = parts.marks.marks
             if not self.report.is_marked or marks is None:
                 parts.marks.settle(VOID)
-            elif self._queues_from < marks.queues:
-                parts.marks.settle(replace(marks, queues=self._queues_from))
             segments.truncate(end.position)
             flushed = min(start.flushed, end.position)
             segments.rewrite(flushed, end.position)
