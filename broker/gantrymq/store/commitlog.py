@@ -175,12 +175,16 @@ class CommitLog:
             return disk_refused(error, self._disk, segments.folder, len(data), self._root)
         return None
 
-    def begin(self, position: int, now: float) -> None:
-        """A log in which nothing was ever written begins here: blocks; DiskError, and it may be
-        tried again."""
+    def clear(self) -> None:
+        """A log without a record has no file either, for good; blocks."""
         assert self.is_empty
-        self.segments.begin(position, now)
+        self.segments.truncate(self.start)
         self._untidy_end = 0
+
+    def begin(self, position: int) -> None:
+        """A log without a file begins here, with the first that is written."""
+        assert self.is_empty
+        self.segments.place(position)
         self._tail.clear()
         self._blocks.clear()
         self._end_at(LogMark(position))

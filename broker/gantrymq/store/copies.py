@@ -19,7 +19,6 @@ from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import LocalError
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.delay_levels import DelayLevels
-from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
 from gantrymq.store.marks import LogMark
@@ -54,7 +53,6 @@ class Copies:
     __slots__ = (
         "_blank_end",
         "_dispatch",
-        "_dispatcher",
         "_end",
         "_log",
         "_reader",
@@ -66,13 +64,11 @@ class Copies:
     def __init__(
         self,
         log: CommitLog,
-        dispatcher: Dispatcher,
         levels: DelayLevels,
         dispatch: Callable[[Sequence[Entry]], None],
     ) -> None:
         self._blank_end: int = 0
         self._dispatch: Callable[[Sequence[Entry]], None] = dispatch
-        self._dispatcher: Dispatcher = dispatcher
         self._end: int = 0
         self._log: CommitLog = log
         self._reader = EntryReader(log.segments.file_bytes, levels)
@@ -92,7 +88,7 @@ class Copies:
     ) -> CopyRefused | None:
         """The next bytes. After a refusal `begin` must be called."""
         if position != self._end:
-            refused = self._begin_log(position, persistence, now)
+            refused = self._begin_log(position, persistence)
             if refused is not None:
                 return refused
         self._torn.append(data)
@@ -107,7 +103,7 @@ class Copies:
                 return refused
         return None
 
-    def _begin_log(self, position: int, persistence: Persistence, now: float) -> CopyRefused | None:
+    def _begin_log(self, position: int, persistence: Persistence) -> CopyRefused | None:
         """The first bytes of all: the master need not have its oldest files any more."""
         log = self._log
         if not log.is_empty or self._end != log.end:
@@ -116,9 +112,7 @@ class Copies:
             text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
         try:
-            log.begin(position, now)
-            self._dispatcher.start_at(log.mark)
-            persistence.begin()
+            persistence.begin(position)
         except DiskError as error:
             return CopyRefused(f"the log cannot begin at {position}: {error}", is_diverged=False)
         self.begin()

@@ -142,7 +142,7 @@ class Store:
         self.ages = TopicAges(self, background)
         self._arrivals = Arrivals(log, dispatcher, levels, is_copy=is_copy)
         self._obstacles = Obstacles(log, self.queues, self._arrivals, self._deletions, self.watch)
-        self._copies = Copies(log, dispatcher, levels, self._arrivals.dispatch)
+        self._copies = Copies(log, levels, self._arrivals.dispatch)
         self._intake = Intake(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None

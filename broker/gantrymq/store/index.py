@@ -118,6 +118,7 @@ class Index:
         `flushed_ms` are deleted, as Java does; with `trusts_headers`, when the last writer kept
         our order of writes, only those whose header was torn. What is missing behind `end_offset`
         comes back when the log is dispatched from there."""
+        self.faults.clear()
         disk = self._handles.disk
         disk.make_folder(self._folder)
         disk.sync_folder(self._folder.rpartition("/")[0])

@@ -91,6 +91,12 @@ class IndexFlush:
             self._snapshots = []
         return True
 
+    def restart(self, begin: LogMark) -> None:
+        """The log, which has no record, begins here now; nothing is being synced."""
+        assert not self._tickets
+        self._give_up()
+        self.flushed = self._mark = begin
+
     def flush(self, dispatched: LogMark) -> None:
         """The whole of a flush, waiting for the disk: for a stop, with the log flushed before."""
         self._give_up()

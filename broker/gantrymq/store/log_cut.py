@@ -12,7 +12,8 @@ The next start carries the wish out, before it looks at anything else:
                 a note that queues hold units of what goes (unsettled.py): they are written over,
                 where they lie behind the queue's end
     the log     is cut there; queues and index follow as after a crash, and what was replaced by a
-                message behind it is made again (replaced_queues.py)
+                message behind it is made again (replaced_queues.py). Where no record is left they
+                go as well: the log that is copied next may begin below the one that was cut
     the wish    goes
 
 Invariant: it may stop anywhere and be done again. What was acknowledged to nobody else is still on
@@ -90,6 +91,7 @@ class LogCut:
         "_wish",
         "gone",
         "kept",
+        "leaves_nothing",
     )
 
     def __init__(
@@ -112,10 +114,14 @@ class LogCut:
         """The path of what was cut."""
         self.gone: Sequence[KeptTail] = ()
         """The older ones that went for it."""
+        self.leaves_nothing = False
+        """Whether the log has no record any more."""
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """How many bytes of the tail are safe, and of how many; the end of the log is behind."""
+        """How many bytes of the tail are safe, and of how many; then the log is cut. `end` comes
+        next."""
         place = self._place(self._wish.position)
+        self.leaves_nothing = place == LogMark(place.position)
         yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
         UnsettledNote(self._disk).write()  # queues are longer than the log from here on
         marks = self._marks.marks
@@ -127,6 +133,9 @@ class LogCut:
             log = place if below < marks.log.position else marks.log
             self._marks.settle(replace(marks, log=log, queues=queues, index=index, index_files=0))
         self._segments.truncate(place.position)
+
+    def end(self) -> None:
+        """What was wished is done."""
         own_file.remove(self._disk, PATH)
         self._disk.sync_folder(OWN)
 

@@ -180,12 +180,23 @@ class Persistence:
         self._marks.settle(Marks(log.mark, end.position, index, count, len(self._index.files)))
         return end.position == log.end and (index == log.end or not self._is_indexed)
 
-    def begin(self) -> None:
-        """The log, which has no record, begins elsewhere now; nothing is being synced."""
+    def begin(self, position: int) -> None:
+        """The log, which has no record, begins elsewhere now, and so does all that follows it.
+        Nothing is being synced; DiskError, and it may be tried again.
+
+        The marks say where while there is no file: one that begins elsewhere than they say would
+        be another log's.
+        """
+        log, begin = self._log, LogMark(position)
+        log.clear()
+        self._marks.settle(replace(self.marks, log=begin, queues=position, index=position))
+        log.begin(position)
+        self._dispatcher.start_at(begin)
+        self._dispatcher.index_from = position
+        self._queues.begin_at(position)
         self.flusher.restart()
-        end = self._log.mark
-        self._queues.log_flushed = end.position
-        self._marks.settle(replace(self.marks, log=end, queues=end.position, index=end.position))
+        self._queue_flush.restart(begin)
+        self._index_flush.restart(begin)
 
     def save_queues(self) -> None:
         """The last of a clean stop: where each queue ends, so that the next start opens none."""

@@ -162,6 +162,10 @@ class QueueFlush:
         self.flushed = min(self.flushed, end, key=_position)
         self._mark = min(self._mark, end, key=_position)
 
+    def restart(self, begin: LogMark) -> None:
+        """The log, which has no record, begins here now: so does what a round will have done."""
+        self.flushed = self._mark = begin
+
     def take(self, completion: Completion) -> bool:
         """Whether this ticket was one of ours; a failed sync is raised."""
         syncing = self._tickets.pop(completion.ticket, None)

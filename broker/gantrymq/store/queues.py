@@ -236,6 +236,10 @@ class Queues:
             if queue.physical_end > physical_offset:
                 self._cut(queue, physical_offset)
 
+    def begin_at(self, position: int) -> None:
+        """The log, which has no record, begins here now."""
+        self._folders.log_minimum = self._folders.log_flushed = position
+
     def raise_minimum(self, log_minimum: int) -> None:
         """The log begins later now; each queue looks for its minimum when it is asked for."""
         self._folders.log_minimum = log_minimum
@@ -269,6 +273,12 @@ class Queues:
         self.unwritten_bytes -= queue.unwritten_bytes
         queue.is_open = False
         self._deleted[queue.topic, queue.queue_id] = None
+
+    def clear_all(self) -> None:
+        """No queue is left, nor its folder, for good; blocks."""
+        for topic in self.topics():
+            self.delete_topic(topic)
+        self.remove_some(len(self._deleted))
 
     @property
     def has_deleted(self) -> bool:

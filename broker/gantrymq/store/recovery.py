@@ -149,6 +149,7 @@ class Recovery:
         parts = self._parts
         log = parts.log
         log.load(is_size_known=parts.marks.are_sizes_known)
+        self._place_log()
         yield from self._cut_as_wished()
         parts.deletions.load(is_clean=self.report.is_clean)
         parts.dispatcher.replaced.load()
@@ -168,6 +169,16 @@ class Recovery:
         self._settle()
         parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
 
+    def _place_log(self) -> None:
+        """A log without a file begins where the marks say that it has no record: the start that
+        emptied it was ended before there was one again, or the disk is full."""
+        log, marks = self._parts.log, self._parts.marks.marks
+        if not self._is_ours or marks is None or log.segments.past > log.start:
+            return
+        position = marks.log.position
+        if marks.log == LogMark(position) and position == log.segments.start_of(position):
+            log.begin(position)
+
     def _cut_as_wished(self) -> Iterator[Progress]:
         """Where the group goes on with another log."""
         parts = self._parts
@@ -181,8 +192,20 @@ class Recovery:
         cut = log_cut.LogCut(parts.disk, parts.log.segments, parts.marks, reader, wish, bytes_max)
         for done, total in cut.steps():
             yield Progress("cut", done, total)
+        if cut.leaves_nothing:
+            self._clear()
+        cut.end()
         self.report.kept_tail = cut.kept
         self.report.removed_tails = [tail.path for tail in cut.gone]
+
+    def _clear(self) -> None:
+        """No queue and no key is left of a log that has no record any more."""
+        parts = self._parts
+        start = parts.log.start
+        parts.queues.load(start, self._crash(start))
+        parts.queues.clear_all()
+        parts.index.load(is_clean=False, flushed_ms=-1)
+        parts.index.clear()
 
     # ------------------------------------------------------------------ 1 the start
 

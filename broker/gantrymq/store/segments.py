@@ -130,18 +130,15 @@ class Segments:
     def resume(self, position: int) -> None:
         """Writing goes on here; where there is no file yet, the first one will begin below."""
         if self.first == self.past:
-            self.first = self.past = self.start_of(position)
+            self.place(self.start_of(position))
         if not self.first <= position <= max(self.past, self.first + self.file_bytes - 1):
             raise LocalError(f"{position} is not in {self.folder}: {self.first} to {self.past}")
         self.reserved = min(position, self.past)
 
-    def begin(self, position: int, now: float) -> None:
-        """Nothing was ever written: the first file, which begins here, is made in the place of
-        what there is; blocks."""
-        assert position == self.start_of(position)
-        self.truncate(self.first)
+    def place(self, position: int) -> None:
+        """There is no file: the first one will begin here."""
+        assert self.first == self.past and position == self.start_of(position)  # noqa: PT018 - one row
         self.first = self.past = self.reserved = position
-        self.reserve(position + 1, now)
 
     def start_of(self, position: int) -> int:
         """Where the file that holds this position begins."""

@@ -9,10 +9,14 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from gantrymq.base.disk import DiskError
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import OpenedStore, message
-from gantrymq.store import queue_snapshot
-from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.store import log_cut, queue_snapshot
+from gantrymq.store.lookups import messages_by_key
+from gantrymq.store.readings import run
+from gantrymq.store.segments import SyncFailedError
+from gantrymq.testing.faulty_disk import Faults, FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import keep_all, lose_all
 
 KILL: Final = (keep_all, False)
@@ -110,3 +114,169 @@ def test_queues_that_are_filled_from_the_logs_start_are_so_by_the_next_start_too
         again.close()
         disk.remove(queue_snapshot.PATH)  # it goes by the queues' files
         assert Slave(disk).records("T", 0) == master.records("T", 0)
+
+
+def filled(gone: int) -> Master:
+    """A master, so many files of whose log have expired."""
+    master = Master()
+    sent(master, "T", *(0,) * 35)
+    sent(master, "U", *(1,) * 35)
+    flush(master)
+    remove_files(master, gone)
+    return master
+
+
+def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
+    """Its copy, so many files of whose log have expired, which is to be made anew."""
+    slave = Slave(disk)
+    copy(filled(0), slave)
+    flush(slave)
+    remove_files(slave, gone)
+    slave.close()
+    log_cut.wish(disk, log_cut.Wish(0))
+
+
+def found_by_key(opened: OpenedStore, topic: str, key: str) -> int:
+    return len(run(messages_by_key(opened.store, topic, key, 32, 0, 1 << 60)).messages)
+
+
+def assert_is_copy(master: Master, slave: Slave) -> None:
+    assert slave.store.log.start == master.store.log.start
+    assert slave.store.log.end == master.store.log.end
+    for topic, queue_id in (("T", 0), ("U", 1)):
+        records = slave.records(topic, queue_id)
+        assert records == master.records(topic, queue_id)
+        for record in records:
+            key = record.body.decode().replace("body ", "k")
+            assert found_by_key(slave, topic, key) == 1
+
+
+def assert_can_be_copied(master: Master, disk: FaultyDisk) -> None:
+    """It stays what it is through a crash and a clean stop."""
+    slave = Slave(disk)
+    assert slave.store.log.is_empty
+    copy(master, slave)
+    assert_is_copy(master, slave)
+    slave.settle()
+    disk = disk.crash()
+    slave = Slave(disk)
+    copy(master, slave)
+    assert_is_copy(master, slave)
+    flush(slave)
+    slave.close()
+    assert_is_copy(master, Slave(disk))
+
+
+GONE: Final = pytest.mark.parametrize(("gone", "masters"), [(0, 1), (2, 0), (2, 2)])
+"""Files of the copy's log, and of its master's, that have expired."""
+
+
+@ENDS
+@GONE
+def test_a_log_that_is_to_be_copied_anew_is_so_wherever_the_start_was_ended(
+    end: End, gone: int, masters: int
+) -> None:
+    master = filled(masters)
+    for disk in interrupted(end, lambda disk: cut_to_nothing(disk, gone)):
+        assert_can_be_copied(master, disk)
+
+
+class Filling:
+    """Choices of a disk that is full from the call on that has this number, until it is emptied."""
+
+    def __init__(self, disk: FaultyDisk, number: int) -> None:
+        self._disk = disk
+        self._left = number
+        disk.choose, disk.faults = self, Faults(no_space=1)
+
+    def __call__(self, count: int) -> int:
+        self._left -= count == 1000
+        return count - 1 if self._left <= 0 else 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._left <= 0
+
+    def empty(self) -> None:
+        self._disk.choose, self._disk.faults = lose_all, Faults()
+
+
+@GONE
+@pytest.mark.parametrize("end", [KILL, POWER_CUTS[1]], ids=["kill", "power cut"])
+def test_nor_does_it_matter_where_the_disk_was_full(end: End, gone: int, masters: int) -> None:
+    master = filled(masters)
+    was_full, number = True, 0
+    while was_full:
+        number += 1
+        disk = FaultyDisk()
+        cut_to_nothing(disk, gone)
+        disk = disk.kill()
+        filling = Filling(disk, number)
+        with contextlib.suppress(DiskError, SyncFailedError):
+            Slave(disk)
+        was_full = filling.is_full
+        filling.empty()
+        assert_can_be_copied(master, ended(disk, end))
+    assert number > 10
+
+
+def begun(end: End, gone: int) -> FaultyDisk:
+    """A copy that has nothing, and whose log begins where that many files end."""
+    disk = FaultyDisk(end[0])
+    cut_to_nothing(disk, gone)
+    disk = disk.kill()
+    Slave(disk).close()
+    return disk.kill()
+
+
+@ENDS
+@GONE
+def test_a_log_that_begins_elsewhere_is_copied_wherever_that_was_ended(
+    end: End, gone: int, masters: int
+) -> None:
+    master = filled(masters)
+    is_over, operations = False, 0
+    while not is_over:
+        operations += 1
+        disk = begun(end, gone)
+        slave = Slave(disk)
+        disk.crash_at = disk.operations + operations
+        with contextlib.suppress(PowerCut):
+            copy(master, slave)
+            slave.settle()
+            is_over = True
+        disk = ended(disk, end)
+        slave = Slave(disk)
+        copy(master, slave)
+        assert_is_copy(master, slave)
+        flush(slave)
+        slave.close()
+        assert_is_copy(master, Slave(disk))
+    assert operations > 3
+
+
+@GONE
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_so_it_is_where_the_disk_was_full(gone: int, masters: int, *, goes_on: bool) -> None:
+    master = filled(masters)
+    start = master.store.log.start
+    was_full, number = True, 0
+    while was_full:
+        number += 1
+        disk = begun(KILL, gone)
+        slave = Slave(disk)
+        filling = Filling(disk, number)
+        slave.store.append_copy(start, bytes_of_log(master, start, None), slave.now)
+        was_full = filling.is_full
+        filling.empty()
+        slave.turn(1.0)
+        if not goes_on:
+            disk = disk.kill()
+            slave = Slave(disk)
+        slave.settle()
+        copy(master, slave)
+        flush(slave)
+        assert_is_copy(master, slave)
+        slave.close()
+        assert_is_copy(master, Slave(disk))
+    assert number > 3
