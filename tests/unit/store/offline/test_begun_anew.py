@@ -64,8 +64,12 @@ def as_of_java(*steps: int) -> MemoryDisk:
 
 
 def units(files: dict[str, bytes]) -> dict[str, bytes]:
-    """How long files are nobody knows once all are gone."""
-    return {path: data.rstrip(b"\0") for path, data in files.items()}
+    """By queue: how long its files are nobody knows once all are gone."""
+    queues: dict[str, bytes] = {}
+    for path in sorted(files):
+        folder = path.rpartition("/")[0]
+        queues[folder] = queues.get(folder, b"") + files[path]
+    return {folder: data.rstrip(b"\0") for folder, data in queues.items()}
 
 
 def made_again(disk: MemoryDisk) -> int:
