@@ -113,11 +113,18 @@ class Index:
         self.was_cut: bool = False
         """Files were given up; their keys have to be entered again."""
 
-    def load(self, *, is_clean: bool, flushed_ms: int, trusts_headers: bool = False) -> None:
+    def load(
+        self,
+        *,
+        is_clean: bool,
+        flushed_ms: int,
+        trusts_headers: bool = False,
+        on_loss: Callable[[], None] | None = None,
+    ) -> None:
         """Find the files. After a crash those that have entries newer than the checkpoint's
         `flushed_ms` are deleted, as Java does; with `trusts_headers`, when the last writer kept
         our order of writes, only those whose header was torn. What is missing behind `end_offset`
-        comes back when the log is dispatched from there."""
+        comes back when the log is dispatched from there: `on_loss` is called before they go."""
         self.faults.clear()
         disk = self._handles.disk
         disk.make_folder(self._folder)
@@ -146,6 +153,8 @@ class Index:
                 lost.append(file)
             # A file is begun when the one before is full: else that one's newer header was lost.
             is_behind_loss = is_behind_loss or not is_kept or not file.is_full
+        if lost and on_loss is not None:
+            on_loss()
         self._remove(lost)
         self.was_cut = bool(lost)
         if self.files and not self.files[-1].is_full:
@@ -231,11 +240,14 @@ class Index:
         self._handles.forget(file.path)
         return file.path
 
-    def cut(self, log_end: int) -> bool:
-        """The log ends here: no file stays that names a record behind; whether there was one."""
+    def cut(self, log_end: int, on_loss: Callable[[], None] | None = None) -> bool:
+        """The log ends here: no file stays that names a record behind; whether there was one.
+        `on_loss` is called before they go, when `end_offset` tells what stays."""
         newer = [file for file in self.files if file.count > 1 and file.end_offset >= log_end]
-        self._remove(newer)
         self.files = [file for file in self.files if file not in newer]
+        if newer and on_loss is not None:
+            on_loss()
+        self._remove(newer)
         return bool(newer)
 
     def clear(self) -> None:

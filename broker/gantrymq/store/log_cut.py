@@ -131,7 +131,7 @@ class LogCut:
             below = place.position
             queues, index = min(marks.queues, below), min(marks.index, below)
             log = place if below < marks.log.position else marks.log
-            self._marks.settle(replace(marks, log=log, queues=queues, index=index, index_files=0))
+            self._marks.settle(replace(marks, log=log, queues=queues, index=index))
         self._segments.truncate(place.position)
 
     def end(self) -> None:

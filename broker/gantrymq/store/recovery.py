@@ -224,11 +224,17 @@ class Recovery:
         else:
             yield from self._load_queues(self._queues_from, marks)
         index = self._parts.index
-        index.load(is_clean=report.is_clean, flushed_ms=0, trusts_headers=True)
+        index.load(
+            is_clean=report.is_clean,
+            flushed_ms=0,
+            trusts_headers=True,
+            on_loss=self._expect_keys,
+        )
         index_from = max(first, marks.index)
         if index.was_cut or len(index.files) < marks.index_files:
             # Its newest record's keys may have gone on in a file that is gone: once more.
             index_from = max(first, index.end_offset)
+            self._expect_keys()
         self._enter_from(index_from, is_rebuilt=index_from < marks.index)
         redone_from = min(self._queues_from, index_from) if self._is_indexed else self._queues_from
         return start_by_marks(marks, first, redone_from)
@@ -309,6 +315,14 @@ class Recovery:
         first = self._parts.log.start
         if marks is not None and marks.queues > first:
             self._parts.marks.settle(replace(marks, queues=first))
+
+    def _expect_keys(self) -> None:
+        """Keys behind those of the files that stay are missing from now on, and new files have them
+        only in part before all are entered again: the next start must know as well."""
+        marks = self._parts.marks.marks
+        index = max(self._parts.log.start, self._parts.index.end_offset)
+        if marks is not None and marks.index > index:
+            self._parts.marks.settle(replace(marks, index=index))
 
     def _crash(self, synced_offset: int) -> AfterCrash:
         return AfterCrash(
@@ -446,7 +460,7 @@ class Recovery:
         broken = {(queue.topic, queue.queue_id) for queue in queues.faults}
         broken |= self._missing | dispatcher.gaps.keys() | dispatcher.replaced.behind(log.end)
         keys_from = log.end
-        if parts.index.cut(log.end):
+        if parts.index.cut(log.end, self._expect_keys):
             keys_from = max(log.start, parts.index.end_offset)
             self._enter_from(keys_from, is_rebuilt=True)
         if not broken and keys_from >= log.end:

@@ -136,6 +136,56 @@ def cut_to_nothing(disk: FaultyDisk, gone: int) -> None:
     log_cut.wish(disk, log_cut.Wish(0))
 
 
+def keyed(disk: FaultyDisk, count: int) -> list[int]:
+    """A copy of so many messages, with several files of keys; where they lie in the log."""
+    master, slave = Master(), Slave(disk)
+    sent(master, "T", *(0,) * count)
+    copy(master, slave)
+    flush(slave)
+    return [record.physical_offset for record in slave.records("T", 0)]
+
+
+def cut_behind(disk: FaultyDisk, count: int) -> None:
+    """The log goes on with another one behind so many messages."""
+    log_cut.wish(disk, log_cut.Wish(keyed(disk, 100)[count]))
+
+
+def with_one_file_of_keys(disk: FaultyDisk, count: int) -> None:
+    """The newest one of what is made again has more than the first file of the log."""
+    keyed(disk, count)
+    for entry in disk.list("index")[1:]:
+        disk.remove(f"index/{entry.name}")
+    disk.sync_folder("index")
+
+
+def with_a_torn_file_of_keys(disk: FaultyDisk, count: int) -> None:
+    keyed(disk, count)
+    file = disk.open(f"index/{disk.list('index')[1].name}")
+    file.write(0, [bytes(40)])
+    file.sync()
+
+
+@ENDS
+@pytest.mark.parametrize(
+    ("harm", "count"),
+    [
+        pytest.param(cut_behind, 45, id="the log is cut"),
+        pytest.param(cut_behind, 63, id="the log is cut further on"),
+        pytest.param(with_one_file_of_keys, 36, id="files were removed"),
+        pytest.param(with_a_torn_file_of_keys, 36, id="a file was torn"),
+    ],
+)
+def test_keys_that_are_entered_again_are_so_by_the_next_start_too(
+    harm: Callable[[FaultyDisk, int], None], count: int, end: End
+) -> None:
+    for disk in interrupted(end, lambda disk: harm(disk, count)):
+        again = Slave(disk)
+        records = again.records("T", 0)
+        assert len(records) == count
+        keys = [record.body.decode().replace("body ", "k") for record in records]
+        assert [found_by_key(again, "T", key) for key in keys] == [1] * count
+
+
 def found_by_key(opened: OpenedStore, topic: str, key: str) -> int:
     return len(run(messages_by_key(opened.store, topic, key, 32, 0, 1 << 60)).messages)
 
