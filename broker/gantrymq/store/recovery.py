@@ -141,6 +141,12 @@ class Recovery:
         self.report = Report(is_clean)
 
     @property
+    def _has_all_notes(self) -> bool:
+        """Whether it is known which queues began anew, or the walk from the log's start tells."""
+        walks_all = not self.report.is_clean and self._queues_from <= self._parts.log.start
+        return self._parts.dispatcher.replaced.is_whole or walks_all
+
+    @property
     def _is_indexed(self) -> bool:
         return self._settings.message_index_enable
 
@@ -158,6 +164,7 @@ class Recovery:
             start = yield from self._ours(marks)
         else:
             start = yield from self._javas()
+        has_all_notes = self._has_all_notes
         parts.deletions.remove_queues()
         parts.queues.log_flushed = start.flushed if self.report.is_marked else POSITION_MAX
         reader = self._reader(verify_body=self._settings.check_crc_on_recover)
@@ -167,7 +174,8 @@ class Recovery:
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
         self._settle()
-        parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
+        if has_all_notes:
+            parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
 
     def _place_log(self) -> None:
         """A log without a file begins where the marks say that it has no record: the start that
@@ -216,7 +224,8 @@ class Recovery:
         behind = {marks.queues}
         if self._is_indexed:
             behind.add(marks.index)
-        report.is_clean &= behind == {marks.log.position}
+        is_known = self._parts.dispatcher.replaced.is_whole
+        report.is_clean &= is_known and behind == {marks.log.position}
         first = self._parts.log.start
         self._queues_from = max(first, marks.queues)
         if report.is_clean:

@@ -11,7 +11,8 @@ for notes of messages that the log does not have.
 
 Invariants. Of a queue the last note counts. Notes are bounded: the oldest go first, whose messages
 are the least likely to go. Where a note cannot be read, for it was not finished or is damaged,
-nobody knows which there are (`is_whole`): then all queues are looked at from the log's start on.
+nobody knows which there are (`is_whole`): then all queues are looked at from the log's start on,
+by the next start by our marks, whatever the stop was. Until then what was not read stays.
 """
 
 from __future__ import annotations

@@ -240,12 +240,22 @@ def test_only_what_began_anew_is_made_from_the_log(cut: tuple[int, ...], made: l
     assert report.rebuilt_queues == made
 
 
-def test_a_note_that_cannot_be_read_has_all_queues_looked_at() -> None:
+@pytest.mark.parametrize("stop", ["kill", "clean", "clean, and no marks"])
+def test_a_note_that_cannot_be_read_has_all_queues_looked_at(stop: str) -> None:
     disk = FaultyDisk()
     other = cut_off(disk, before=(0, 0, 1), cut=(DELETED, 0))
+    if stop != "kill":
+        disk.remove(log_cut.PATH)
+        disk = disk.kill()
+        Slave(disk).close()
     file = disk.open(replaced_queues.PATH)
     file.write(10, [b"X"])
     file.sync()
+    if stop != "kill":
+        if stop == "clean, and no marks":
+            disk.remove(marks.PATH)
+        Slave(disk).close()
+        log_cut.wish(disk, log_cut.Wish(other.store.log.end))
     slave = Slave(disk.kill())
     assert_equal(slave, other)
     other.store.lead(other.now)
