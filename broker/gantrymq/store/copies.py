@@ -111,6 +111,9 @@ class Copies:
         if position != log.segments.start_of(position):
             text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
+        if persistence.is_syncing:  # as the marks are, which it settles, behind a try that failed
+            text = f"the log cannot begin at {position} before the disk has what is under way"
+            return CopyRefused(text, is_diverged=False)
         try:
             persistence.begin(position)
         except DiskError as error:

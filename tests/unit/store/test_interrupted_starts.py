@@ -12,7 +12,7 @@ import pytest
 from gantrymq.base.disk import DiskError
 from gantrymq.fakes.replicated import Master, Slave, bytes_of_log
 from gantrymq.fakes.store import OpenedStore, message
-from gantrymq.store import log_cut, queue_snapshot
+from gantrymq.store import log_cut, marks, queue_snapshot
 from gantrymq.store.lookups import messages_by_key
 from gantrymq.store.readings import run
 from gantrymq.store.segments import SyncFailedError
@@ -330,3 +330,19 @@ def test_so_it_is_where_the_disk_was_full(gone: int, masters: int, *, goes_on: b
         slave.close()
         assert_is_copy(master, Slave(disk))
     assert number > 3
+
+
+def test_a_log_does_not_begin_elsewhere_while_the_marks_are_being_synced() -> None:
+    """They are after such a start: there are fewer queues than were counted."""
+    master, disk = filled(1), FaultyDisk()
+    cut_to_nothing(disk, 2)
+    slave = Slave(disk.kill())
+    slave.turn(1.5)
+    assert marks.PATH in [job.path for job in slave.background.jobs]
+    start = master.store.log.start
+    refused = slave.store.append_copy(start, bytes_of_log(master, start, None), slave.now)
+    assert refused is not None
+    assert not refused.is_diverged
+    slave.settle()
+    copy(master, slave)
+    assert_is_copy(master, slave)
