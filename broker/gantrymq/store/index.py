@@ -136,15 +136,9 @@ class Index:
                 self.faults.append(f"{self._folder}/{entry.name} is no index file; move it away")
                 continue
             file = IndexFile(self._handles, self._folder, entry.name, self._sizes)
-            try:
-                file.load_header()
-            except CorruptionError as error:
-                self.faults.append(str(error))
-                is_kept = False
-            else:
-                is_kept = is_clean or (
-                    file.is_whole() if trusts_headers else file.end_ms <= flushed_ms
-                )
+            is_kept = self._has_header(file) and (
+                is_clean or (file.is_whole() if trusts_headers else file.end_ms <= flushed_ms)
+            )
             if is_kept and (is_clean or not is_behind_loss):
                 if not is_clean:
                     file.save_header()
@@ -153,9 +147,7 @@ class Index:
                 lost.append(file)
             # A file is begun when the one before is full: else that one's newer header was lost.
             is_behind_loss = is_behind_loss or not is_kept or not file.is_full
-        if lost and on_loss is not None:
-            on_loss()
-        self._remove(lost)
+        self._lose(lost, on_loss)
         self.was_cut = bool(lost)
         if self.files and not self.files[-1].is_full:
             self.files[-1].load_pages()
@@ -245,9 +237,7 @@ class Index:
         `on_loss` is called before they go, when `end_offset` tells what stays."""
         newer = [file for file in self.files if file.count > 1 and file.end_offset >= log_end]
         self.files = [file for file in self.files if file not in newer]
-        if newer and on_loss is not None:
-            on_loss()
-        self._remove(newer)
+        self._lose(newer, on_loss)
         return bool(newer)
 
     def clear(self) -> None:
@@ -262,6 +252,19 @@ class Index:
     def close(self) -> None:
         """Give the handles back; nothing is written."""
         self._handles.close()
+
+    def _has_header(self, file: IndexFile) -> bool:
+        try:
+            file.load_header()
+        except CorruptionError as error:
+            self.faults.append(str(error))
+            return False
+        return True
+
+    def _lose(self, files: list[IndexFile], on_loss: Callable[[], None] | None) -> None:
+        if files and on_loss is not None:
+            on_loss()
+        self._remove(files)
 
     def _remove(self, files: list[IndexFile]) -> None:
         """The newest first, each for good: after a crash none is left without those before it."""
