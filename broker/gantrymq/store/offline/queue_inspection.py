@@ -152,11 +152,10 @@ class QueueInspection:
         return self._cursors[key].folder
 
     def short_files(self) -> Iterator[str]:
-        """The last files that were cut short, of queues that need not be rebuilt."""
+        """The files that were cut short, of queues that need not be rebuilt."""
         for key, cursor in self._cursors.items():
-            file = cursor.row.files[-1] if cursor.row.files else None
-            if file is not None and file.size < self._file_bytes and key not in self.damaged:
-                yield file.path
+            if key not in self.damaged:
+                yield from [file.path for file in cursor.row.files if file.size < self._file_bytes]
 
     def why_not_rebuilt(self, key: tuple[str, int]) -> str:
         """Why the log cannot give this queue back; "" when it can."""

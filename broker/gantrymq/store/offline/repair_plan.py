@@ -16,7 +16,7 @@ user says that it is given up. Then its older side is what is left of it, be it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final, final
@@ -121,6 +121,18 @@ def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairSt
             f"the log is interrupted at {holes[0].position}: say --keep older or --keep newer"
         )
         return
+    steps = list(_log_ends(seen, wishes, holes, left))
+    yield from steps
+    treated = {step.path for step in steps}
+    for file in seen.row.files:
+        if file.size < seen.sizes.log_bytes and file.path not in treated:
+            yield _extend(file.path, seen.sizes.log_bytes)
+
+
+def _log_ends(
+    seen: Inspection, wishes: Wishes, holes: Sequence[Break], left: list[str]
+) -> Iterator[RepairStep]:
+    """What is given up of it, at its end or its beginning."""
     if holes and wishes.keep is Side.OLDER:
         yield from _cut(seen, holes[0].position, "newer than the gap, which --keep older gives up")
         return
@@ -129,8 +141,6 @@ def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairSt
     last = seen.breaks[-1] if seen.breaks else None
     if last is not None and last.cause is Cause.TORN:
         yield from _cut(seen, last.position, f"a record that was not written whole: {last.reason}")
-    elif seen.row.files and seen.row.files[-1].size < seen.sizes.log_bytes:
-        yield _extend(seen.row.files[-1].path, seen.sizes.log_bytes)
 
 
 def _cut(seen: Inspection, position: int, reason: str) -> Iterator[RepairStep]:
@@ -158,7 +168,7 @@ def _drop_older(seen: Inspection, hole: Break, left: list[str]) -> Iterator[Repa
 
 
 def _extend(path: str, size: int) -> RepairStep:
-    return RepairStep(Action.EXTEND, path, "the last file was cut short", size)
+    return RepairStep(Action.EXTEND, path, "the file was cut short", size)
 
 
 def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iterator[RepairStep]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gantrymq.fakes.store import HOST, SYNC, OpenedStore
 from gantrymq.fakes.store_damage import (
     LOG,
     SECOND_LOG,
@@ -22,6 +23,7 @@ from gantrymq.fakes.store_damage import (
 )
 from gantrymq.store.offline.repair_plan import Side, Wishes
 from gantrymq.testing.memory_disk import MemoryDisk
+from gantrymq.wire.message.record import Record
 
 JavaStore = Callable[[str], MemoryDisk]
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]
@@ -117,3 +119,24 @@ def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: in
         pass
     assert found(disk) == {}
     assert inspect(disk).log.end == 497
+
+
+@pytest.mark.parametrize(
+    ("path", "size"),
+    [
+        ("commitlog/00000000000000004096", 4090),
+        ("consumequeue/T/0/00000000000000000200", 195),
+    ],
+)
+def test_a_file_that_was_cut_short_before_others_is_extended(path: str, size: int) -> None:
+    disk = MemoryDisk()
+    opened = OpenedStore(disk, SYNC)
+    for _ in range(100):
+        opened.store.put(Record(b"T", b"no tag", born_host=HOST, store_host=HOST))
+    opened.turn()
+    opened.settle()
+    opened.close()
+    disk.open(path).resize(size)
+    repair(disk)
+    assert inspect(disk).findings.is_sound
+    assert len(OpenedStore(disk, SYNC).bodies()) == 100
