@@ -102,7 +102,7 @@ def test_what_cannot_be_stored_again_stays_out_until_it_can() -> None:
     broker.store("a", "b" * 4000)
     broker.popped(invisible_time=1_000)
     limits = broker.state.store.settings
-    broker.state.store.change(replace(limits, max_message_size=1000))
+    broker.state.store.change(replace(limits, mapped_file_size_commit_log=1000))
     broker.broker.pass_time(20)
     assert bodies(broker.popped()) == ["a"]
     assert len(broker.state.pops.checkouts) == 2

@@ -100,7 +100,7 @@ def test_a_name_server_that_speaks_nonsense_is_told_of() -> None:
     with pytest.raises(SendError) as failure:
         batch.result_of(0)
     assert "closed" not in str(failure.value)
-    assert isinstance(failure.value.__cause__, RemoteError)
+    assert isinstance(failure.value.causes[0], RemoteError)
 
 
 async def later(queues: Sequence[MessageQueue], message: Message, key: object) -> MessageQueue:
