@@ -25,6 +25,7 @@ DIFFERENT = {
         ("consumerStatus", "allocateMQ"), "mqadmin writes files, or takes its order from a hash"
     ),
     "queryCq -t AdminTopic -q 0 -i 9999": "mqadmin prints a NullPointerException",
+    f"queryMsgByOffset -t {TOPIC} -b broker-admin -i 0 -o 99": "mqadmin says nothing",
     **dict.fromkeys(
         ("getBrokerEpoch", "rocksDBConfigToJson", "addBroker", "removeBroker"), "not applicable"
     ),
