@@ -313,6 +313,10 @@ class ConsumeQueue:
         self.synced = max(self.synced, next_start)
         return path
 
+    def keep_file(self) -> None:
+        """The file that `expired_file` named last could not be removed: it is a part again."""
+        self.start -= self.folders.file_units
+
     def _begin(self, offset: int) -> None:
         """Blank units up to the first one of a queue that does not begin at a file's start."""
         start = offset - offset % self.folders.file_units

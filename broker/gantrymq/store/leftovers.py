@@ -5,7 +5,8 @@ log begins later than it did at the last pass. Queues that are not open are left
 opening them costs more than their files do.
 
 Invariant: one file is removed at a time, its folder synced, before the next one is. So a crash
-leaves no gap in a queue, and a file that cannot be removed is tried again before any other.
+leaves no gap in a queue, and a file that cannot be removed is tried again before any other. While
+one is being removed no queue begins anew in its folder (`Queues.removing`).
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Leftovers:
         self._next = float("-inf")
         self._ticket = 0
         self.removing = ""
-        """The path that is being removed, or has to be: no new file may get this name before."""
+        """The path that is being removed, or has to be."""
         self.failure: Failure | None = None
         """What went wrong last in this pass."""
 
@@ -88,11 +89,12 @@ class Leftovers:
             return
         if self._left and not self._is_current(self._left[-1]):
             self._left.pop()
-            self.removing = ""  # gone with its topic
+            self.removing = ""  # it goes with its topic
         if not self.removing:
             self.removing = self._find()
         if self.removing:
             self._ticket = self._background.remove(self.removing)
+            self._queues.removing = self.removing
             self._next = now + self.pause_seconds
 
     def take(self, completion: Completion) -> bool:
@@ -100,6 +102,7 @@ class Leftovers:
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0
+        self._queues.removing = ""
         error = completion.error
         if error is None or error.failure is DiskFailure.NOT_FOUND:
             self.removing = ""
@@ -108,6 +111,9 @@ class Leftovers:
         else:
             self.failure = error
             self._is_refused = True
+            if self._left and self._is_current(self._left[-1]):
+                self._left[-1].keep_file()
+                self.removing = ""  # it is found again
         return True
 
     def deadline(self) -> float | None:

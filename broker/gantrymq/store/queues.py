@@ -24,7 +24,7 @@ from typing import final
 
 from mypy_extensions import i64
 
-from gantrymq.base.disk import Disk, Entry, File
+from gantrymq.base.disk import Disk, DiskError, DiskFailure, Entry, File
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue import ADDED, Appended, ConsumeQueue
 from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
@@ -48,6 +48,7 @@ class Queues:
         "_table",
         "_unopened",
         "faults",
+        "removing",
         "unsynced",
         "unwritten_bytes",
         "wipes",
@@ -68,6 +69,9 @@ class Queues:
         self._cut_to: int = -1
         self._deleted: dict[tuple[str, int], None] = {}
         self._note: UnsettledNote = UnsettledNote(disk)
+        self.removing: str = ""
+        """A file that is being removed elsewhere: nobody can tell whether it is there, and no new
+        one may get this name before that has ended."""
         self.unsynced: dict[ConsumeQueue, None] = {}
         self.unwritten_bytes: int = 0
         self.wipes: int = 0
@@ -315,9 +319,11 @@ class Queues:
         """All that is known without opening more, everything being synced: for the snapshot."""
         folders = self._folders.files.disk.list(self._folders.root)
         times = {folder.name: folder.modified_ms for folder in folders}
+        # Names that a start has to see: those of folders that could not be removed yet.
+        listed = {topic for topic, _ in self._deleted}
         for topic, queues in self._table.items():
-            states = [queue.state() for queue in queues.values() if queue.is_open]
-            is_whole = len(states) == len(queues)
+            states = [queue.state() for queue in queues.values() if self._has_state(queue)]
+            is_whole = len(states) == len(queues) and topic not in listed
             yield TopicState(
                 topic, times.get(topic, UNKNOWN_MS) if is_whole else UNKNOWN_MS, states
             )
@@ -385,6 +391,9 @@ class Queues:
         """A deleted queue's folder, and with the last one its topic's, for good."""
         files, root = self._folders.files, self._folders.root
         folder = self._folders.folder(topic, queue_id)
+        if self.removing.startswith(f"{folder}/"):
+            words = "it is being removed already"
+            raise DiskError(DiskFailure.EXISTS, "remove", self.removing, words)
         for entry in reversed(files.disk.list(folder)):
             files.remove(f"{folder}/{entry.name}")
         files.remove(folder)
@@ -394,6 +403,11 @@ class Queues:
             files.remove(f"{root}/{topic}")
             files.disk.sync_folder(root)
         del self._deleted[topic, queue_id]
+
+    def _has_state(self, queue: ConsumeQueue) -> bool:
+        """Whether it is known which files the queue has."""
+        folder = self._folders.folder(queue.topic, queue.queue_id)
+        return queue.is_open and not self.removing.startswith(f"{folder}/")
 
     def _open(self, queue: ConsumeQueue, on_fault: Callable[[], None] | None = None) -> None:
         fault = queue.open(self._crash)

@@ -106,11 +106,6 @@ class Retention:
         """What went wrong since the last look, to be told; it is tried again by itself."""
         return self._failure or self._leftovers.failure
 
-    @property
-    def removing(self) -> str:
-        """See `Leftovers.removing`."""
-        return self._leftovers.removing
-
     def turn(self, now: float, wall_ms: int) -> None:
         """Look if it is time, and remove what is due."""
         if now >= self._next_look:

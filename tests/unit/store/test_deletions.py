@@ -13,6 +13,7 @@ from gantrymq.store import deletions
 from gantrymq.store.deleted_topics import PATH, Deleted, encode, read
 from gantrymq.store.marks import PATH as MARKS
 from gantrymq.store.put import Refused
+from gantrymq.store.queue_snapshot import PATH as SNAPSHOT
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.unsynced import Chooser, keep_all, lose_all
@@ -31,6 +32,27 @@ def delete(opened: OpenedStore, topic: str = "T") -> None:
 
 def bodies(numbers: Sequence[int]) -> list[bytes]:
     return [b"body %d" % number for number in numbers]
+
+
+def delete_in_vain(opened: OpenedStore) -> None:
+    """The disk removes no file of the topic's first queue."""
+    folder = "consumequeue/T/0"
+    assert isinstance(opened.disk, FaultyDisk)
+    for entry in opened.disk.list(folder):
+        opened.disk.fail("remove", path=f"{folder}/{entry.name}", times=100)
+    delete(opened)
+
+
+def begin_to_remove(opened: OpenedStore, path: str) -> None:
+    """Files of the log go, until this one's removal is what is under way."""
+    assert opened.store.retention is not None
+    opened.store.retention.delete_now()
+    for _ in range(100):
+        if ("remove", path) in [(job.kind, job.path) for job in opened.background.jobs]:
+            return
+        opened.background.complete_all()
+        opened.turn(1.0)
+    raise AssertionError(f"nobody removes {path}")
 
 
 def remove_tree(disk: FaultyDisk, folder: str) -> None:
@@ -97,6 +119,24 @@ def test_queues_whose_folders_were_not_removed_yet_do_not_come_back(choose: Choo
     again.turn(10.0)
     again.close()
     assert not again.disk.list("consumequeue")
+
+
+def test_queues_that_cannot_be_removed_are_not_found_in_those_made_again() -> None:
+    disk = FaultyDisk()
+    opened = OpenedStore(disk, replace(SYNC, flush_consume_queue_least_pages=0))
+    put(opened, *range(25), seconds=2.0)
+    put(opened, seconds=2.0)
+    delete_in_vain(opened)
+    opened.store.put(message(100, queue_id=1))
+    opened.turn()
+    opened.settle()
+    opened.close()
+    disk = disk.crash()
+    opened = OpenedStore(disk, SYNC)
+    put(opened, *range(200, 210))  # fewer than the old queue had
+    opened.close()
+    disk.remove(SNAPSHOT)
+    assert OpenedStore(disk, SYNC).bodies() == bodies(range(200, 210))
 
 
 def test_queues_that_were_deleted_are_not_missed() -> None:
@@ -221,6 +261,23 @@ def test_what_was_not_dispatched_yet_is_deleted_too() -> None:
     assert not opened.store.dispatch_behind
     put(opened, 3)
     assert opened.bodies() == bodies([3])
+
+
+def test_messages_come_when_a_file_of_the_old_queue_has_been_removed() -> None:
+    disk = FaultyDisk()
+    settings = replace(SYNC, file_reserved_time=0, flush_consume_queue_least_pages=0)
+    opened = OpenedStore(disk, settings)
+    for number in range(4):
+        put(opened, *range(number * 25, number * 25 + 25), seconds=2.0)
+    begin_to_remove(opened, "consumequeue/T/0/00000000000000000000")
+    delete(opened)
+    opened.put(200, 201)
+    opened.turn()
+    assert opened.bodies() == []
+    opened.settle()
+    assert opened.bodies() == bodies([200, 201])
+    opened.close()
+    assert OpenedStore(disk, settings).bodies() == bodies([200, 201])
 
 
 def test_nothing_is_taken_before_a_deletion_is_written_down() -> None:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from gantrymq.base.disk import Completion, DiskFailure
+from gantrymq.base.disk import Completion, DiskError, DiskFailure
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.index_flush import IndexFlush
@@ -154,7 +154,6 @@ def test_a_file_that_cannot_be_removed_is_tried_again_before_any_other() -> None
     assert kept.turn() == [path]
     kept.complete()
     assert str(kept.leftovers.failure) == f"remove {path}: input/output error"
-    assert kept.leftovers.removing == path
     assert not kept.turn()
     assert kept.leftovers.deadline() == RETRY_SECONDS
     assert kept.run()[:2] == [path, "consumequeue/A/0/00000000000000000100"]
@@ -200,6 +199,38 @@ def test_a_topic_made_anew_meanwhile_keeps_its_files() -> None:
     kept.queues.sync_all()
     assert not [path for path in kept.run() if path.startswith("consumequeue")]
     assert kept.names("A") == [0]
+
+
+def test_a_queue_that_begins_anew_waits_for_the_removal_of_the_old_ones_file() -> None:
+    kept = Kept(A=23)
+    kept.begin(1000)
+    assert kept.turn() == ["consumequeue/A/0/00000000000000000000"]
+    kept.queues.delete_topic("A")
+    with pytest.raises(DiskError, match="it is being removed already"):
+        kept.queues.append("A", 0, 0, 5000, 100, 0)
+    kept.queues.append("A", 1, 0, 5100, 100, 0)  # this one has a folder of its own
+    kept.complete()
+    kept.queues.append("A", 0, 0, 5000, 100, 0)
+    kept.queues.sync_all()
+    assert kept.run() == ["index/20261121000000000", "index/20261121000000001"]
+    assert kept.names("A") == [0]
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_snapshot_knows_which_files_are_there_while_one_is_being_removed(
+    is_refused: bool,
+) -> None:
+    kept = Kept(A=23)
+    kept.begin(1000)
+    kept.turn()
+    if is_refused:
+        kept.disk.fail("remove")
+        kept.complete()
+    again = Queues(kept.disk, FILE_UNITS * UNIT_BYTES)
+    again.load(1000, snapshot=list(kept.queues.states()))
+    queue = again.find("A", 0)
+    assert queue is not None
+    assert (queue.start, queue.minimum, queue.end) == (0, 10, 23)
 
 
 def test_tickets_of_others_are_not_taken() -> None:
