@@ -78,7 +78,7 @@ def _on_files(step: RepairStep, tools: Tools) -> None:
         case Action.EXTEND:
             _resize(tools.disk, step.path, step.amount)
         case Action.CUT:
-            _cut(tools.disk, step.path, step.amount, tools.side)
+            _cut(tools.disk, step.path, step.amount, tools)
         case Action.CUT_QUEUES:
             pass  # the queues do it themselves
 
@@ -104,9 +104,9 @@ def _resize(disk: Disk, path: str, *sizes: int) -> None:
     file.close()
 
 
-def _cut(disk: Disk, path: str, offset: int, side: str) -> None:
-    """Keep what lies behind `offset`, then let zeros lie there."""
-    target = f"{side}/{path}.from{offset}"
+def _cut(disk: Disk, path: str, offset: int, tools: Tools) -> None:
+    """Keep what lies behind `offset`, then let zeros lie there, up to a log file's length."""
+    target = f"{tools.side}/{path}.from{offset}"
     _make_folder(disk, target.rpartition("/")[0])
     file, copy = disk.open(path), disk.create(target)
     size = file.size()
@@ -118,7 +118,7 @@ def _cut(disk: Disk, path: str, offset: int, side: str) -> None:
     copy.close()
     file.close()
     disk.sync_folder(target.rpartition("/")[0])
-    _resize(disk, path, offset, size)
+    _resize(disk, path, offset, tools.sizes.log_bytes)
 
 
 def _make_folder(disk: Disk, folder: str) -> None:

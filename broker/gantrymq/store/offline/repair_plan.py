@@ -124,9 +124,12 @@ def _log(seen: Inspection, wishes: Wishes, left: list[str]) -> Iterator[RepairSt
     steps = list(_log_ends(seen, wishes, holes, left))
     yield from steps
     treated = {step.path for step in steps}
+    length = seen.sizes.log_bytes
     for file in seen.row.files:
-        if file.size < seen.sizes.log_bytes and file.path not in treated:
-            yield _extend(file.path, seen.sizes.log_bytes)
+        if file.size < length and file.path not in treated:
+            yield _extend(file.path, length)
+        elif file.size > length and file.path not in treated:
+            yield RepairStep(Action.CUT, file.path, "the file is longer than a log's", length)
 
 
 def _log_ends(
@@ -150,8 +153,6 @@ def _cut(seen: Inspection, position: int, reason: str) -> Iterator[RepairStep]:
             yield RepairStep(Action.MOVE, file.path, reason)
         elif file.start + seen.sizes.log_bytes > position:
             yield RepairStep(Action.CUT, file.path, reason, max(0, position - file.start))
-            if file.size < seen.sizes.log_bytes:
-                yield _extend(file.path, seen.sizes.log_bytes)
 
 
 def _drop_older(seen: Inspection, hole: Break, left: list[str]) -> Iterator[RepairStep]:
@@ -195,7 +196,10 @@ def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iter
 def _index(seen: Inspection, wishes: Wishes, log_steps: list[RepairStep]) -> Iterator[RepairStep]:
     kinds = (Kind.INDEX_FILE, Kind.INDEX_CHAIN, Kind.INDEX_WRONG, Kind.INDEX_MISSING)
     is_damaged = any(seen.findings.has(kind) for kind in kinds)
-    is_cut = bool(seen.index.heads) and any(step.action is Action.CUT for step in log_steps)
+    loses_records = any(
+        step.action is Action.CUT and step.amount < seen.sizes.log_bytes for step in log_steps
+    )
+    is_cut = bool(seen.index.heads) and loses_records
     if wishes.rebuild_index or is_damaged or is_cut:
         reason = "it does not agree with the log" if is_damaged else "the log was cut"
         reason = "--rebuild index" if wishes.rebuild_index else reason

@@ -57,6 +57,11 @@ def lose_index(disk: MemoryDisk) -> None:
     remove_tree(disk, "index")
 
 
+def tear_a_long_file(disk: MemoryDisk) -> None:
+    flip(disk, SECOND_LOG, 88_252 - 65_536 + 90)
+    disk.open(SECOND_LOG).resize(70_000)
+
+
 @pytest.mark.parametrize(
     "harm",
     [
@@ -69,6 +74,9 @@ def lose_index(disk: MemoryDisk) -> None:
         lambda disk: flip(disk, SECOND_LOG, 88_252 - 65_536 + 90),
         lambda disk: disk.open(SECOND_LOG).resize(60_000),
         lambda disk: disk.open(SECOND_LOG).resize(10_000),
+        lambda disk: disk.open(SECOND_LOG).resize(70_000),
+        lambda disk: poke(disk, LOG, 65_536, b"x" * 100),
+        tear_a_long_file,
         lambda disk: disk.create("commitlog/00000000000000131072"),
         lambda disk: disk.create("commitlog/notes"),
         lambda disk: flip(disk, LOG, 497 + 90),
@@ -95,6 +103,18 @@ def test_what_is_cut_is_kept(java_store: JavaStore) -> None:
     assert kept[f"{SIDE}/{SECOND_LOG}"] == second
     assert kept[f"{SIDE}/{LOG}.from497"].ljust(65_536 - 497, b"\0") == first[497:]
     assert tree(disk, "commitlog") == {LOG: first[:497].ljust(65_536, b"\0")}
+
+
+def test_what_lies_behind_the_length_of_a_file_is_kept(java_store: JavaStore) -> None:
+    disk = java_store("5.3.3-clean")
+    before = tree(disk, "")
+    poke(disk, LOG, 65_536, b"notes")
+    repair(disk, Wishes())
+    assert tree(disk, SIDE)[f"{SIDE}/{LOG}.from65536"] == b"notes"
+    after = tree(disk, "")
+    assert {path: after.get(path) for path in before if path != "checkpoint"} == {
+        path: data for path, data in before.items() if path != "checkpoint"
+    }
 
 
 def test_a_queue_nobody_can_rebuild_stays(java_store: JavaStore) -> None:
