@@ -61,6 +61,12 @@ def folder_fault(topic: str, queue_id: int) -> str | None:
     return None
 
 
+def queue_id_of(name: str) -> int | None:
+    """The queue whose folder has this name."""
+    is_number = name.isascii() and name.isdigit() and name == str(int(name))
+    return int(name) if is_number and int(name) <= QUEUE_ID_MAX else None
+
+
 @final
 class QueueFolders:
     """What all queues share: where their folders are, and how long their files are."""

@@ -29,7 +29,7 @@ from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.consumequeue import ADDED, Appended, ConsumeQueue
 from gantrymq.store.layout import CONSUME_QUEUE, POSITION_MAX
 from gantrymq.store.open_files import OPEN_FILES_MAX, OpenFiles
-from gantrymq.store.queue_folder import QUEUE_ID_MAX, AfterCrash, QueueFolders, folder_fault
+from gantrymq.store.queue_folder import AfterCrash, QueueFolders, folder_fault, queue_id_of
 from gantrymq.store.queue_snapshot import UNKNOWN_MS, TopicState, discard
 from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.store.unsettled import UnsettledNote
@@ -344,7 +344,7 @@ class Queues:
         place = f"{self._folders.root}/{topic}"
         found: set[int] = set()
         for entry in self._folders.files.disk.list(place):
-            queue_id = _queue_id(entry.name)
+            queue_id = queue_id_of(entry.name)
             if queue_id is None or not entry.is_folder:
                 raise CorruptionError(
                     f"{place}/{entry.name}: only folders of queues belong here; move it"
@@ -445,9 +445,3 @@ class Queues:
             self.unsynced.setdefault(queue)
         else:
             self.unsynced.pop(queue, None)
-
-
-def _queue_id(name: str) -> int | None:
-    """The queue whose folder has this name."""
-    is_number = name.isascii() and name.isdigit() and name == str(int(name))
-    return int(name) if is_number and int(name) <= QUEUE_ID_MAX else None

@@ -30,7 +30,7 @@ from gantrymq.store.offline.file_row import FileRow, read_row
 from gantrymq.store.offline.finding import Finding, Findings, Kind, Severity
 from gantrymq.store.offline.store_sizes import queue_folders
 from gantrymq.store.open_files import OpenFiles
-from gantrymq.store.queue_folder import QUEUE_ID_MAX
+from gantrymq.store.queue_folder import queue_id_of
 from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, is_blank
 
 PAGE_UNITS: Final = 819  # just under 16 KiB
@@ -133,13 +133,14 @@ class QueueInspection:
                 findings.error(Kind.FOREIGN, path, "only folders of topics belong here")
         for topic_name, name in queue_folders(disk):
             folder = f"{CONSUME_QUEUE}/{topic_name}/{name}"
-            if not (name.isascii() and name.isdigit()) or int(name) > QUEUE_ID_MAX:
+            queue_id = queue_id_of(name)
+            if queue_id is None:
                 self.foreign.append(folder)
                 findings.error(Kind.FOREIGN, folder, "folders here are named by a queue's number")
                 continue
             row = read_row(disk, folder, self._file_bytes, findings, Kind.QUEUE_FILES)
             self.foreign += row.foreign
-            key = (topic_name, int(name))
+            key = (topic_name, queue_id)
             self._cursors[key] = QueueCursor(folder, row)
             if row.gaps or any(file.size > self._file_bytes for file in row.files):
                 self.damaged[key] = None

@@ -133,9 +133,11 @@ def test_foreign_files_of_queues_and_index_are_moved_aside(disk: MemoryDisk) -> 
     files = {"consumequeue/note", "consumequeue/VecTopic/0/note", "index/note"}
     for path in files:
         disk.create(path)
-    disk.make_folder("consumequeue/VecTopic/old")
+    folders = {"consumequeue/VecTopic/old", "consumequeue/VecTopic/00"}
+    for path in folders:
+        disk.make_folder(path)
     moved = {path for _, path in steps(plan(disk))}
-    assert moved == {"checkpoint", "consumequeue/VecTopic/old", *files}
+    assert moved == {"checkpoint", *folders, *files}
 
 
 def test_foreign_files_go_with_what_is_rebuilt(disk: MemoryDisk) -> None:
