@@ -83,7 +83,11 @@ def unit_position(queue: ConsumeQueue, offset: int) -> Reading[int]:
     """Where the log has this message of the queue; -1 when the queue has no such unit."""
     data = b""
     if queue.start <= offset < queue.end:
-        data = yield from queue_units(queue, offset, 1)
+        try:
+            data = yield from queue_units(queue, offset, 1)
+        except DiskError:
+            if offset >= queue.start:
+                raise  # else its file went while we waited
     position: int = UNIT.unpack(data)[0] if len(data) == UNIT_BYTES else -1
     return position
 

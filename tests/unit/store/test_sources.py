@@ -66,6 +66,34 @@ def test_a_file_that_went_while_we_waited_has_no_bytes() -> None:
     assert ended.value.value == b""
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_unit_whose_file_went_while_we_waited_is_none(*, is_gone: bool) -> None:
+    disk = MemoryDisk()
+    queues = Queues(disk, 200)
+    queues.load(0)
+    for offset in range(25):
+        queues.append("T", 0, offset, offset * 100, 100, 0)
+    queues.sync_all()
+    queue = queues.find("T", 0)
+    assert queue is not None
+    disk.reads_cached = False
+    reading = unit_position(queue, 3)
+    wanted = next(reading)
+    assert wanted is not None
+    if is_gone:
+        queues.raise_minimum(1000)
+        disk.remove(queues.expired_file(queue))
+    else:
+        queues.close()
+        disk.remove(f"consumequeue/T/0/{0:020d}")
+    with pytest.raises(DiskError, match="no such file") as gone:
+        wanted.file()
+    with pytest.raises(StopIteration if is_gone else DiskError) as ended:
+        reading.throw(gone.value)
+    if isinstance(ended.value, StopIteration):
+        assert ended.value.value == -1
+
+
 def test_a_disk_that_fails_is_an_error() -> None:
     disk = MemoryDisk()
     log = made_log(disk, 6)
