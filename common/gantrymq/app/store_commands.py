@@ -143,9 +143,10 @@ def _new_index_name() -> str:
 
 def _inspect(opened: Opened, arguments: argparse.Namespace) -> Inspection:
     inspection = Inspection(opened.disk, opened.assumptions)
-    if arguments.command == "check" and opened.disk.is_locked(LOCK):
-        inspection.findings.warn(Kind.LOCK, LOCK, "a broker is running on this store")
+    is_in_use = arguments.command == "check" and opened.disk.is_locked(LOCK)
     _follow(arguments, inspection.run())
+    if is_in_use:  # a look that is done twice forgets what was found before
+        inspection.findings.warn(Kind.LOCK, LOCK, "a broker is running on this store")
     return inspection
 
 

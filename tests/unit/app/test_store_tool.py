@@ -19,7 +19,10 @@ from typing import Any
 import pytest
 
 from gantrymq.app.store_tool import run
+from gantrymq.fakes.store import OpenedStore
+from gantrymq.fakes.store_damage import tree
 from gantrymq.runtime.disk import FolderDisk
+from gantrymq.testing.memory_disk import MemoryDisk
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 STORES = ["5.3.3-clean", "5.3.3-crashed", "4.9.8-clean", "4.9.8-crashed"]
@@ -123,6 +126,29 @@ def test_a_running_broker_is_a_warning_for_check_and_refuses_a_repair(
     assert "stop it" in capsys.readouterr().err
     broker.close()
     assert run(["check", str(store)]) == 0
+
+
+def test_a_running_broker_is_told_where_queues_began_anew(tmp_path: Path) -> None:
+    disk = MemoryDisk()
+    opened = OpenedStore(disk)
+    for number in range(2):
+        opened.put(number)
+        opened.turn()
+        if not number:
+            opened.store.delete_topic("T")
+            opened.turn()
+    opened.settle()
+    opened.close()
+    for path, data in tree(disk).items():
+        if path not in {"gantry/deleted", "gantry/reserve"}:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(data)
+    broker = FolderDisk(tmp_path)
+    broker.lock("lock")
+    done = gantry("check", tmp_path)
+    broker.close()
+    assert "begun anew" in done.stdout
+    assert "a broker is running" in done.stdout
 
 
 def test_sizes_come_from_the_brokers_file(store: Path, tmp_path: Path) -> None:
