@@ -40,13 +40,21 @@ class Expectation:
             return None
         topic = java_string.utf8_text(entry.topic)
         queue_id = int(entry.queue_id)
-        deleted = self._deleted.get(topic)
-        place = int(entry.physical_offset), int(entry.store_timestamp_ms)
-        if deleted is not None and deleted.covers(*place):
+        if self._is_deleted(entry, topic):
             return None
         if entry.physical_offset < self._begun_anew.get((topic, queue_id), 0):
             return None
         return None if folder_fault(topic, queue_id) else (topic, queue_id)
+
+    def deleted_queue(self, entry: Entry) -> tuple[str, int] | None:
+        """Topic and id of the queue that showed this record until its topic was deleted."""
+        topic = java_string.utf8_text(entry.topic)
+        return (topic, int(entry.queue_id)) if self._is_deleted(entry, topic) else None
+
+    def _is_deleted(self, entry: Entry, topic: str) -> bool:
+        deleted = self._deleted.get(topic)
+        place = int(entry.physical_offset), int(entry.store_timestamp_ms)
+        return deleted is not None and deleted.covers(*place)
 
     def hashes(self, entry: Entry) -> list[int]:
         """Of its keys, as the index knows them."""

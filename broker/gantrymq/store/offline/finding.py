@@ -52,6 +52,7 @@ class Kind(Enum):
     LOG_TIME = ("store time", "nothing; searches by time may be off here")
     QUEUE_GAP = ("queue offsets missing", "restore the log from a replica or a backup")
     QUEUE_ANEW = ("queue begun anew", "nothing: its topic was deleted, and made again")
+    QUEUE_DELETED = ("queue of a deleted topic", "nothing: the next start removes it")
     QUEUE_TWICE = ("queue offset twice", "nothing can be done: the second message stays unseen")
     QUEUE_FILES = ("queue files", "gantry store repair --rebuild queues")
     UNIT_PENDING = ("units to come", "nothing: the next start adds them")

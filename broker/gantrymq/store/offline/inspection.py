@@ -226,6 +226,8 @@ class Inspection:
         if queue is not None:
             due = (position, size, int(entry.tags_code))
             self.queues.see(queue, int(entry.queue_offset), due)
+        elif gone := self._expectation.deleted_queue(entry):
+            self.queues.see_deleted(gone, int(entry.queue_offset), (position, size))
         if self._has_index:
             hashes = self._expectation.hashes(entry)
             if hashes:

@@ -66,6 +66,7 @@ class QueueCursor:
 
     __slots__ = (
         "agrees",
+        "deleted",
         "first",
         "folder",
         "has_gap",
@@ -81,6 +82,7 @@ class QueueCursor:
         self.row: FileRow = row
         self.paths: dict[int, str] = {file.start: file.path for file in row.files}
         self.agrees: bool = True
+        self.deleted: int = -1  # the last of its units whose record was deleted with the topic
         self.first: int = -1
         self.has_gap: bool = False
         self.next: int = -1
@@ -178,6 +180,7 @@ class QueueInspection:
             folder = f"{CONSUME_QUEUE}/{_name(key)}"
             cursor = self._cursors[key] = QueueCursor(folder, FileRow(self._file_bytes, ()))
         if cursor.first < 0:
+            self._leave_out(key, cursor)
             cursor.first = cursor.next = offset
         if offset < cursor.next and self._begins_anew(cursor, offset, due):
             self.begun_anew[key] = due[0]
@@ -192,16 +195,34 @@ class QueueInspection:
         cursor.next = offset + 1
         self._compare(key, cursor, offset, due)
 
+    def see_deleted(self, key: tuple[str, int], offset: int, place: tuple[int, int]) -> None:
+        """The next record of a topic that was deleted: the old queue may be there still."""
+        cursor = self._cursors.get(key)
+        if cursor is not None and self._unit(cursor, offset)[:2] == place:
+            cursor.deleted = offset
+
     def finish(self, log: LogRange) -> Iterator[int]:
         """Look at the units that no record asked for; yields how many queues are done."""
         for done, (key, cursor) in enumerate(self._cursors.items(), 1):
             if not key[0].startswith(LMQ_PREFIX):
+                if cursor.first < 0:
+                    self._leave_out(key, cursor)
                 if cursor.missing_from >= 0:
                     self._missing_tail(key, cursor, log)
                 if cursor.first >= 0:
                     self._look_before(key, cursor, log)
                 self._look_behind(key, cursor, log)
             yield done
+
+    def _leave_out(self, key: tuple[str, int], cursor: QueueCursor) -> None:
+        """The next start removes a queue whose last message was deleted, before all else."""
+        if cursor.deleted < 0 or self._unit(cursor, cursor.deleted + 1) is not ABSENT:
+            return
+        text = f"its messages up to queue offset {cursor.deleted} were deleted with the topic"
+        self._findings.note(Kind.QUEUE_DELETED, _name(key), text)
+        self._pages = {at: page for at, page in self._pages.items() if at[0] != cursor.folder}
+        cursor.row, cursor.paths = FileRow(self._file_bytes, ()), {}
+        self.damaged.pop(key, None)
 
     # ------------------------------------------------------------------ against the log
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.fakes.store import OpenedStore
-from gantrymq.fakes.store_damage import flip, found, inspect, remove_tree
+from gantrymq.fakes.store_damage import flip, found, inspect, poke, remove_tree, tree
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.offline.finding import Kind, Severity
 from gantrymq.store.offline.repair import Tools, carry_out
@@ -62,6 +62,36 @@ def test_a_store_whose_process_died_needs_nobody(count: int) -> None:
     seen = inspect(written(Storage(), is_stopped=False, count=count))
     assert seen.findings.is_sound
     assert seen.findings.has(Kind.ABORT, Severity.NOTE)
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 30])
+def test_queues_that_the_next_start_removes_are_no_fault(count: int) -> None:
+    """A topic was deleted, and made again with so many messages; then the process died."""
+    storage = Storage()
+    disk = MemoryDisk(storage)
+    opened = OpenedStore(disk)
+    for number in range(25):
+        opened.put(number)
+        opened.turn()
+    for _ in range(3):
+        opened.turn(100.0)
+        opened.settle()
+    before = tree(disk, "consumequeue")
+    opened.store.delete_topic("T")
+    opened.turn()
+    numbers = range(100, 100 + count)
+    opened.put(*numbers)
+    opened.turn()
+    opened.settle()
+    for path, data in before.items():  # as if nothing of it had been removed, nor written anew
+        disk.make_folder(path.rpartition("/")[0])
+        if path not in tree(disk, "consumequeue"):
+            disk.create(path)
+        poke(disk, path, 0, data)
+    disk.end_process()
+    assert found(MemoryDisk(storage)) == {}
+    assert inspect(MemoryDisk(storage)).findings.has(Kind.QUEUE_DELETED, Severity.NOTE)
+    assert OpenedStore(MemoryDisk(storage)).bodies() == [b"body %d" % each for each in numbers]
 
 
 def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
