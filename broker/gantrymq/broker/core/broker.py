@@ -156,7 +156,7 @@ class Broker:
         """The store is open, and the files are loaded: from now on requests come."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
-        if state.identity.is_master and not state.store.report.is_clean:
+        if state.identity.is_master:
             commits.forget_lost(state)
         if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
             state.carried.lose()

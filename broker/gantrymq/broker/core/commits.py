@@ -9,7 +9,8 @@ beyond the queue's end       taken as the end. Nobody was given what is not ther
 while a reset is pending     dropped: the consumer does not know of it yet
 of CID_RMQ_SYS_TRANS         refused: they are the broker's own
 
-A crash may take the end of a queue and leave what was committed beyond it: `forget_lost`.
+A crash may take the end of a queue and leave what was committed beyond it, and a slave that becomes
+master by its settings may have less of the log than its last master's consumers read: `forget_lost`.
 """
 
 from __future__ import annotations
@@ -55,17 +56,18 @@ def commit(
 
 
 def forget_lost(state: State) -> None:
-    """After a crash, before anything is put: what lies beyond a queue's end becomes the end."""
+    """At a master's start, before anything is put: what lies beyond a queue's end becomes the end."""
     moved = [
         (group, topic, queue_id, offset, end)
         for group, topic, queues in state.offsets.places()
         for queue_id, offset in queues.items()
         if offset > (end := queue_end(state, topic, queue_id))
     ]
+    cause = "this broker does not have" if state.store.report.is_clean else "a crash took"
     for group, topic, queue_id, offset, end in moved:
         state.offsets.commit(group, topic, queue_id, end)
         state.effects.warning(
-            f"a crash took messages that were consumed, topic={topic}, group={group},"
+            f"{cause} messages that were consumed, topic={topic}, group={group},"
             f" queueId={queue_id}: its offset {offset} is {end} now, where the queue ends"
         )
 
