@@ -7,6 +7,7 @@ import pytest
 from gantrymq.broker.core.copying import ROUND_SECONDS
 from gantrymq.broker.core.messages import File
 from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.pops import PoppedBroker
 from gantrymq.fakes.replicas import (
     MASTER,
     opened_slave,
@@ -75,6 +76,25 @@ def test_offsets_are_the_masters_and_its_own_stay_where_the_master_has_none() ->
     assert slave.state.offsets.backward_commits == 0
     slave.pass_time(6.0)
     assert b'"T@G":{0:7' in slave.saved[File.OFFSETS]
+
+
+def test_a_slave_goes_on_where_pops_gave_out_what_nobody_acknowledged() -> None:
+    """What is out is in no table of a slave's, and would be lost to the group with the master."""
+    popped, slave = PoppedBroker(), opened_slave()
+    popped.store("a", "b", "c")
+    first, second, third = popped.popped()
+    slave.reachable[MASTER] = popped.broker
+    registered(slave)
+    popped.ack(first)
+    popped.ack(third)
+    slave.pass_time(ROUND_SECONDS)
+    popped.broker.pass_time(ROUND_SECONDS)
+    slave.pass_time(ROUND_SECONDS)
+    assert popped.stored() == 3
+    assert slave.state.offsets.find("G", "T", 0) == second.offset == 1
+    popped.ack(second)
+    slave.pass_time(ROUND_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 3
 
 
 def test_modes_of_consumption_are_the_masters() -> None:

@@ -9,7 +9,7 @@ Invariant: at most STALE_MAX texts are not those of their entries, and `text` ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from gantrymq.wire import javajson
@@ -46,12 +46,13 @@ class EntryTexts(Generic[K]):
         self._texts.pop(key, None)
         self._stale.pop(key, None)
 
-    def text(self) -> bytes:
-        """The whole table."""
+    def text(self, instead: Mapping[K, bytes] | None = None) -> bytes:
+        """The whole table; with other members for some of its entries, where they are given."""
         for key in self._stale:
             self._texts[key] = self._text_of(key)
         self._stale.clear()
-        return b"{" + b",".join(self._texts.values()) + b"\n\t}" if self._texts else b"{}"
+        texts = {**self._texts, **instead} if instead else self._texts
+        return b"{" + b",".join(texts.values()) + b"\n\t}" if texts else b"{}"
 
 
 def member(name: str, value: Json) -> bytes:

@@ -13,7 +13,7 @@ memory only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
@@ -149,9 +149,23 @@ class Offsets:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file, and the answer to GET_ALL_CONSUMER_OFFSET."""
+        """The file."""
+        return self._content(self._texts.text())
+
+    def content_up_to(self, bounds: Iterable[tuple[tuple[str, str, int], int]]) -> bytes:
+        """The same, but in these queues of groups they are no further than that."""
+        lower: dict[Place, dict[int, int]] = {}
+        for (group, topic, queue_id), bound in bounds:
+            queues = self.queues(group, topic)
+            if queues.get(queue_id, 0) > bound:
+                lower.setdefault((topic, group), dict(queues))[queue_id] = bound
+        return self._content(
+            self._texts.text({place: _member(place, queues) for place, queues in lower.items()})
+        )
+
+    def _content(self, table: bytes) -> bytes:
         version = javajson.dumps_fastjson(self.data_version.to_json())
-        return b'{\n\t"dataVersion":%b,\n\t"offsetTable":%b\n}' % (version, self._texts.text())
+        return b'{\n\t"dataVersion":%b,\n\t"offsetTable":%b\n}' % (version, table)
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
@@ -197,10 +211,14 @@ class Offsets:
 
     def _member(self, place: Place) -> bytes:
         topic, group = place
-        name = javajson.dumps_fastjson(f"{topic}{SEPARATOR}{group}")
-        queues = self._groups[group][topic].items()
-        offsets = ",".join([f"{queue_id}:{offset}" for queue_id, offset in queues])
-        return b"\n\t\t%b:{%b\n\t\t}" % (name, offsets.encode())
+        return _member(place, self._groups[group][topic])
+
+
+def _member(place: Place, queues: Mapping[int, int]) -> bytes:
+    topic, group = place
+    name = javajson.dumps_fastjson(f"{topic}{SEPARATOR}{group}")
+    offsets = ",".join([f"{queue_id}:{offset}" for queue_id, offset in queues.items()])
+    return b"\n\t\t%b:{%b\n\t\t}" % (name, offsets.encode())
 
 
 def _understood(content: bytes) -> tuple[DataVersion, dict[Place, dict[int, int]]]:

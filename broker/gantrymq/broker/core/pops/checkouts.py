@@ -96,6 +96,10 @@ class Checkouts:
         """The same of all queues of which something is out."""
         return [(place, queue.next) for place, queue in self._queues.items()]
 
+    def lowest(self) -> list[tuple[Place, int]]:
+        """The first message that is out, of all queues of which something is out."""
+        return [(place, min(queue.out)) for place, queue in self._queues.items() if queue.out]
+
     # ------------------------------------------------------------------ what happens to one
 
     def take(
