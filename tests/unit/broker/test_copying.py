@@ -180,8 +180,7 @@ def test_a_master_tells_how_far_its_timers_are() -> None:
     place = b'{"delivered":1700000000,"low":3,"taken":9}'
     master.broker.loaders[File.TIMERS](place)
     slave.pass_time(2 * ROUND_SECONDS + 1)
-    timers = javajson.loads(slave.saved[File.TIMERS])
-    assert timers == {"delivered": 1_700_000_000, "low": 0, "taken": 9}
+    assert javajson.loads(slave.saved[File.TIMERS]) == javajson.loads(place)
 
 
 # ---------------------------------------------------------------------- faults

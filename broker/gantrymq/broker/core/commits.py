@@ -9,8 +9,8 @@ beyond the queue's end       taken as the end. Nobody was given what is not ther
 while a reset is pending     dropped: the consumer does not know of it yet
 of CID_RMQ_SYS_TRANS         refused: they are the broker's own
 
-A crash may take the end of a queue and leave what was committed beyond it, and a slave that becomes
-master by its settings may have less of the log than its last master's consumers read: `forget_lost`.
+A crash may take the end of a queue and leave what was committed beyond it, and a slave that is made
+master by its settings may have less of the log than consumers read: `forget_lost`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def commit(
 
 
 def forget_lost(state: State) -> None:
-    """At a master's start, before anything is put: what lies beyond a queue's end becomes the end."""
+    """When a master starts, before anything is put: what lies beyond a queue's end becomes that."""
     moved = [
         (group, topic, queue_id, offset, end)
         for group, topic, queues in state.offsets.places()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gantrymq.broker.core.copying import OWN_MARK
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Request
 from gantrymq.broker.core.responses import done, done_json
@@ -17,7 +18,8 @@ def get_all_delay_offset(state: State, request: Request) -> Outcome:
 
 
 def get_timer_check_point(state: State, request: Request) -> Outcome:
-    return done(body=state.timers.checkpoint().encode())
+    is_own = OWN_MARK.items() <= (request.command.ext or {}).items()
+    return done(body=state.timers.checkpoint(for_own=is_own).encode())
 
 
 HANDLERS: Final[Handlers] = {

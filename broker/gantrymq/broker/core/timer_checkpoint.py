@@ -2,9 +2,11 @@
 
     read time ms 8 | position in a file of Java's 8 | queue offset 8 | master's queue offset 8 |
     state version 8 | timestamp 8 | counter 8                          5.0 has the first four alone
+    place                                                    of masters of this kind, for our slaves
 
 All that was due before the read time is delivered; what lies in the timer queue before the offset
-had been read for that. Here the position and the version are 0.
+had been read for that. Here the position and the version are 0. The place is timer_place.py's, as
+in its file: only that tells of messages that were rolled, which would all come twice without it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.timer_place import TimerPlace
+from gantrymq.wire import javajson
 
 _LONGS: Final = struct.Struct(">7q")
 _FIRST: Final = struct.Struct(">4q")
@@ -27,9 +31,12 @@ class TimerCheckpoint:
     read_ms: int
     taken: int
     """The queue offset up to which messages had been read."""
+    place: TimerPlace | None = None
+    """All there is to say, where the master is of this kind."""
 
     def encode(self) -> bytes:
-        return _LONGS.pack(self.read_ms, 0, self.taken, self.taken, 0, 0, 0)
+        longs = _LONGS.pack(self.read_ms, 0, self.taken, self.taken, 0, 0, 0)
+        return longs if self.place is None else longs + javajson.dumps_fastjson(self.place.bean())
 
     @classmethod
     def decode(cls, body: bytes) -> TimerCheckpoint:
@@ -38,4 +45,5 @@ class TimerCheckpoint:
         read_ms, _, taken, _ = _FIRST.unpack_from(body)
         if read_ms < 0 or taken < 0:
             raise RemoteError(f"a timer checkpoint says {read_ms} ms and offset {taken}")
-        return cls(read_ms, taken)
+        rest = body[_LONGS.size :]
+        return cls(read_ms, taken, TimerPlace.decode(rest) if rest else None)

@@ -459,16 +459,19 @@ class TimerService:
         self.load(content)
         self._save_soon()
 
-    def checkpoint(self) -> TimerCheckpoint:
-        """How far it has come, as far as that is on disk, for slaves."""
+    def checkpoint(self, *, for_own: bool = False) -> TimerCheckpoint:
+        """How far it has come, as far as that is on disk, for slaves: of Java, or our own."""
         place = self._progress.safe(self._state.store.queues.log_flushed)
-        return TimerCheckpoint((place.delivered + 1) * 1000 if place.delivered else 0, place.taken)
+        read_ms = (place.delivered + 1) * 1000 if place.delivered else 0
+        return TimerCheckpoint(read_ms, place.taken, place if for_own else None)
 
     def copy(self, checkpoint: TimerCheckpoint, log_end: int) -> None:
         """Where the master was when its log ended there, or before."""
-        queue = self._state.store.queues.find(TOPIC, 0)
-        low = 0 if queue is None else int(queue.minimum)
-        place = TimerPlace(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
+        place = checkpoint.place
+        if place is None:
+            queue = self._state.store.queues.find(TOPIC, 0)
+            low = 0 if queue is None else int(queue.minimum)
+            place = TimerPlace(max(0, checkpoint.read_ms // 1000 - 1), low, checkpoint.taken)
         if place != self._progress.latest:
             self._progress.note(place, log_end)
             self._save_soon()
