@@ -10,6 +10,7 @@ refused as a conflict, and whoever hears that takes it for one that was never ca
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REQUEST_SECONDS: Final = 0.7
 
 _HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
+_TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
 
 class UnansweredError(GantryError):
@@ -136,7 +139,7 @@ class KubeApi:
         account = self._place.account
         headers = {**_HEADERS, "Content-Type": "application/json"}
         if account is not None:
-            headers["Authorization"] = f"Bearer {_content(account / 'token').decode().strip()}"
+            headers["Authorization"] = f"Bearer {_token(account / 'token')}"
         return headers
 
     def _tls(self) -> ssl.SSLContext | bool:
@@ -177,6 +180,14 @@ async def _count_sending(
     if sending.count:
         raise _AgainError
     sending.count += 1
+
+
+def _token(path: Path) -> str:
+    """RFC 6750's; a header takes nothing else, and whoever asks must not end by a damaged file."""
+    token = _content(path).strip()
+    if not _TOKEN.fullmatch(token):
+        raise UnansweredError(f"nothing was sent: {path} holds no token")
+    return token.decode()
 
 
 def _content(path: Path) -> bytes:

@@ -121,6 +121,15 @@ async def test_files_that_are_gone_send_nothing(account: Path) -> None:
     await api.close()
 
 
+@pytest.mark.parametrize("token", [b"", b"\xff\xfe", b"a\nb", b"a\0b"])
+async def test_a_damaged_token_is_not_sent(account: Path, token: bytes) -> None:
+    (account / "token").write_bytes(token)
+    api = KubeApi(ApiPlace("https://127.0.0.1:1", account), 1000)
+    with pytest.raises(UnansweredError, match=r"nothing was sent: .*token holds no token"):
+        await api.ask("GET", "/token")
+    await api.close()
+
+
 async def test_an_endless_answer_is_none(tmp_path: Path, account: Path) -> None:
     async with api_of(tmp_path) as port:
         (account / "ca.crt").write_bytes((tmp_path / "cert.pem").read_bytes())
