@@ -146,8 +146,10 @@ class Registrar:
             self._tried.notify_all()
 
     async def _try_to_register(self, address: str) -> None:
-        identity, settings = self._state.identity, self._state.settings
         body, is_compressed = await self._body()
+        # Of one moment, behind the wait: the role of a reign that ended with the epoch of the next
+        # would pass for that one's master.
+        identity, epoch = self._state.identity, self._epoch()
         header = RegisterBrokerRequest(
             broker_name=identity.name,
             broker_addr=identity.address,
@@ -157,9 +159,8 @@ class Registrar:
             compressed=is_compressed,
             body_crc32=crc32(body) & _CRC_MASK,
         )
-        ext = header.encode() | self._epoch()
-        command = Command(RequestCode.REGISTER_BROKER, ext=ext, body=body)
-        seconds = settings.register_broker_timeout_mills / 1000
+        command = Command(RequestCode.REGISTER_BROKER, ext=header.encode() | epoch, body=body)
+        seconds = self._state.settings.register_broker_timeout_mills / 1000
         response = await self._peers.ask(address, command, seconds)
         failure = _failure(response)
         if failure is None and isinstance(response, Command):

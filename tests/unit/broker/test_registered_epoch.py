@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from gantrymq.broker import registrar
 from gantrymq.broker.core.messages import Register
 from gantrymq.fakes.members import FakeMembers
 from gantrymq.fakes.servers import Servers, servers
+from gantrymq.wire.bodies.shared import TopicConfig
 
 
 def epochs(running: Servers) -> list[int]:
@@ -27,3 +32,30 @@ async def test_the_name_server_knows_the_epoch_of_a_member(tmp_path: Path) -> No
                 break
             await asyncio.sleep(0.01)
         assert epochs(running) == [1]
+
+
+async def test_a_reign_that_ends_while_it_is_told_does_not_pass_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is told is compressed in a thread; meanwhile the broker hears of a newer master."""
+    async with servers(tmp_path, compressedRegister="true") as running:
+        await running.store("a message, so that there is a topic")
+        state = running.broker.state
+        members = FakeMembers()
+        encoded = registrar._encoded
+
+        def slowly(*arguments: object, **more: object) -> bytes:
+            members.epoch = 2
+            state.identity = replace(state.identity, broker_id=1)
+            return encoded(*arguments, **more)  # type: ignore[arg-type]  # passed on
+
+        monkeypatch.setattr(registrar, "_encoded", slowly)
+        state.members = members
+        state.topics.put(TopicConfig("New"), 1)
+        running.broker._registrar.changed()
+        for _ in range(1000):
+            if epochs(running) == [2]:
+                break
+            await asyncio.sleep(0.01)
+        known = running.names.core.state.routes.members.values()
+        assert [(each.broker_id, each.epoch) for each in known] == [(1, 2)]
