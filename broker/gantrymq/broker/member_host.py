@@ -86,6 +86,8 @@ class MemberHost:
         self._slices: SliceClient | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._turn_soon = turn_soon
+        self._unpublished: str | None = None
+        """Why the Service did not lead here when that was tried last."""
         self._wakes_at = NEVER
         """When the timer does; it may be sooner than there is something to do."""
 
@@ -266,10 +268,19 @@ class MemberHost:
             port = settings.listen_port
             ports = {"broker": port, "fast": port - 2, "ha": settings.ha_listen_port}
             failure = await self._slices.publish(Endpoint(epoch, settings.broker_ip1, ports))
-        if failure is not None:
-            self._log.warning("the Service does not lead here yet", cause=failure)
+            self._tell_published(failure)
         if self._member is not None and not self._is_over:
             self._member.published(epoch, is_done=failure is None)
+
+    def _tell_published(self, failure: str | None) -> None:
+        """Once: it is tried twice a second, for as long as an administrator needs to mend it."""
+        if failure == self._unpublished:
+            return
+        self._unpublished = failure
+        if failure is None:
+            self._log.info("the Service leads here now")
+        else:
+            self._log.warning("the Service does not lead here yet", cause=failure)
 
     # ------------------------------------------------------------------ what the core sees
 

@@ -84,7 +84,8 @@ def encode(endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName) 
     if before is not None and before.epoch > endpoint.epoch:
         raise RemoteError(
             f"the Service {place.name} leads to the master of epoch {before.epoch}, and this one is"
-            f" of epoch {endpoint.epoch}"
+            f" of epoch {endpoint.epoch}; where the group was made anew, delete the EndpointSlice"
+            f" {name(place.name)} of the old one"
         )
     said = _said(endpoint, object_of(content.get("metadata") or {}, "metadata"), place)
     if before is not None and all(content.get(key) == value for key, value in said.items()):

@@ -171,6 +171,24 @@ async def test_the_service_leads_to_the_master(tmp_path: Path) -> None:
         assert content["ports"][0] == {"name": "broker", "port": port, "protocol": "TCP"}
 
 
+async def test_a_service_that_cannot_be_led_is_told_of_once_and_tried_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An EndpointSlice is left of another group of this name, whose epochs went further."""
+    later = {"metadata": {"annotations": {"gantrymq.dev/epoch": "99"}}}
+    async with group_of(tmp_path, 1, 2) as group:
+        old, tries = group.holder, group.api.ports[2 - group.holder].asked
+        await until(lambda: SLICE in group.api.objects.objects)
+        group.api.objects.patch(SLICE, later)
+        with caplog.at_level(logging.INFO):
+            await group.ends[old].aclose()
+            await until(lambda: tries.count(f"GET {SLICE[2]}") >= 3)
+            group.api.objects.delete(SLICE)
+            await until(lambda: "the Service leads here now" in caplog.text)
+    assert caplog.text.count("the Service does not lead here yet") == 1
+    assert "delete the EndpointSlice broker-a-master" in caplog.text
+
+
 async def test_a_slave_of_fixed_roles_is_turned_away(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
