@@ -174,7 +174,18 @@ class Agent:
         elif lease.holder != self._place.number or lease.epoch != self.epoch:
             holder = f"member {lease.holder}" if lease.holder else "nobody"
             self.step_down(f"{holder} is master in epoch {lease.epoch}", now)
-        elif self._proposal is not None and lease.version != self._proposal.version:
+        elif self._proposal is None:
+            self._compare_set(lease)
+        elif lease.version != self._proposal.version:
+            self._settle(lease)
+
+    def _compare_set(self, lease: Lease) -> None:
+        """Somebody else may have written another one, as by restoring an earlier lease of ours:
+        whom it names can be elected, and counts until it is put right."""
+        in_sync = self.in_sync
+        if in_sync is not None and lease.in_sync | {self._place.number} != in_sync.persisted:
+            text = f"somebody else wrote that {sorted(lease.in_sync)} are in sync"
+            self._say(text, is_warning=True)
             self._settle(lease)
 
     def _wrote(self, lease: Lease) -> None:

@@ -224,6 +224,22 @@ def test_a_set_that_was_written_without_an_answer_is_found_out() -> None:
     assert in_sync.persisted == in_sync.counted == {1, 2}
 
 
+def test_a_set_that_somebody_else_wrote_counts_as_soon_as_it_is_read() -> None:
+    """An earlier lease of the same reign was restored. Whom it names can be elected by it, and has
+    not got what was acknowledged since: nothing more may be acknowledged without him."""
+    life = leading()
+    assert life.store.lease is not None
+    life.store.edit(replace(life.store.lease, in_sync=frozenset({1, 3})))
+    life.store.is_read_only = True
+    life.run(1.5)
+    in_sync = life.agent.in_sync
+    assert in_sync is not None
+    assert in_sync.persisted == {1, 3}
+    life.store.is_read_only = False
+    life.run(0.5)
+    assert life.store.lease.in_sync == in_sync.counted == {1}
+
+
 def test_a_disk_that_does_not_answer_ends_a_reign_in_time() -> None:
     life = leading()
     life.around.stuck = "a sync takes long"
