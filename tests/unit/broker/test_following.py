@@ -43,6 +43,31 @@ def test_a_master_that_one_name_server_knows_is_known() -> None:
     assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
 
 
+def test_what_a_name_server_said_that_is_gone_does_not_count_for_ever() -> None:
+    """It died while the old master lived; since then another slave was made master."""
+    slave = opened_slave()
+    replication_of(slave).heard(slave.wall_ms)
+    registered(slave, name_server="gone:9876")
+    registered(slave)
+    slave.pass_time(10.0)
+    for _ in range(4):
+        registered(slave, "10.0.0.9:10911", "10.0.0.9:10912")
+        slave.pass_time(5.0)
+    assert slave.state.following.master == "10.0.0.9:10911"
+    assert replication_of(slave).followed == [MASTER_HA, "10.0.0.9:10912"]
+
+
+def test_a_master_that_is_heard_stays_whatever_others_are_told_of() -> None:
+    slave = opened_slave()
+    registered(slave, name_server="gone:9876")
+    for _ in range(12):
+        replication_of(slave).heard(slave.wall_ms)
+        registered(slave, "10.0.0.9:10911", "10.0.0.9:10912")
+        slave.pass_time(5.0)
+    assert slave.state.following.master == MASTER
+    assert replication_of(slave).followed == [MASTER_HA]
+
+
 def test_a_slave_does_not_take_itself_for_its_master() -> None:
     slave = opened_slave()
     registered(slave, SLAVE.address, None)

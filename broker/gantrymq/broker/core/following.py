@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 ASK_SECONDS: Final = 1.0
 ASK_SECONDS_MAX: Final = 5.0
 
+# What a name server said of a master that is not heard counts for so long: three questions.
+KNOWN_SECONDS: Final = 3 * ASK_SECONDS_MAX
+
 # A sign of life may be late by so much.
 LATE_MS: Final = 2_000
 
@@ -49,8 +52,8 @@ class Following:
         self._ask_at = 0.0
         self._pause = ASK_SECONDS
         self._ha_address = state.settings.ha_master_address
-        self._masters: dict[str, str] = {}
-        """What each name server said last."""
+        self._masters: dict[str, tuple[str, float]] = {}
+        """What each name server said last, and when."""
         self.master = ""
         """Empty while there is none."""
         self.master_flushed = 0
@@ -62,15 +65,18 @@ class Following:
         if state.identity.is_master or state.identity.is_elected:
             return
         master = told.master_addr or ""
-        self._masters[name_server] = "" if master == state.identity.address else master
+        master = "" if master == state.identity.address else master
+        self._masters[name_server] = master, state.now
         self._choose_master()
         pinned = state.settings.ha_master_address
-        if told.ha_server_addr and not pinned and self._masters[name_server] == self.master:
+        if told.ha_server_addr and not pinned and master == self.master:
             self._follow(told.ha_server_addr)
 
     def _choose_master(self) -> None:
-        """The one there was, as long as somebody knows it."""
-        said = [master for master in self._masters.values() if master]
+        """The one there was, as long as somebody knows it; where it is not heard, of those who
+        were asked since: a name server that is gone would know it for ever."""
+        since = -NEVER if self._hears_master() else self._state.now - KNOWN_SECONDS
+        said = [master for master, at in self._masters.values() if master and at >= since]
         chosen = self.master if self.master in said else next(iter(said), "")
         if chosen != self.master:
             self._state.effects.info(
