@@ -6,6 +6,7 @@ import pytest
 
 from gantrymq.broker.core.copying import ROUND_SECONDS
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.pops import PoppedBroker
 from gantrymq.fakes.replicas import (
@@ -168,11 +169,24 @@ def test_how_far_deliveries_came_is_not_written_before_the_log_is_here() -> None
     assert timers == {"delivered": 0, "low": 0, "taken": 0}
 
 
+@pytest.mark.parametrize("log_end", [0, 1_000])
+def test_how_far_transactions_came_counts_when_the_log_is_here(log_end: int) -> None:
+    """Else a half would count as decided whose decision was lost with the master."""
+    table = b'{"offsetTable":{"%s@%s":{0:5},"T@G":{0:7}}}'
+    offsets = table % (HALF_TOPIC.encode(), TRANSACTION_GROUP.encode())
+    _, slave = scripted(told(log_end) | {RequestCode.GET_ALL_CONSUMER_OFFSET: offsets})
+    registered(slave)
+    slave.pass_time(2 * ROUND_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 7
+    came_to = slave.state.offsets.find(TRANSACTION_GROUP, HALF_TOPIC, 0)
+    assert came_to == (None if log_end else 5)
+
+
 def test_a_log_end_of_thousands_of_digits_is_a_fault_of_the_master_and_no_defect() -> None:
     _, slave = scripted(told(master_log_end=10**4_000 + 1))
     registered(slave)
     said = [text.partition(" ")[0] for text in warnings(slave)]
-    assert said == ["SyncDelayOffset", "syncTimerCheckPoint"]
+    assert said == ["SyncConsumerOffset", "SyncDelayOffset", "syncTimerCheckPoint"]
 
 
 def test_a_master_tells_how_far_its_timers_are() -> None:

@@ -12,7 +12,8 @@ own. A master that does not know a request, as 4.9 the last two, has no such tab
 
 Invariant: how far deliveries have come is written to a file here once this broker has, on its own
 disk, all of the log that its master had when it said so. Else messages would count as delivered
-whose copies were lost with the master.
+whose copies were lost with the master. So are the offsets that say which transactions are decided:
+they count a round later, at the soonest.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Channel
+from gantrymq.broker.core.safe_progress import SafeProgress
 from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_from_json
@@ -86,10 +89,12 @@ Take: TypeAlias = Callable[[bytes], None]
 class Copying:
     """Of one broker. Only a slave copies."""
 
-    __slots__ = ("_due", "_is_busy", "_master", "_state", "faults")
+    __slots__ = ("_decided", "_due", "_is_busy", "_master", "_state", "faults")
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._decided: SafeProgress[Mapping[str, Mapping[int, int]]] = SafeProgress({})
+        """How far transactions have come, by topic and queue."""
         self._due = 0.0
         self._is_busy = False
         self._master = ""
@@ -107,7 +112,10 @@ class Copying:
         """Begin a round."""
         self._is_busy = True
         self._due = now + ROUND_SECONDS
-        self._master = self._state.following.master
+        master = self._state.following.master
+        if master != self._master:
+            self._decided = SafeProgress({})  # what another one said is of its log
+            self._master = master
         self._state.works.start_in_role(self._round(), self._ended, self._broke)
 
     def closed(self, channel: Channel) -> None:
@@ -125,7 +133,7 @@ class Copying:
     def _round(self) -> Steps[None]:
         state = self._state
         yield from self._copy(_TOPICS, state.topics.copy)
-        yield from self._copy(_OFFSETS, self._copy_offsets)
+        yield from self._copy_progress(_OFFSETS, self._copy_offsets)
         yield from self._copy_progress(_DELAYS, state.delays.copy)
         yield from self._copy(_GROUPS, state.groups.copy)
         yield from self._copy(_MODES, state.request_modes.copy)
@@ -185,10 +193,15 @@ class Copying:
                 f" {ROUND_SECONDS:.0f} s"
             )
 
-    def _copy_offsets(self, body: bytes) -> None:
+    def _copy_offsets(self, body: bytes, log_end: int) -> None:
         state = self._state
         due = state.now + state.settings.flush_consumer_offset_interval / 1000
-        state.offsets.copy(body, due)
+        decided = state.offsets.copy(body, due, TRANSACTION_GROUP)
+        safe = self._decided.safe(state.store.queues.log_flushed)
+        self._decided.note(decided, log_end)
+        for topic, queues in safe.items():
+            for queue_id, offset in queues.items():
+                state.offsets.commit(TRANSACTION_GROUP, topic, queue_id, offset, due)
 
     def _copy_timers(self, body: bytes, log_end: int) -> None:
         self._state.timers.copy(TimerCheckpoint.decode(body), log_end)

@@ -185,10 +185,11 @@ class Offsets:
         self.data_version = version
         self._files.touch(File.OFFSETS)
 
-    def copy(self, content: bytes, due: float) -> None:
+    def copy(self, content: bytes, due: float, apart: str) -> Mapping[str, Mapping[int, int]]:
         """Where the master knows a group's offsets in a topic, they are these; on disk by `due`.
-        RemoteError where it is no such table."""
+        Those of the group `apart` are answered, by topic. RemoteError where it is no such table."""
         version, table = _understood(content)
+        own = {topic: table.pop((topic, group)) for topic, group in list(table) if group == apart}
         new = {
             (topic, group): offsets
             for (topic, group), offsets in table.items()
@@ -202,6 +203,7 @@ class Offsets:
         if new or version != self.data_version:
             self.data_version = version
             self._files.touch(File.OFFSETS, due)
+        return own
 
     def _replace(self, place: Place, offsets: dict[int, int]) -> None:
         topic, group = place
