@@ -11,6 +11,7 @@ from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.pops import PoppedBroker
 from gantrymq.fakes.replicas import (
     MASTER,
+    NAME_SERVER,
     opened_slave,
     pair,
     registered,
@@ -22,6 +23,7 @@ from gantrymq.wire.bodies.pops import RequestMode, TopicMode
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
+from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 
 def warnings(broker: OpenedBroker) -> list[str]:
@@ -256,6 +258,36 @@ def test_tables_of_a_master_that_is_none_any_more_are_left_alone() -> None:
     asked = len(slave.asked_brokers)
     slave.pass_time(5 * ROUND_SECONDS)
     assert len(slave.asked_brokers) == asked
+
+
+def test_what_comes_when_somebody_else_is_master_is_left_alone() -> None:
+    class Succeeded(OpenedBroker):
+        """Another one is known to be master by the time it answers."""
+
+        def ask(self, code: RequestCode, *arguments: object, **more: object) -> Command:
+            answer = super().ask(code, *arguments, **more)  # type: ignore[arg-type]  # passed on
+            told = RegisterBrokerResponse(master_addr="10.0.0.9:10911")
+            slave.broker.registered(NAME_SERVER, told, slave.now, slave.wall_ms)
+            return answer
+
+    master, slave = Succeeded(), opened_slave()
+    master.state.topics.put(TopicConfig("Old"), 5)
+    slave.reachable[MASTER] = master
+    registered(slave)
+    assert [each.address for each in slave.asked_brokers].count(MASTER) >= 1
+    assert slave.state.topics.find("Old") is None
+
+
+def test_how_far_transactions_came_at_another_master_is_forgotten() -> None:
+    """What waits for this broker's log to be as long is of another log."""
+    table = b'{"offsetTable":{"%s@%s":{0:5}}}' % (HALF_TOPIC.encode(), TRANSACTION_GROUP.encode())
+    _, slave = scripted(told(0) | {RequestCode.GET_ALL_CONSUMER_OFFSET: table})
+    registered(slave)
+    del slave.reachable[MASTER]
+    slave.reachable["10.0.0.9:10911"] = OpenedBroker()
+    registered(slave, "10.0.0.9:10911")
+    slave.pass_time(2 * ROUND_SECONDS)
+    assert slave.state.offsets.find(TRANSACTION_GROUP, HALF_TOPIC, 0) is None
 
 
 def test_a_master_copies_nothing() -> None:
