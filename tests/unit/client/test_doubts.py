@@ -133,6 +133,22 @@ def test_a_route_in_doubt_is_asked_for_once_a_second_and_not_for_ever() -> None:
     assert len(cluster.asked_of(code)) == count
 
 
+def test_routes_in_doubt_are_looked_at_after_a_request_hook_broke() -> None:
+    cluster = Cluster()
+    sender = started(cluster)
+    master_at_old(cluster)
+    seconds_until_sent(cluster, sender)
+    master_moves(cluster, gone, after_s=4.5)
+    looks = cluster.faults[RequestCode.GET_ROUTEINFO_BY_TOPIC]
+    cluster.faults[RequestCode.GET_ROUTEINFO_BY_TOPIC] = lambda *_: ValueError("the hook's own")
+
+    def mended() -> None:
+        cluster.faults[RequestCode.GET_ROUTEINFO_BY_TOPIC] = looks
+
+    cluster.driver.at(2.5, mended)
+    assert 4.5 <= seconds_until_sent(cluster, sender) < 6.5
+
+
 def test_a_busy_broker_is_where_it_was() -> None:
     cluster = Cluster()
     sender = started(cluster)

@@ -211,6 +211,16 @@ def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
 # ---------------------------------------------------------------------- progress
 
 
+def test_a_request_hook_that_broke_once_is_got_over() -> None:
+    cluster = Cluster()
+    cluster.store("a", "b")
+    cluster.faults[RequestCode.LITE_PULL_MESSAGE] = lambda *_: ValueError("the hook's own")
+    reader = Reader(cluster, "me@1", FIRST, QUEUES[0])
+    del cluster.faults[RequestCode.LITE_PULL_MESSAGE]
+    assert reader.poll() == ["a", "b"]
+    assert any("the hook's own" in line for line in cluster.driver.lines)
+
+
 def test_what_was_handed_out_last_is_not_progress_yet() -> None:
     cluster = Cluster()
     cluster.store("a", "b", "c")

@@ -170,6 +170,29 @@ def test_locks_are_renewed_and_a_lost_one_ends_the_consumption() -> None:
     assert any("ran out before it was renewed" in line for line in cluster.driver.lines)
 
 
+def test_locks_are_renewed_on_after_a_renewal_that_nobody_foresaw_failed() -> None:
+    cluster = Cluster("a", "b")
+    consumer = Consumer(cluster, settings=ORDERLY).start()
+    failures = 0
+
+    def broken(address: str, command: Command) -> Command | Exception:
+        nonlocal failures
+        if address == cluster.brokers["a"].address:
+            failures += 1
+            return ValueError("a request hook's own")
+        return command
+
+    cluster.faults[RequestCode.LOCK_BATCH_MQ] = broken
+    cluster.pass_time(20.0)
+    del cluster.faults[RequestCode.LOCK_BATCH_MQ]
+    cluster.pass_time(15.0)
+    assert failures == 1
+    locked = {each.queue.broker_name for each in consumer.member.status() if each.is_locked}
+    assert locked == {"b"}  # one broker's failure is not another's
+    cluster.pass_time(30.0)
+    assert all(each.is_locked for each in consumer.member.status())
+
+
 def test_a_queue_changes_hands_between_two_messages_never_within_one() -> None:
     cluster = Cluster()
     for queue_id in range(4):

@@ -148,6 +148,17 @@ def test_a_dead_broker_keeps_nobody_from_the_others() -> None:
     assert worker.work(5.0) == ["a"]
 
 
+def test_a_request_hook_that_broke_once_is_got_over() -> None:
+    cluster = Cluster()
+    cluster.store("a")
+    cluster.faults[RequestCode.POP_MESSAGE] = lambda *_: ValueError("the hook's own")
+    worker = Worker(cluster)
+    assert worker.receive(0.5) is None
+    del cluster.faults[RequestCode.POP_MESSAGE]
+    assert worker.work() == ["a"]
+    assert any("the hook's own" in line for line in cluster.driver.lines)
+
+
 def test_a_handle_is_its_text() -> None:
     written = "7 1700000000000 60000 0 1 broker-a 3 12"
     handle = Handle.parse(written)

@@ -219,11 +219,22 @@ def test_a_senseless_answer_is_got_over(code: RequestCode) -> None:
     assert consumer.bodies == ["a"]
 
 
-def answer_once(cluster: Cluster, code: RequestCode, answer: Command) -> None:
+@pytest.mark.parametrize("code", [RequestCode.PULL_MESSAGE, RequestCode.LOCK_BATCH_MQ])
+def test_a_request_hook_that_broke_once_is_got_over(code: RequestCode) -> None:
+    cluster = Cluster()
+    cluster.store("a")
+    answer_once(cluster, code, ValueError("the hook's own"))
+    consumer = Consumer(cluster, settings=dataclasses.replace(FIRST, orderly=True)).start()
+    cluster.pass_time(3.0)
+    assert consumer.bodies == ["a"]
+    assert any("the hook's own" in line for line in cluster.driver.lines)
+
+
+def answer_once(cluster: Cluster, code: RequestCode, answer: Command | Exception) -> None:
     """Instead of the broker, to the first such request about T, or about no topic."""
     answers = [answer]
 
-    def instead(address: str, command: Command) -> Command:
+    def instead(address: str, command: Command) -> Command | Exception:
         del address
         if answers and (command.ext or {}).get("topic", "T") == "T":
             return answers.pop()

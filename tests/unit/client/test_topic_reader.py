@@ -9,7 +9,7 @@ from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.subscriptions import Expression, Sql, SubscriptionError, subscription
 from gantrymq.client.core.topic_reader import LOOK_S, Begin, Beginning, TopicReader
-from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.cluster import NAME_SERVER, Cluster
 from gantrymq.remoting.failures import ConnectError
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode
@@ -141,6 +141,18 @@ def test_a_broker_that_is_away_is_read_when_it_is_back() -> None:
     cluster.restart("broker-b")
     cluster.pass_time(5.0)
     assert reading.all() == ["b"]
+
+
+def test_new_queues_are_looked_for_after_a_request_hook_broke() -> None:
+    cluster = Cluster()
+    reading = Reading(cluster)
+    cluster.faults[NAME_SERVER] = lambda *_: ValueError("the hook's own")
+    cluster.pass_time(LOOK_S)
+    del cluster.faults[NAME_SERVER]
+    cluster.add_topic("T", queues=6)
+    cluster.pass_time(LOOK_S)
+    cluster.store("new", queue_id=5)
+    assert reading.all() == ["new"]
 
 
 def test_a_topic_that_is_not_there_says_so() -> None:

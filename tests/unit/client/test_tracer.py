@@ -14,6 +14,7 @@ from gantrymq.client.core.tracer import RECORDS_MAX, Tracer
 from gantrymq.client.core.transactions import Transactions, TransactionState
 from gantrymq.fakes.cluster import Cluster, gone
 from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.message import properties
 
 TRACES = "RMQ_SYS_TRACE_TOPIC"
@@ -120,6 +121,18 @@ def test_no_more_than_so_many_are_held() -> None:
     trial.cluster.driver.pass_time(20.0)
     assert f"{RECORDS_MAX} traces were dropped: more than can be sent" in trial.cluster.driver.lines
     assert any("traces were not sent" in line for line in trial.cluster.driver.lines)
+
+
+def test_traces_go_on_after_a_request_hook_broke() -> None:
+    trial = Trial()
+    faults = trial.cluster.faults
+    trial.cluster.run(trial.core.send(Message("T", b"lost")))
+    faults[RequestCode.SEND_MESSAGE_V2] = lambda *_: ValueError("the hook's own")
+    trial.cluster.pass_time(5.0)
+    del faults[RequestCode.SEND_MESSAGE_V2]
+    trial.cluster.run(trial.core.send(Message("T", b"traced")))
+    trial.cluster.pass_time(5.0)
+    assert len(trial.traces()) == 1
 
 
 def test_what_is_taken_back_is_traced() -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core.ports import Ports
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import Flow, Signal, Wait
 
 PAUSE_S: Final = 1.0
@@ -50,5 +50,6 @@ class Doubts:
     async def _look(self, topic: str) -> None:
         try:
             await self._refresh(topic)
-        except GantryError as error:
-            self._ports.log(f"the route of {topic} is in doubt, and not known: {error}")
+        except Exception as error:  # whatever it was: other topics are looked at all the same
+            cause, shown = as_told(error)
+            self._ports.log(f"the route of {topic} is in doubt, and not known: {cause}", shown)

@@ -110,7 +110,7 @@ class Instance:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        start, repeat = self.ports.start, self._start_repeating
+        start, repeat = self.ports.start, self.repeat
         settings = self.settings
         self._running = [
             repeat("routes", self.refresh_routes, settings.poll_name_server_s),
@@ -129,9 +129,8 @@ class Instance:
             running.cancel()
         self._running = []
 
-    def _start_repeating(
-        self, name: str, work: Callable[[], Flow[None]], period_s: float
-    ) -> Running:
+    def repeat(self, name: str, work: Callable[[], Flow[None]], period_s: float) -> Running:
+        """Until it is cancelled; the first time after one period."""
         return self.ports.start(self._repeat(name, work, period_s), name)
 
     async def _repeat(self, name: str, work: Callable[[], Flow[None]], period_s: float) -> None:

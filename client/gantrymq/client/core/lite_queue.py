@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Final, Protocol, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core.bounds import ABOVE_0, must_fit
 from gantrymq.client.core.ports import Ports, Running
 from gantrymq.client.core.pulls import PullResult, PullStatus, QueuePulls
 from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import Signal, Wait
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -192,8 +192,9 @@ class LiteQueue:
                     self._position = self.consumed = await self._starts.of(self.queue)
                 wish = self.pulls.subscription.wish
                 result = await self.pulls.pull(self._position)
-            except GantryError as error:
-                ports.log(f"pull of {self.queue} failed, tried again soon: {error}")
+            except Exception as error:  # a flow that ended would be missed: the queue stands still
+                cause, shown = as_told(error)
+                ports.log(f"pull of {self.queue} failed, tried again soon: {cause}", shown)
                 await Wait(clock.monotonic() + FAILURE_PAUSE_S)
                 continue
             if result.status is PullStatus.FLOW_CONTROL:

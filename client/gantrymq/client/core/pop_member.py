@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.life import Life, State
 from gantrymq.client.core.pops import Out, Pops, PopSettings
 from gantrymq.client.core.ports import Running
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import FOREVER, Signal, Wait
 from gantrymq.client.core.subscriptions import (
     EVERYTHING,
@@ -126,8 +126,10 @@ class PopMember:
             began = clock.monotonic()
             try:
                 found = await pops.pop(broker_name)
-            except GantryError as error:
-                log(f"pop of {pops.topic} at {broker_name} failed, tried again soon: {error}")
+            except Exception as error:  # a flow that ended would be missed: nothing more comes
+                cause, shown = as_told(error)
+                text = f"pop of {pops.topic} at {broker_name} failed, tried again soon: {cause}"
+                log(text, shown)
                 await Wait(began + FAILURE_PAUSE_S)
                 continue
             self._ready.extend([(pops, out) for out in found])

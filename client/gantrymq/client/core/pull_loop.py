@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import Limits, ProcessQueue, Slice
 from gantrymq.client.core.pulls import PullResult, PullSettings, PullStatus, QueuePulls
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import Wait
 from gantrymq.client.core.subscriptions import Subscription
 from gantrymq.remoting.failures import ConnectionLostError, RequestError
@@ -102,7 +102,7 @@ class PullLoop:
             committed = self._puller.committed(process_queue)
             try:
                 result = await pulls.pull(offset, commit_offset=committed)
-            except GantryError as error:
+            except Exception as error:  # a flow that ended would be missed: the queue stands still
                 await self._failed(process_queue, offset, error)
                 continue
             process_queue.pull_trouble = None
@@ -156,9 +156,10 @@ class PullLoop:
 
     async def _failed(self, process_queue: ProcessQueue, offset: int, error: Exception) -> None:
         """Told once, not once a second."""
-        trouble = f"pulls from offset {offset} fail: {error}"
+        cause, shown = as_told(error)
+        trouble = f"pulls from offset {offset} fail: {cause}"
         if process_queue.pull_trouble is None:
-            self._instance.ports.log(f"{process_queue.queue}: {trouble}")
+            self._instance.ports.log(f"{process_queue.queue}: {trouble}", shown)
         process_queue.pull_trouble = trouble
         if isinstance(error, RequestError):
             self._instance.doubts.add(process_queue.queue.topic)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
@@ -37,7 +38,7 @@ from gantrymq.client.core.rebalance import Rebalance
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.client.core.send_back import MAX_CONCURRENT, MAX_ORDERLY, SendBack
 from gantrymq.client.core.start_offset import StartOffsets
-from gantrymq.client.core.steps import Call, Wait
+from gantrymq.client.core.steps import Call
 from gantrymq.client.core.subscriptions import (
     EVERYTHING,
     Expression,
@@ -172,7 +173,8 @@ class PushGroupMember:
         self._requests.begin()
         self._consumption.start()
         if self._locks is not None:
-            self._renewal = self._instance.ports.start(self._renew(self._locks), "queue locks")
+            renew = partial(self._renew, self._locks)
+            self._renewal = self._instance.repeat("queue locks", renew, RENEWAL_S)
         if self._tracer is not None:
             self._tracer.start()
         await self._heartbeat()
@@ -233,9 +235,7 @@ class PushGroupMember:
         self._instance.rebalance_wanted.fire()
 
     async def _renew(self, locks: QueueLocks) -> None:
-        while True:
-            await Wait(self._instance.ports.clock.monotonic() + RENEWAL_S)
-            await locks.renew(self._rebalance.queues.values())
+        await locks.renew(self._rebalance.queues.values())
 
     # ------------------------------------------------------------------ subscriptions
 

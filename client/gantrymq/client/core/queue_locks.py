@@ -19,6 +19,7 @@ from gantrymq.client.core.answers import success
 from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.process_queue import ProcessQueue
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import Tell
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
@@ -47,8 +48,9 @@ class QueueLocks:
         for broker_name, those in _by_broker(queues).items():
             try:
                 ours = await self._ask(broker_name, those)
-            except GantryError as error:
-                self._instance.ports.log(f"lockBatchMQ exception, {broker_name}: {error}")
+            except Exception as error:  # whatever it was: other brokers are asked all the same
+                cause, shown = as_told(error)
+                self._instance.ports.log(f"lockBatchMQ exception, {broker_name}: {cause}", shown)
                 continue
             granted.update({queue: queue in ours for queue in those})
         return granted

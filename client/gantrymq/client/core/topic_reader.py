@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core import queue_offsets
 from gantrymq.client.core.admin.messages import PULL_GROUP
 from gantrymq.client.core.errors import RouteError
@@ -27,6 +26,7 @@ from gantrymq.client.core.lite_queue import Buffered, Buffering, LiteQueue
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.pulls import PullSettings, QueuePulls
 from gantrymq.client.core.received import ReceivedMessage
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.steps import FOREVER, All, Signal, Wait
 from gantrymq.client.core.subscriptions import Subscription, check
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -157,8 +157,9 @@ class TopicReader:
             try:
                 for queue in await self._new_queues():
                     self._read(queue, 0)
-            except GantryError as error:
-                self._instance.ports.log(f"new queues are not looked for now: {error}")
+            except Exception as error:  # whatever it was: the next look is not the worse for it
+                cause, shown = as_told(error)
+                self._instance.ports.log(f"new queues are not looked for now: {cause}", shown)
 
     # ------------------------------------------------------------------ messages
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, final
 
-from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.instance import Instance
-from gantrymq.client.core.safe_text import text_of
+from gantrymq.client.core.safe_text import as_told, text_of
 from gantrymq.client.core.steps import Call, Wait
-from gantrymq.remoting.failures import RequestError
 from gantrymq.wire.bodies.shared import MessageQueue
 
 QueuesChanged: TypeAlias = Callable[[str, frozenset[MessageQueue]], object]
@@ -44,8 +42,9 @@ class TopicWatch:
         try:
             await self._instance.refresh_route(topic)
             now = frozenset((await self._instance.route(topic)).subscribe)
-        except (BrokerError, RequestError, RouteError) as error:
-            log(f"the queues of {topic} are not known now: {error}")
+        except Exception as error:  # whatever it was: the next look is not the worse for it
+            cause, shown = as_told(error)
+            log(f"the queues of {topic} are not known now: {cause}", shown)
             return
         before = self._seen.get(topic)
         self._seen[topic] = now

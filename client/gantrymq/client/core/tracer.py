@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
-from gantrymq.base.errors import GantryError
 from gantrymq.client.core import namespace, trace_text
 from gantrymq.client.core.hooks import ConsumeContext, EndContext, SendContext
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.message import Message
 from gantrymq.client.core.ports import Running
 from gantrymq.client.core.producer_settings import ProducerSettings
+from gantrymq.client.core.safe_text import as_told
 from gantrymq.client.core.send_request import SendRequest, of_message
 from gantrymq.client.core.sending import Sender
 from gantrymq.client.core.steps import Signal, Wait
@@ -132,12 +132,13 @@ class Tracer:
             part = self._taken()
             try:
                 await self._sender.send(self._request(part))
-            except GantryError as error:
+            except Exception as error:  # whatever it was: later traces are sent all the same
                 lost = len(part)
                 if is_last:
                     lost += len(self._records)
                     self._records.clear()
-                self._ports.log(f"{lost} traces were not sent: {error}")
+                cause, shown = as_told(error)
+                self._ports.log(f"{lost} traces were not sent: {cause}", shown)
 
     def _taken(self) -> list[TraceRecord]:
         """As many as one message holds, at least one."""
