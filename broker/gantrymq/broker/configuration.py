@@ -35,7 +35,7 @@ from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.runtime.acl_file import read_credentials
-from gantrymq.runtime.address import own_address, parse_address
+from gantrymq.runtime.address import address_of, is_host_name, own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.delete_hours import parse_hours
@@ -105,18 +105,18 @@ def load(
     layers = [*first, *_saved(root), *last]
     broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
-    _check_address_of_clients(broker)
     _check_region(broker)
     _check_texts(kept)
     settings = _with_accounts(_named(broker.settings), root)
     group = group_setup.read(broker, settings, socket.gethostname())
+    ip_address = _ip_address(broker, has_group=group is not None)
     settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
     store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
     client_tls = _client_tls(tls, broker)
     return Setup(
         settings,
         store,
-        _identity(settings, group),
+        _identity(settings, group, ip_address),
         ServerTls.from_properties(tls),
         role_warnings + _warnings(broker, client_tls),
         broker.unknown,
@@ -189,15 +189,25 @@ def _in_group(
     return replace(settings, broker_id=group.number), tuple(told)
 
 
-def _check_address_of_clients(broker: Bound[BrokerSettings]) -> None:
-    """Each record holds it, as four bytes or sixteen."""
-    address = broker.settings.broker_ip1
+def _ip_address(broker: Bound[BrokerSettings], *, has_group: bool) -> str:
+    """Each record holds it, as four bytes or sixteen: `ip:port` of a name, "" of an address."""
+    host = broker.settings.broker_ip1
     try:
-        if address:
-            hosts.parse_address(address)
+        if host:
+            hosts.parse_address(host)
     except RemoteError:
-        what = "must be an IP address, without a port; empty for this machine's own"
-        raise broker.refusal("brokerIP1", what) from None
+        if not is_host_name(host):
+            what = "must be an IP address or a name, without a port; empty for this machine's own"
+            raise broker.refusal("brokerIP1", what) from None
+    else:
+        return ""
+    if has_group:
+        raise broker.refusal("brokerIP1", "must be an IP address where groupMembers elect")
+    address = address_of(host)
+    if address is None:
+        what = "has no address on this machine, and each message holds one: give it one in DNS or"
+        raise broker.refusal("brokerIP1", f"{what} /etc/hosts, or write the address")
+    return _with_port(address, broker.settings.listen_port)
 
 
 def _check_region(broker: Bound[BrokerSettings]) -> None:
@@ -311,7 +321,7 @@ def _ha_listen_port(settings: BrokerSettings) -> int:
     return port + 1
 
 
-def _identity(settings: BrokerSettings, group: GroupSetup | None) -> Identity:
+def _identity(settings: BrokerSettings, group: GroupSetup | None, ip_address: str) -> Identity:
     return Identity(
         settings.broker_name,
         settings.broker_cluster_name,
@@ -320,6 +330,7 @@ def _identity(settings: BrokerSettings, group: GroupSetup | None) -> Identity:
         _with_port(settings.broker_ip2, settings.ha_listen_port),
         member=group.number if group else 0,
         group_address=settings.group_address if group else "",
+        ip_address=ip_address,
     )
 
 

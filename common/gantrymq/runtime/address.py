@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
+
+# One letter at least: what is made of digits and dots alone was meant as an address.
+_HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 
 
 def format_address(name: object) -> str:
@@ -22,6 +27,22 @@ def parse_address(address: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ConfigurationError(f'address "{address}" is not host:port')
     return host.strip("[]"), int(port)
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a machine may be called so; its address is no name."""
+    return _HOST_NAME.fullmatch(text) is not None
+
+
+def address_of(name: str) -> str | None:
+    """The address that a name has on this machine, IPv4 if there is one, as Java prefers it; None
+    where it has none. May wait for a name server of the Internet's kind."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):  # the second for what is too long between two dots
+        return None
+    found.sort(key=lambda each: each[0] is not socket.AF_INET)
+    return str(found[0][4][0])
 
 
 def own_address() -> str:

@@ -53,6 +53,13 @@ def test_fixed_roles_have_no_group(tmp_path: Path) -> None:
     assert not setup.identity.is_elected
 
 
+def test_a_member_is_told_by_its_address_for_names_are_no_endpoints(
+    tmp_path: Path, secret: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="must be an IP address where groupMembers"):
+        setup_of(tmp_path, secret, brokerIP1="localhost")
+
+
 def test_a_group_with_what_is_left_to_defaults(tmp_path: Path, secret: Path) -> None:
     addresses = {1: "broker-0:10912", 2: "broker-1:10912", 3: "[fd00::3]:10912"}
     assert group_of(tmp_path, secret) == GroupSetup(

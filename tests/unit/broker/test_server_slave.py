@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from gantrymq.broker.configuration import load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, pull
@@ -84,14 +86,17 @@ async def test_a_slave_that_comes_first_finds_its_master_soon(tmp_path: Path) ->
         await has_topic(slave, "Orders")
 
 
-async def test_consumers_go_on_at_the_slave_when_the_master_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["127.0.0.1", "localhost"])
+async def test_consumers_go_on_at_the_slave_when_the_master_is_gone(
+    tmp_path: Path, told: str
+) -> None:
     dialer = Dialer()
     async with (
         name_server(tmp_path) as names,
-        broker(tmp_path / "s", names, **SLAVE) as slave,
+        broker(tmp_path / "s", names, brokerIP1=told, **SLAVE) as slave,
         asyncio.timeout(60),
     ):
-        async with broker(tmp_path / "m", names) as master:
+        async with broker(tmp_path / "m", names, brokerIP1=told) as master:
             master.state.topics.put(TopicConfig("Orders", 1, 1), 5)
             await has_topic(slave, "Orders")
             sent = Command(RequestCode.SEND_MESSAGE_V2, ext=message("Orders").encode(), body=b"1")

@@ -63,7 +63,9 @@ def test_a_masters_address_has_a_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("brokerIP1", "broker-1", "must be an IP address"),
+        ("brokerIP1", "broker 1", "must be an IP address or a name"),
+        ("brokerIP1", "10.1", "must be an IP address or a name"),
+        ("brokerIP1", "no-label-is-so-long" * 4, "has no address on this machine"),
         ("brokerIP1", "10.0.0.1:10911", "without a port"),
         ("messageDelayLevel", "1s 5x", "must be numbers with s, m, h or d"),
         ("messageDelayLevel", "", "one at least"),
@@ -85,6 +87,14 @@ def test_a_text_that_cannot_be_used_is_told_with_its_key_and_line(
 def test_an_address_of_either_kind_may_be_told_to_clients(tmp_path: Path) -> None:
     for address in ("10.0.0.1", "::1", "fe80::1%eth0"):
         assert setup(tmp_path, brokerIP1=address).settings.broker_ip1 == address
+
+
+def test_clients_may_be_told_a_name(tmp_path: Path) -> None:
+    """Messages hold the address that it has here."""
+    identity = setup(tmp_path, brokerIP1="localhost", listenPort="1234").identity
+    assert identity.address == "localhost:1234"
+    assert identity.stored_address in ("127.0.0.1:1234", "[::1]:1234")
+    assert identity.ha_address == "localhost:1235"
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

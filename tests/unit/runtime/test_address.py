@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime.address import format_address, parse_address
+from gantrymq.runtime.address import address_of, format_address, is_host_name, parse_address
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,18 @@ def test_addresses(text: str, target: tuple[str, int]) -> None:
 def test_an_address_that_is_none_is_a_configuration_error(text: str) -> None:
     with pytest.raises(ConfigurationError, match="host:port"):
         parse_address(text)
+
+
+@pytest.mark.parametrize("text", ["broker-1", "a.b", "mq_1.example.org.", "1a", "localhost"])
+def test_names_of_machines(text: str) -> None:
+    assert is_host_name(text)
+
+
+@pytest.mark.parametrize("text", ["", "10.1", "1", "a:1", "a b", "-a", "a/b", "a" * 254, "ä"])
+def test_what_is_no_name_of_a_machine(text: str) -> None:
+    assert not is_host_name(text)
+
+
+def test_the_address_of_a_name() -> None:
+    assert address_of("localhost") in ("127.0.0.1", "::1")
+    assert address_of("too-long-for-a-label" * 4) is None

@@ -68,7 +68,7 @@ def _made(
     properties = codec.join(shared, sends.added_properties(state))
     queue_id = sends.queue_id_of(state, header, config)
     born_host = sends.born_host(state, request)
-    store_host = sends.packed_host(state.identity.address)
+    store_host = sends.packed_host(state.identity.stored_address)
     flags = sends.stored_sys_flag(header, config)
     return [
         Record(

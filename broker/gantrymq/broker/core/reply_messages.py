@@ -78,7 +78,7 @@ def _record_of(state: State, request: Request, header: SendHeader, config: Topic
         sys_flag=sends.stored_sys_flag(header, config),
         born_timestamp_ms=header.born_timestamp,
         born_host=sends.packed_host(request.channel.peer),
-        store_host=sends.packed_host(state.identity.address),
+        store_host=sends.packed_host(state.identity.stored_address),
         reconsume_times=header.reconsume_times or 0,
     )
 
@@ -135,7 +135,7 @@ def _push_command(state: State, request: Request, header: SendHeader, record: Re
         reconsume_times=header.reconsume_times,
         unit_mode=bool(header.unit_mode),
         born_host=request.channel.peer,
-        store_host=state.identity.address,
+        store_host=state.identity.stored_address,
         store_timestamp=state.wall_ms,
     )
     return Command(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, ext=pushed.encode(), body=record.body)

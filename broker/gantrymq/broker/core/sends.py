@@ -176,7 +176,7 @@ def record_of(state: State, request: Request, header: SendHeader, config: TopicC
         sys_flag=stored_sys_flag(header, config),
         born_timestamp_ms=header.born_timestamp,
         born_host=born_host(state, request),
-        store_host=packed_host(state.identity.address),
+        store_host=packed_host(state.identity.stored_address),
         reconsume_times=header.reconsume_times or 0,
     )
 

@@ -56,7 +56,9 @@ class BrokerSettings:
         0, "0 is the master; each slave has another one", lowest=0, highest=LONG_MAX
     )
     broker_ip1: str = setting(
-        "", "the address clients are told; the machine's first one if empty", key="brokerIP1"
+        "",
+        "the address or host name clients are told; the machine's first address if empty",
+        key="brokerIP1",
     )
     broker_ip2: str = setting(
         "", "the address slaves are told; brokerIP1 if empty", key="brokerIP2"

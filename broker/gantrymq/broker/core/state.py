@@ -56,9 +56,9 @@ from gantrymq.wire.message.unique_id import UniqueIdMaker
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this broker is to others. `address` is `ip:port`, as clients connect to it. Where a group
-    elects its master each broker is a `member`, from 1 on, and goes by that number while another
-    one is master."""
+    """Who this broker is to others. `address` is `host:port`, as clients connect to it. Where a
+    group elects its master each broker is a `member`, from 1 on, and goes by that number while
+    another one is master."""
 
     name: str
     cluster: str
@@ -69,10 +69,17 @@ class Identity:
     """0: the roles are fixed."""
     group_address: str = ""
     """Where clients reach whoever is master; "" where that is each broker's own address."""
+    ip_address: str = ""
+    """The same as `address`, where that begins with a name; "" where it is one itself."""
+
+    @property
+    def stored_address(self) -> str:
+        """`ip:port`, as records and message ids hold it: they have no room for a name."""
+        return self.ip_address or self.address
 
     @property
     def store_host(self) -> bytes:
-        return hosts.parse(self.address)
+        return hosts.parse(self.stored_address)
 
     @property
     def is_master(self) -> bool:
