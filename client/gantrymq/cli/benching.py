@@ -76,7 +76,7 @@ async def bench(stream: Stream, options: Options) -> Page:
             return _page([sends])
         if what == "consume":
             until = stream.now() + seconds
-            async with _reader(stream, options.text("topic"), Begin.FIRST) as reading:
+            async with _reader(stream, options.topic(), Begin.FIRST) as reading:
                 await _consume(stream, reading, reads, lambda: stream.now() < until)
             return _page([reads])
         await _both(stream, options, (sends, reads), seconds)
@@ -89,7 +89,7 @@ async def bench(stream: Stream, options: Options) -> Page:
 async def _both(stream: Stream, options: Options, runs: tuple[_Run, _Run], seconds: float) -> None:
     """Whatever is sent is read: the reader begins before, and ends after."""
     sends, reads = runs
-    async with _reader(stream, options.text("topic"), Begin.LAST) as reading:
+    async with _reader(stream, options.topic(), Begin.LAST) as reading:
         sending = asyncio.create_task(_produce(stream, options, sends, seconds))
         try:
             await _consume(stream, reading, reads, lambda: True, is_over=sending.done)
@@ -108,7 +108,7 @@ async def _tick(stream: Stream) -> None:
 
 
 async def _produce(stream: Stream, options: Options, run: _Run, seconds: float) -> None:
-    message = Message(options.text("topic"), b"x" * options.body_size("size"))
+    message = Message(options.topic(), b"x" * options.body_size("size"))
     async with stream.producer(_WAITING_BYTES_MAX) as producer:
         await producer.send(message)  # finds the way, and is not counted
         began = stream.now()

@@ -136,7 +136,7 @@ async def _reading(
     stream: Stream, options: Options, beginning: Beginning
 ) -> AsyncIterator[_Source]:
     """Without a group."""
-    topic, place = options.text("topic"), options.maybe("queue")
+    topic, place = options.topic(), options.maybe("queue")
     subscribed = subscription(topic, _expression(options), stream.world.clock.wall_ms())
     queue = None if place is None else queue_place(topic, place)
     async with stream.admin() as admin:
@@ -170,9 +170,9 @@ async def _consuming(
     stream: Stream, options: Options, beginning: Beginning, at_once: int
 ) -> AsyncIterator[_Source]:
     """As a member of a group."""
-    topic = options.text("topic")
+    topic = options.topic()
     consumer = PullConsumer(
-        options.text("consumerGroup"),
+        options.group("consumerGroup"),
         world=stream.world,
         pull_batch=at_once,
         consume_from=_CONSUME_FROM[beginning.begin],

@@ -22,6 +22,9 @@ BODY_BYTES: Final = 128
 BODY_BYTES_MAX: Final = 4 << 20
 """As large as brokers take a message, by default."""
 
+# Its retries, its dead letters.
+_OF_A_GROUP: Final = ("%RETRY%", "%DLQ%")
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -57,6 +60,23 @@ class Options:
         if value is None:
             raise UsageError(f"--{name} is missing")
         return value
+
+    def topic(self, name: str = "topic") -> str:
+        """One that messages are sent to, or read from. Those who repair what others made take any
+        text, and ask the servers."""
+        from gantrymq.client.core import message  # noqa: PLC0415 - few commands ask for it
+
+        topic = self.text(name)
+        most = message.TOPIC_CHARACTERS_MAX
+        if topic.startswith(_OF_A_GROUP):
+            most = message.GROUP_CHARACTERS_MAX + len(_OF_A_GROUP[0])
+        return _sound(message.name_fault("topic", topic, most), topic)
+
+    def group(self, name: str) -> str:
+        from gantrymq.client.core import message  # noqa: PLC0415 - as above
+
+        group = self.text(name)
+        return _sound(message.name_fault("group", group, message.GROUP_CHARACTERS_MAX), group)
 
     def number(self, name: str, default: int | None = None) -> int:
         value = self.maybe(name)
@@ -104,6 +124,12 @@ class Options:
 
     def is_set(self, name: str) -> bool:
         return bool(self._values[name])
+
+
+def _sound(fault: str | None, name: str) -> str:
+    if fault is not None:
+        raise UsageError(fault)
+    return name
 
 
 def required(letter: str, name: str, about: str) -> Option:

@@ -78,7 +78,7 @@ class _Mould:
     """Makes messages of bodies: all else is the same for each of them."""
 
     def __init__(self, options: Options) -> None:
-        self.topic = options.text("topic")
+        self.topic = options.topic()
         self.order_by = options.maybe("order-by")
         self._tag = options.maybe("tag") or ""
         self._keys = options.several("key")

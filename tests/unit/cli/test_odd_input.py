@@ -190,3 +190,24 @@ def _must_end_well(cluster: Cluster, name: str) -> None:
     for failure in failures:
         assert isinstance(failure, GantryError), failure
         assert len(str(failure).splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["produce", "-t", "a b", "x"],
+        ["produce", "-t", "é", "x"],
+        ["produce", "-t", "t" * 128, "x"],
+        ["consume", "-t", "a b"],
+        ["consume", "-t", "T", "-g", "a/b"],
+        ["consume", "-t", "T", "-g", "g" * 256],
+        ["tail", "-t", "a b"],
+        ["bench", "produce", "-t", "a b"],
+        ["bench", "consume", "-t", "a b"],
+    ],
+)
+def test_a_name_that_nothing_has_is_a_wrong_command_line(
+    words: list[str], nobody: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(words) == 2
+    assert told(capfd).startswith(f"gantry {words[0]}: The specified ")

@@ -19,7 +19,7 @@ from gantrymq.cli.main import load
 from gantrymq.cli.page import Page
 from gantrymq.cli.stream import Stream
 from gantrymq.cli.stream_command import StreamCommand
-from gantrymq.client.core.errors import MessageError, RouteError
+from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.received import ReceivedMessage
 from gantrymq.testing.embedded import EmbeddedBroker
 from gantrymq.wire.message.sys_flag import COMPRESSED
@@ -216,7 +216,7 @@ async def test_options_that_make_no_sense(terminal: Terminal, line: str, why: st
 
 
 async def test_a_topic_that_can_have_no_message_says_so(terminal: Terminal) -> None:
-    with pytest.raises(MessageError, match="illegal characters"):
+    with pytest.raises(UsageError, match="illegal characters"):
         await terminal.run("produce -t 'a b' x")
 
 
