@@ -4,7 +4,8 @@ Where a listener allows it, a load balancer's PROXY header is taken off first.
 
 A TLS connection begins with 0x16, a frame with the top byte of its length, which is 0 or 1. The
 first bytes must be seen before anything is decided, so TLS runs here over memory buffers instead
-of in the event loop. State: UNDECIDED -> PLAIN, or UNDECIDED -> HANDSHAKE -> OPEN.
+of in the event loop. State: UNDECIDED -> PLAIN, or UNDECIDED -> HANDSHAKE -> OPEN -> BROKEN, by
+what cannot be decrypted: behind that nothing is encrypted any more.
 
 Bounded: OpenSSL holds at most one record (16 KiB) that it cannot decrypt yet, and at most 100 KiB
 of a handshake message.
@@ -46,6 +47,7 @@ class DoorState(Enum):
     HANDSHAKE = 1
     OPEN = 2
     PLAIN = 3
+    BROKEN = 4
 
 
 @final
@@ -129,8 +131,9 @@ class Door:
         """The session's output as it goes to the socket."""
         if self._tls is None:
             return pieces
-        for piece in pieces:
-            self._tls.write(piece)
+        if self.state is not DoorState.BROKEN:
+            for piece in pieces:
+                self._tls.write(piece)
         return [self.take_output()]
 
     def take_output(self) -> bytes:
@@ -196,6 +199,7 @@ class Door:
         except ssl.SSLZeroReturnError:
             self.is_finished = True
         except ssl.SSLError as error:
+            self.state = DoorState.BROKEN
             raise DoorError(Reason.GARBAGE, _text(error)) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

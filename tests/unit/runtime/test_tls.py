@@ -38,6 +38,8 @@ from gantrymq.wire.frames import encode
 
 StartServer = Callable[..., Awaitable[Server]]
 
+GARBAGE_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
+
 
 class Echo:
     def __init__(self) -> None:
@@ -325,19 +327,44 @@ async def test_garbage_ends_the_connection(
     writer.transport.abort()
 
 
-async def test_garbage_after_the_handshake_ends_the_connection(
-    start_server: StartServer,
-) -> None:
-    echo = Echo()
-    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+async def client_of(server: Server) -> tuple[Door, asyncio.StreamReader, asyncio.StreamWriter]:
+    """One whose handshake is over."""
     reader, writer = await asyncio.open_connection(*server.addresses["internal"])
     door = Door.of_client(client_context(ClientTls()))
     writer.write(door.take_output())
     while door.state is not DoorState.OPEN:
         door.receive(await reader.read(65_536))
-    writer.write(door.take_output() + b"\x17\x03\x03\x00\x20" + bytes(32))
+    return door, reader, writer
+
+
+async def test_garbage_after_the_handshake_ends_the_connection(
+    start_server: StartServer,
+) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    door, _, writer = await client_of(server)
+    writer.write(door.take_output() + GARBAGE_RECORD)
 
     assert await echo.closings.get() is Reason.GARBAGE
+    writer.transport.abort()
+
+
+async def test_garbage_ends_a_connection_that_has_answers_to_come(
+    start_server: StartServer,
+) -> None:
+    """They cannot be encrypted any more: TLS has ended, and the client has been told so."""
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    door, reader, writer = await client_of(server)
+    writer.write(b"".join(door.encrypt([encode(Command(1))])))
+    while not echo.served:
+        await asyncio.sleep(0)
+    await reader.read(65_536)
+    (channel,) = server.channels
+    channel.notify(Command(2))
+    channel.data_received(GARBAGE_RECORD)
+    assert await echo.closings.get() is Reason.GARBAGE
+    assert await reader.read() != b""  # the alert
     writer.transport.abort()
 
 
