@@ -243,7 +243,7 @@ class Channel:
 
     @property
     def held_bytes(self) -> int:
-        """What this connection holds in memory: an incomplete frame and unsent output."""
+        """What this connection holds in memory: an incomplete frame or handshake, unsent output."""
         return self._held_bytes
 
     def recount(self) -> int:
@@ -425,7 +425,8 @@ class Channel:
         unsent = transport.get_write_buffer_size()
         if unsent < UNSENT_BYTES_MIN:
             unsent = 0
-        return session.buffered_bytes + session.output_bytes + unsent
+        held = session.buffered_bytes + session.output_bytes + unsent
+        return held if self._door is None else held + self._door.held_bytes
 
     def _hold(self, held_bytes: int) -> None:
         if held_bytes != self._held_bytes:

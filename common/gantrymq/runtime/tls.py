@@ -7,8 +7,9 @@ first bytes must be seen before anything is decided, so TLS runs here over memor
 of in the event loop. State: UNDECIDED -> PLAIN, or UNDECIDED -> HANDSHAKE -> OPEN -> BROKEN, by
 what cannot be decrypted: behind that nothing is encrypted any more.
 
-Bounded: OpenSSL holds at most one record (16 KiB) that it cannot decrypt yet, and at most 100 KiB
-of a handshake message.
+Bounded: OpenSSL holds at most one record (16 KiB) that it cannot decrypt yet, and at most 128 KiB
+of a handshake message, in up to twice the room. Those of a handshake are told as `held_bytes`, as
+many who know no secret may have one each; what a connection costs besides, some 50 KiB, is not.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ READ_BYTES: Final = 4 * RECORD_BYTES_MAX
 
 # A handshake is two round trips and a few ms of arithmetic; Netty's own limit is 10 s as well.
 HANDSHAKE_SECONDS: Final = 10.0
+
+# OpenSSL's room for a message that is not complete grows by doubling.
+HANDSHAKE_ROOM: Final = 2
 
 
 class DoorError(RemoteError):
@@ -56,6 +60,7 @@ class Door:
 
     __slots__ = (
         "_context",
+        "_handshake_bytes",
         "_incoming",
         "_mode",
         "_outgoing",
@@ -79,6 +84,7 @@ class Door:
         self.is_finished = False
         self.source: str | None = None
         self._proxy = proxy
+        self._handshake_bytes = 0
         self._incoming: ssl.MemoryBIO | None = None
         self._outgoing: ssl.MemoryBIO | None = None
         self._tls: ssl.SSLObject | None = None
@@ -109,6 +115,11 @@ class Door:
     def is_shaking_hands(self) -> bool:
         return self.state is DoorState.HANDSHAKE
 
+    @property
+    def held_bytes(self) -> int:
+        """What an unfinished handshake may take, by what came of it."""
+        return HANDSHAKE_ROOM * self._handshake_bytes if self.is_shaking_hands else 0
+
     def receive(self, data: bytes) -> bytes:
         """What the session gets of `data`; raises DoorError."""
         if self.state is DoorState.PLAIN:
@@ -124,6 +135,7 @@ class Door:
         assert self._incoming is not None
         self._incoming.write(data)
         if self.state is DoorState.HANDSHAKE:
+            self._handshake_bytes += len(data)
             self._advance()
         return self._decrypt() if self.state is DoorState.OPEN else b""
 
