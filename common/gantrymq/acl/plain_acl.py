@@ -66,6 +66,13 @@ def read(content: bytes) -> Rules:
     )
 
 
+def read_anew(content: bytes) -> Rules:
+    """The same, instead of rules that there are: one that says nothing may be half written."""
+    if not _tree(content):
+        raise ConfigurationError("it is empty; `accounts: []` lets nobody in")
+    return read(content)
+
+
 def write(rules: Rules) -> bytes:
     """What `read` makes these rules of."""
     lines = [_list("", "globalWhiteRemoteAddresses", [each.text for each in rules.global_white])]

@@ -1,7 +1,8 @@
 """The file of accounts, read when a server starts and again whenever it changes.
 
-A second after a change the new rules count. A file that cannot be used, or is gone, leaves the old
-ones in force, and the log says so: nobody is locked out, nor let in, by a slip of the pen.
+A second after a change the new rules count. A file that cannot be used, or is gone or emptied,
+leaves the old ones in force, and the log says so: nobody is locked out, nor let in, by a slip of
+the pen, nor while an editor has truncated the file and not written it yet.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class AclFile:
         self._stamp: _Stamp = None
         self._task: asyncio.Task[None] | None = None
 
-    def load(self) -> Rules:
+    def load(self, *, may_be_empty: bool = True) -> Rules:
         """ConfigurationError says why they cannot be had."""
         self._stamp = _stamp_of(self._path)
-        rules = self._read()
+        rules = self._read(may_be_empty=may_be_empty)
         for warning in rules.warnings:
             self._log.warning(f"{self._path}: {warning}")
         return rules
@@ -58,7 +59,7 @@ class AclFile:
             if _stamp_of(self._path) == self._stamp:
                 continue
             try:
-                rules = await asyncio.to_thread(self.load)
+                rules = await asyncio.to_thread(self._load_anew)
             except ConfigurationError as error:
                 self._log.warning(
                     "the accounts cannot be read anew, the rules stay as they were",
@@ -68,9 +69,13 @@ class AclFile:
             self._log.info("the file of accounts was read", path=str(self._path))
             changed(rules)
 
-    def _read(self) -> Rules:
+    def _load_anew(self) -> Rules:
+        return self.load(may_be_empty=False)
+
+    def _read(self, *, may_be_empty: bool) -> Rules:
         try:
-            return plain_acl.read(self._path.read_bytes())
+            content = self._path.read_bytes()
+            return plain_acl.read(content) if may_be_empty else plain_acl.read_anew(content)
         except (OSError, ConfigurationError) as error:
             cause = error.strerror if isinstance(error, OSError) else error
             raise ConfigurationError(

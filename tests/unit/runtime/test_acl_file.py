@@ -50,6 +50,11 @@ async def test_a_change_is_told(watched: Watched) -> None:
         keys = await watched.next_keys()
 
 
+async def test_nobody_is_let_in_where_the_file_says_so(watched: Watched) -> None:
+    watched.path.write_text("accounts: []\n")
+    assert await watched.next_keys() == []
+
+
 async def test_a_file_behind_a_link_is_seen_to_change(watched: Watched) -> None:
     """As Kubernetes changes what it mounts."""
     other = watched.path.with_name("other.yml")
@@ -60,7 +65,7 @@ async def test_a_file_behind_a_link_is_seen_to_change(watched: Watched) -> None:
     assert await watched.next_keys() == ["first-one", "second-one"]
 
 
-@pytest.mark.parametrize("slip", ["accounts: x", None])
+@pytest.mark.parametrize("slip", ["accounts: x", "", "# to be written\n", None])
 async def test_a_slip_of_the_pen_changes_nothing_until_it_is_mended(
     watched: Watched, slip: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
