@@ -57,6 +57,21 @@ def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
     assert broker.state.stats.totals.plain_puts == 1
 
 
+def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = OpenedBroker()
+    accept(broker, delayed(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(delays, "lead_back", no_room)
+        with pytest.raises(MemoryError):
+            broker.pass_time(2)
+    broker.pass_time(delays.PAUSE_SECONDS)
+    assert broker.bodies("T") == [b"x"]
+
+
+def no_room(_: Record) -> Record:
+    raise MemoryError
+
+
 def test_a_level_waits_its_time_and_not_less() -> None:
     broker = OpenedBroker()
     for level in LEVEL_SECONDS:

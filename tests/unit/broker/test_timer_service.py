@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from gantrymq.broker.core import steps, timers
+from gantrymq.broker.core import steps, timer_service, timers
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.timer_place import TimerPlace
@@ -86,6 +86,21 @@ def recall(broker: OpenedBroker, handle: str | None) -> str:
     assert answer.code == 0, answer.remark
     assert answer.ext is not None
     return answer.ext["msgId"]
+
+
+def no_room(_: Record) -> Record:
+    raise MemoryError
+
+
+def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = OpenedBroker()
+    accept(broker, 5)
+    with monkeypatch.context() as patched:
+        patched.setattr(timer_service, "lead_back", no_room)
+        with pytest.raises(MemoryError):
+            broker.pass_time(8)
+    broker.pass_time(timer_service.PAUSE_SECONDS)
+    assert broker.bodies("T") == [b"x"]
 
 
 @pytest.mark.parametrize("seconds", [0.02, 1, 1.5, 59.999, 4096, 9000])

@@ -16,6 +16,7 @@ progress: its messages stay in the log for days, and would all come again withou
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -124,6 +125,18 @@ class _Level:
         """The wall-clock time of the next look."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    """A run, and its messages as they were sent; None for each that is not to be had."""
+
+    run: Run
+    records: list[Record | None]
+
+
+def _restored(run: Run) -> _Restored:
+    return _Restored(run, [each and lead_back(each) for each in run.records])
+
+
 @final
 class DelayService:
     """Of one broker. It delivers while the broker serves."""
@@ -230,28 +243,30 @@ class DelayService:
             lambda due_ms: not wall_ms < due_ms <= latest_ms,
         )
         state.works.start_in_role(
-            steps.read(reading), partial(self._found, level), partial(self._failed, level)
+            steps.read_as(reading, _restored),
+            partial(self._found, level),
+            partial(self._failed, level),
         )
 
-    def _found(self, level: _Level, run: object) -> None:
-        assert isinstance(run, Run)
+    def _found(self, level: _Level, found: object) -> None:
+        assert isinstance(found, _Restored)
+        run = found.run
         offset = level.progress.latest
         if run.first != offset and offset:
             self._jumped(level, run.first)
-        due = [self._back(level, run.first + at, record) for at, record in enumerate(run.records)]
-        records = [record for record in due if record is not None]
+        for at, record in enumerate(found.records):
+            if record is None:
+                self._lose(level, run.first + at, is_read=run.records[at] is not None)
+        records = [record for record in found.records if record is not None]
         Delivery(self._state, records, partial(self._delivered, level, run, len(records)))
 
-    def _back(self, level: _Level, offset: int, record: Record | None) -> Record | None:
-        restored = None if record is None else lead_back(record)
-        if restored is None:
-            why = "the log lost it or it is damaged" if record is None else "it says no queue"
-            self.counters["lost"] += 1
-            self._state.effects.warning(
-                f"message {offset} of delay level {level.number} is due but can not be "
-                f"delivered: {why}; see gantry store check"
-            )
-        return restored
+    def _lose(self, level: _Level, offset: int, *, is_read: bool) -> None:
+        why = "it says no queue" if is_read else "the log lost it or it is damaged"
+        self.counters["lost"] += 1
+        self._state.effects.warning(
+            f"message {offset} of delay level {level.number} is due but can not be "
+            f"delivered: {why}; see gantry store check"
+        )
 
     def _jumped(self, level: _Level, first: int) -> None:
         """The offset is outside the queue."""
@@ -281,10 +296,8 @@ class DelayService:
 
     def _failed(self, level: _Level, error: Exception) -> None:
         state = self._state
-        state.effects.warning(
-            f"delay level {level.number} can not be read: {error}; the next try is in "
-            f"{PAUSE_SECONDS:.0f} s"
-        )
+        text = f"delay level {level.number} can not be read: {error}"
+        state.effects.failed(f"{text}; the next try is in {PAUSE_SECONDS:.0f} s", error)
         level.look_ms = 0.0
         state.works.start_in_role(
             steps.wait(state.now + PAUSE_SECONDS),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
+from gantrymq.base.errors import GantryError
 from gantrymq.base.logline import one_line
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.command import Command
@@ -260,6 +261,13 @@ class Effects:
     def broken(self, text: str, cause: Exception) -> None:
         """A defect of ours."""
         self._pending.append(LogLine(Level.ERROR, one_line(text), cause))
+
+    def failed(self, text: str, cause: Exception) -> None:
+        """What is tried again: a disk's failure, say; what nobody foresaw is a defect of ours."""
+        if isinstance(cause, GantryError):
+            self.warning(text)
+        else:
+            self.broken(text, cause)
 
     def info(self, text: str) -> None:
         self._pending.append(LogLine(Level.INFO, one_line(text)))

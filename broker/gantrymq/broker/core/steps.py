@@ -12,7 +12,7 @@ each step is answered once, by `works.Works`, which runs them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias, TypeVar, final
 
 from gantrymq.broker.core.messages import Channel, File
@@ -22,6 +22,7 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import Record
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @final
@@ -143,6 +144,12 @@ def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAns
 def read(reading: Reading[T]) -> Steps[T]:
     result = yield Read(reading)
     return result  # type: ignore[return-value]  # the runner hands the reading's own result back
+
+
+def read_as(reading: Reading[T], make: Callable[[T], U]) -> Steps[U]:
+    """What is made of what was read. That may fail, for what stands in a log may be anything; here
+    it fails the work, which is tried again, and not what follows it, which is not."""
+    return make((yield from read(reading)))
 
 
 def ask(channel: Channel, command: Command, timeout_seconds: float) -> Steps[Command | None]:

@@ -17,7 +17,7 @@ repeats at most what was since the last write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -211,8 +211,9 @@ class TimerService:
     def _read_failed(self, error: Exception) -> None:
         """What was to be read is read again after a pause."""
         state = self._state
-        state.effects.warning(
-            f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s"
+        state.effects.failed(
+            f"timer messages can not be read: {error}; the next try is in {PAUSE_SECONDS:.0f} s",
+            error,
         )
         state.works.start_in_role(
             steps.wait(state.now + PAUSE_SECONDS),
@@ -301,18 +302,17 @@ class TimerService:
         offsets = second.offsets[second.at : second.at + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
         state.works.start_in_role(
-            steps.read(reading), partial(self._found, second), self._read_failed
+            steps.read_as(reading, _restored), partial(self._found, second), self._read_failed
         )
 
     def _found(self, second: _Second, records: object) -> None:
         assert isinstance(records, list)
         due: list[Record] = []
         missing = 0
-        for record in records:
+        for record, restored in records:
             if record is None:
                 missing += 1
             elif not self._is_recalled(second, record):
-                restored = lead_back(record)
                 if restored is None:
                     missing += 1
                 else:
@@ -411,14 +411,15 @@ class TimerService:
         self._is_busy = True
         offsets = self._rolling[self._rolled : self._rolled + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
-        state.works.start_in_role(steps.read(reading), self._roll_found, self._read_failed)
+        work = steps.read_as(reading, _copies)
+        state.works.start_in_role(work, self._roll_found, self._read_failed)
 
-    def _roll_found(self, records: object) -> None:
-        assert isinstance(records, list)
-        copies = [_rolled(record) for record in records if record is not None]
-        missing = len(records) - len(copies)
+    def _roll_found(self, copies: object) -> None:
+        assert isinstance(copies, list)
+        there = [copy for copy in copies if copy is not None]
+        missing = len(copies) - len(there)
         self._lose(missing, f"{missing} timer messages were lost before they could be rolled")
-        Delivery(self._state, copies, partial(self._roll_put, len(records), len(copies)))
+        Delivery(self._state, there, partial(self._roll_put, len(copies), len(there)))
 
     def _roll_put(self, looked_at: int, count: int, refused: int) -> None:
         self.counters["rolled"] += count - refused
@@ -483,6 +484,15 @@ class TimerService:
         self._passed = place.delivered
         self._taken = place.low
         self._progress = SafeProgress(place)
+
+
+def _restored(records: Sequence[Record | None]) -> list[tuple[Record | None, Record | None]]:
+    """Each with itself as it was sent; that is None where it does not say where it belongs."""
+    return [(each, each and lead_back(each)) for each in records]
+
+
+def _copies(records: Sequence[Record | None]) -> list[Record | None]:
+    return [each and _rolled(each) for each in records]
 
 
 def _rolled(record: Record) -> Record:
