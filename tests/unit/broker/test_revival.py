@@ -44,6 +44,22 @@ def test_a_message_is_out_until_its_copy_is_on_disk() -> None:
     assert len(broker.state.pops.checkouts) == 0
 
 
+def test_what_cannot_be_copied_once_comes_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = PoppedBroker()
+    broker.store("a")
+    broker.popped(invisible_time=1_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(module_of_revival, "_with_first_pop", no_room)
+        broker.broker.pass_time(5)
+    assert any("MemoryError" in line.text for line in broker.broker.lines)
+    broker.broker.pass_time(60)
+    assert bodies(broker.popped()) == ["a"]
+
+
+def no_room(_properties: bytes, _pop_ms: int) -> bytes:
+    raise MemoryError
+
+
 def test_more_than_a_round_takes_come_again() -> None:
     broker = PoppedBroker()
     names = [f"m{number}" for number in range(300)]

@@ -103,7 +103,7 @@ class Revival:
             return
         self._is_busy = True
         state.works.start_in_role(
-            _read(state, due), partial(self._found, due), partial(self._failed, due)
+            _copied(state, due), partial(self._found, due), partial(self._failed, due)
         )
 
     def _found(self, due: Sequence[Checkout], found: object) -> None:
@@ -120,11 +120,8 @@ class Revival:
         for checkout in due[len(found) :]:
             self._state.pops.checkouts.keep_out(checkout, checkout.pop_ms, checkout.due_ms)
         due = due[: len(found)]
-        copies = {
-            checkout: _copy(self._state, checkout, record)
-            for checkout, record in zip(due, found, strict=True)
-            if record is not None
-        }
+        pairs = zip(due, found, strict=True)
+        copies = {checkout: copy for checkout, copy in pairs if copy is not None}
         if len(copies) < len(found):
             self._state.effects.warning(
                 f"{len(found) - len(copies)} messages of {due[0].place} were popped, not"
@@ -180,8 +177,8 @@ def _why_gone(state: State, place: Place) -> str | None:
     return f"topic {topic} is gone" if state.topics.find(topic) is None else None
 
 
-def _read(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | str]:
-    """The messages, once a crash cannot forget where they go; or why not now."""
+def _copied(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | str]:
+    """Copies of the messages, once a crash cannot forget where they go; or why not now."""
     group, topic, queue_id = due[0].place
     if handles.kind_of(topic) == handles.TOPIC:
         topic_again = handles.retry_topic(group, topic)
@@ -190,7 +187,11 @@ def _read(state: State, due: Sequence[Checkout]) -> Steps[list[Record | None] | 
         if failure is not None:
             return f"{topic_again} could not be made for good, {failure}"
     offsets = [checkout.offset for checkout in due]
-    return (yield from steps.read(messages_of(state.store, topic, queue_id, offsets)))
+
+    def copies(records: Sequence[Record | None]) -> list[Record | None]:
+        return [each and _copy(state, at, each) for at, each in zip(due, records, strict=False)]
+
+    return (yield from steps.read_as(messages_of(state.store, topic, queue_id, offsets), copies))
 
 
 def _ensure_retry_topic(state: State, group: str, topic: str) -> None:
