@@ -406,8 +406,10 @@ class Queues:
 
     def _has_state(self, queue: ConsumeQueue) -> bool:
         """Whether it is known which files the queue has."""
+        if not queue.is_open or not self.removing:
+            return queue.is_open
         folder = self._folders.folder(queue.topic, queue.queue_id)
-        return queue.is_open and not self.removing.startswith(f"{folder}/")
+        return not self.removing.startswith(f"{folder}/")
 
     def _open(self, queue: ConsumeQueue, on_fault: Callable[[], None] | None = None) -> None:
         fault = queue.open(self._crash)
