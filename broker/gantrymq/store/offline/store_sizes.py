@@ -1,7 +1,7 @@
 """With which sizes a store was written, found out from its files: for offline tools.
 
     mappedFileSizeCommitLog       how long the log's files are, or what the marks say
-    mappedFileSizeConsumeQueue    how long the queues' files are
+    mappedFileSizeConsumeQueue    the same of the queues' files
     maxHashSlotNum, maxIndexNum   an index file is 40 + 4 * slots + 20 * entries bytes long
 
 The last is one equation for two numbers. A pair is right when the first and the last entry, where
@@ -74,7 +74,7 @@ def detect(disk: Disk, said: Mapping[str, int], findings: Findings) -> StoreSize
     queue = _row_size(
         QUEUE_KEY,
         said,
-        _queue_file_bytes(disk),
+        (marks.queue_file_bytes if marks else 0) or _queue_file_bytes(disk),
         defaults.mapped_file_size_consume_queue,
         findings,
     )

@@ -46,6 +46,16 @@ def test_a_store_that_was_stopped_is_sound() -> None:
     assert seen.index.entries == 200
 
 
+def test_one_queue_file_of_another_length_is_not_taken_for_the_rule() -> None:
+    storage = Storage()
+    disk = written(storage, is_stopped=True, count=12)
+    disk.open(f"consumequeue/A/0/{0:020d}").resize(1000)
+    assert inspect(disk).sizes.queue_bytes == 200
+    repair(disk, Wishes())
+    assert found(disk) == {}
+    assert len(OpenedStore(MemoryDisk(storage)).bodies("B")) == 6
+
+
 def test_a_store_without_messages_misses_nothing() -> None:
     assert inspect(written(Storage(), is_stopped=True, count=0)).findings.is_sound
 
