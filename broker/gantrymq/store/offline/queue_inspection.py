@@ -69,7 +69,7 @@ class QueueCursor:
         "deleted",
         "first",
         "folder",
-        "has_gap",
+        "gap_at",
         "missing_from",
         "missing_position",
         "next",
@@ -84,7 +84,7 @@ class QueueCursor:
         self.agrees: bool = True
         self.deleted: int = -1  # the last of its units whose record was deleted with the topic
         self.first: int = -1
-        self.has_gap: bool = False
+        self.gap_at: int = -1  # the position of the first message that does not continue them
         self.next: int = -1
         self.missing_from: int = -1
         self.missing_position: int = -1
@@ -160,12 +160,12 @@ class QueueInspection:
             if key not in self.damaged:
                 yield from [file.path for file in cursor.row.files if file.size < self._file_bytes]
 
-    def why_not_rebuilt(self, key: tuple[str, int]) -> str:
-        """Why the log cannot give this queue back; "" when it can."""
+    def why_not_rebuilt(self, key: tuple[str, int], log_end: int) -> str:
+        """Why the log, if it ends there, cannot give this queue back; "" when it can."""
         cursor = self._cursors[key]
         if cursor.first < 0:
             return "the log has none of its messages, and its next offset would be lost"
-        if cursor.has_gap:
+        if 0 <= cursor.gap_at < log_end:
             return "the log misses some of its messages, and the later ones would change offsets"
         return ""
 
@@ -185,7 +185,7 @@ class QueueInspection:
         if offset < cursor.next and self._begins_anew(cursor, offset, due):
             self.begun_anew[key] = due[0]
             cursor.first = cursor.next = offset
-            cursor.agrees, cursor.has_gap, cursor.missing_from = True, False, -1
+            cursor.agrees, cursor.gap_at, cursor.missing_from = True, -1, -1
         if offset < cursor.next:
             text = f"the message at {due[0]} has queue offset {offset}, as an earlier one has"
             self._findings.warn(Kind.QUEUE_TWICE, _name(key), text, due[0])
@@ -257,7 +257,7 @@ class QueueInspection:
         units = [self._unit(cursor, number) for number in range(cursor.next, past)]
         if all(is_blank(unit[0], unit[1]) for unit in units):
             return
-        cursor.has_gap = True
+        cursor.gap_at = position if cursor.gap_at < 0 else cursor.gap_at
         count = offset - cursor.next
         text = f"{count} messages, from queue offset {cursor.next} on, are not in the log"
         self._findings.error(Kind.QUEUE_GAP, _name(key), text, position)

@@ -181,7 +181,7 @@ def _queues(seen: Inspection, wishes: Wishes, left: list[str], end: int) -> Iter
     moved = set()
     wanted = dict.fromkeys(queues.seen()) if wishes.rebuild_queues else {}
     for key in wanted | queues.damaged:
-        why_not = queues.why_not_rebuilt(key)
+        why_not = queues.why_not_rebuilt(key, end)
         if why_not:
             left.append(f"{queues.folder(key)} is not rebuilt: {why_not}")
             continue

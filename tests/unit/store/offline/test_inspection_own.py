@@ -56,6 +56,18 @@ def test_one_queue_file_of_another_length_is_not_taken_for_the_rule() -> None:
     assert len(OpenedStore(MemoryDisk(storage)).bodies("B")) == 6
 
 
+def test_a_queue_is_made_again_whose_gap_is_given_up() -> None:
+    """Else its file of a wrong length would stay, and nothing could open the queue to cut it."""
+    storage = Storage()
+    disk = written(storage, is_stopped=True)
+    disk.open(f"commitlog/{4096:020d}").resize(200)
+    disk.open(f"consumequeue/A/0/{200:020d}").resize(46)
+    disk.open(f"consumequeue/B/0/{200:020d}").resize(1000)
+    repair(disk, Wishes(Side.OLDER))
+    assert found(disk) == {}
+    assert OpenedStore(MemoryDisk(storage)).bodies("A")
+
+
 def test_a_store_without_messages_misses_nothing() -> None:
     assert inspect(written(Storage(), is_stopped=True, count=0)).findings.is_sound
 

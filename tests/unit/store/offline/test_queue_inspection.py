@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.fakes.store_damage import LOG, SECOND_LOG, flip, found, inspect, poke, remove_tree
+from gantrymq.store.layout import POSITION_MAX
 from gantrymq.store.offline.finding import Findings, Kind, Severity
 from gantrymq.store.offline.queue_inspection import LogRange, QueueInspection
 from gantrymq.store.queue_unit import BLANK, UNIT
@@ -155,14 +156,14 @@ def test_a_gap_in_the_offsets_is_an_error_unless_the_units_are_blank() -> None:
         inspection.see(("T", 0), 0, (0, 100, 7))
         inspection.see(("T", 0), 2, (200, 100, 7))
         assert findings.is_sound is is_sound
-        assert bool(inspection.why_not_rebuilt(("T", 0))) is not is_sound
+        assert bool(inspection.why_not_rebuilt(("T", 0), POSITION_MAX)) is not is_sound
 
 
 def test_a_queue_of_expired_messages_cannot_be_rebuilt() -> None:
     disk, findings = rows(3)
     inspection = QueueInspection(disk, 2000, findings)
     inspection.load()
-    assert "next offset" in inspection.why_not_rebuilt(("T", 0))
+    assert "next offset" in inspection.why_not_rebuilt(("T", 0), POSITION_MAX)
 
 
 def test_an_address_of_another_file_is_no_wrong_tags_code() -> None:
