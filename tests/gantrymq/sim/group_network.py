@@ -14,6 +14,7 @@ Invariant: of what was sent on a connection its other end gets a prefix, in orde
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -53,7 +54,8 @@ class End:
     __slots__ = (
         "_due",
         "_network",
-        "_stalled",
+        "_on_way",
+        "_waiting",
         "closed",
         "drained",
         "in_flight",
@@ -67,7 +69,10 @@ class End:
     def __init__(self, network: Network, place: Place, life: Life) -> None:
         self._network = network
         self._due = 0.0
-        self._stalled: list[bytes | None] = []
+        self._on_way: deque[bytes | None] = deque()
+        """What was sent and has not arrived. None is the end."""
+        self._waiting = 0
+        """So many of these do not arrive before the way is free again."""
         self.closed: Do = _nothing
         self.drained: Do = _nothing
         self.in_flight = 0
@@ -97,25 +102,39 @@ class End:
     def vanish(self) -> None:
         """The machine has no power: nothing is said, and what was on its way is lost."""
         self.is_open = False
-        self._stalled.clear()
+        self._lose_all()
         self.life = GONE
 
+    def _lose_all(self) -> None:
+        self._on_way.clear()
+        self._waiting = 0
+
     def _carry(self, piece: bytes | None) -> None:
-        if self._stalled or self._network.is_cut(self.place.number, self.peer.place.number):
-            self._stalled.append(piece)
+        self._on_way.append(piece)
+        self._set_off()
+
+    def _set_off(self) -> None:
+        """One more of what is on its way arrives some time."""
+        if self._waits():
             return
         delay = self._network.delay()
         world = self._network.world
         self._due = max(self._due, world.now + delay)
-        world.push(self._due, lambda: self._arrive(piece), None, None)
+        world.push(self._due, self._arrive, None, None)
 
-    def _arrive(self, piece: bytes | None) -> None:
+    def _waits(self) -> bool:
+        """Whether one more has to wait."""
+        is_cut = self._network.is_cut(self.place.number, self.peer.place.number)
+        if self._waiting or is_cut:
+            self._waiting += 1
+        return self._waiting > 0
+
+    def _arrive(self) -> None:
+        """The first of what is on its way: nothing overtakes what had to wait."""
         peer = self.peer
-        if self.life is GONE:
+        if not self._on_way or self._waits():
             return
-        if self._stalled or self._network.is_cut(self.place.number, peer.place.number):
-            self._stalled.append(piece)
-            return
+        piece = self._on_way.popleft()
         if peer.life.is_over:
             if self.is_open and self._network.is_up(peer.place.number):
                 self._network.reset(self)
@@ -139,15 +158,15 @@ class End:
 
     def go_on(self) -> None:
         """The way is free again: what waited is sent once more."""
-        stalled, self._stalled = self._stalled, []
-        for piece in stalled:
-            self._carry(piece)
+        waiting, self._waiting = self._waiting, 0
+        for _ in range(waiting):
+            self._set_off()
 
     def break_off(self) -> None:
         """It ends without having been closed by anybody."""
         if self.is_open and not self.life.is_over:
             self.is_open = False
-            self._stalled.clear()
+            self._lose_all()
             self._network.forget(self)
             self.place.arrive(0.0, self.closed, self.life)
 

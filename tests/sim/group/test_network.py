@@ -72,6 +72,23 @@ def test_bytes_arrive_in_order_however_they_are_cut() -> None:
     assert pair.received == sent
 
 
+def test_nothing_overtakes_what_a_cut_held_up() -> None:
+    pair = Pair(Weather(slow=0.5, slow_seconds=0.5))
+    end = pair.connect()
+    sent = b""
+    for number in range(200):
+        piece = bytes([number]) * 20
+        sent += piece
+        end.send(piece)
+        pair.wait(0.05)
+        if number % 10 == 3:
+            pair.network.cut(1, 2)
+        if number % 10 == 5:
+            pair.network.heal(1, 2)
+    pair.wait(20.0)
+    assert pair.received == sent
+
+
 def test_what_meets_a_cut_comes_when_it_is_healed() -> None:
     pair = Pair()
     end = pair.connect()
