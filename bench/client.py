@@ -165,7 +165,8 @@ class _Turns:
 
     def _add(self, what: str, name: str, messages: int, seconds: float, cpu_seconds: float) -> None:
         self.samples.add(what, "messages/s", name, messages / seconds)
-        self.samples.add(what + CPU_SUFFIX, "us", name, cpu_seconds / messages * 1e6)
+        if messages:  # Java's producer that batches by itself may come to have none stored
+            self.samples.add(what + CPU_SUFFIX, "us", name, cpu_seconds / messages * 1e6)
 
 
 def _cpu_seconds(client: LoadClient) -> float:
