@@ -25,6 +25,7 @@ class Pair:
         self.there: End | None = None
         self.here: End | None = None
         self.received = b""
+        self.sent = b""
         self.events: list[str] = []
         self.network.listen(2, PORT, self._accept)
 
@@ -58,35 +59,35 @@ class Pair:
     def wait(self, seconds: float) -> None:
         self.world.run(self.world.now + seconds)
 
+    def send(self, end: End, number: int) -> None:
+        """A piece like no other."""
+        piece = bytes([number]) * 20
+        self.sent += piece
+        end.send(piece)
+
 
 def test_bytes_arrive_in_order_however_they_are_cut() -> None:
     pair = Pair(Weather(torn=1.0, slow=0.5, slow_seconds=0.5))
     end = pair.connect()
-    sent = b""
     for number in range(50):
-        piece = bytes([number]) * 20
-        sent += piece
-        end.send(piece)
+        pair.send(end, number)
         pair.wait(0.01)
     pair.wait(5.0)
-    assert pair.received == sent
+    assert pair.received == pair.sent
 
 
 def test_nothing_overtakes_what_a_cut_held_up() -> None:
     pair = Pair(Weather(slow=0.5, slow_seconds=0.5))
     end = pair.connect()
-    sent = b""
     for number in range(200):
-        piece = bytes([number]) * 20
-        sent += piece
-        end.send(piece)
+        pair.send(end, number)
         pair.wait(0.05)
         if number % 10 == 3:
             pair.network.cut(1, 2)
         if number % 10 == 5:
             pair.network.heal(1, 2)
     pair.wait(20.0)
-    assert pair.received == sent
+    assert pair.received == pair.sent
 
 
 def test_what_meets_a_cut_comes_when_it_is_healed() -> None:
