@@ -28,7 +28,8 @@ READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.005  # how exactly a start is timed
 ROUTE_SECONDS = 60.0
-UPDATE_AND_CREATE_TOPIC, GET_MAX_OFFSET = 17, 30
+UPDATE_AND_CREATE_TOPIC, GET_MAX_OFFSET, DELETE_EXPIRED_COMMITLOG = 17, 30, 329
+KEEPS_NOTHING: Final = {"fileReservedTime": "0"}  # beyond its newest file, once it is asked
 
 
 class Broker:
@@ -142,6 +143,13 @@ class Broker:
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.name} does not register {topic}\n{self._log_end()}")
             time.sleep(POLL_SECONDS)
+
+    def drop_old_files(self) -> None:
+        """Of one that keeps nothing: a round must not find the disk full of those before it."""
+        with connect(self.address) as connection:
+            answer = connection.ask(Request(DELETE_EXPIRED_COMMITLOG))
+        if answer.code != 0:
+            raise RuntimeError(f"{self.name} deletes nothing: {answer.code} {answer.remark}")
 
     def queue_ends(self, topic: str, queues: int) -> list[int]:
         """The offset after the last message of each queue."""

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from bench.broker_paces import Pace
 from bench.broker_reads import fill
 from bench.broker_sends import CPU_SUFFIX, QUEUES, REFUSED_SUFFIX, THREADS, TOPIC, serving
-from bench.broker_servers import Broker
+from bench.broker_servers import KEEPS_NOTHING, Broker
 from bench.codec import ROOT
 from bench.load import LoadProgram
 from bench.load_clients import LoadClient, LoadClients
@@ -55,7 +55,7 @@ Order: TypeAlias = Callable[[float], tuple[object, ...]]
 
 def measure_clients(pace: Pace) -> list[Row]:
     """A backlog, then sends of each kind, then what messages take that wait."""
-    with scratch() as folder, serving(folder) as brokers:
+    with scratch() as folder, serving(folder, KEEPS_NOTHING) as brokers:
         brokers.pop(JAVA).kill()
         broker = brokers[GANTRY]
         with LoadClients(folder).of(brokers, "JSON", TOPIC) as java, _python_client(broker) as ours:
@@ -133,6 +133,7 @@ class _Turns:
         for number, name in in_turns(self._pace.rounds + 1, self._clients):
             client = self._clients[name]
             seconds = self._pace.round_seconds if number else warm_up[name]
+            self._broker.drop_old_files()
             stored, before = self._broker.stored(TOPIC, QUEUES), _cpu_seconds(client)
             sent = client.sent(*orders[name](seconds))
             cpu_seconds = _cpu_seconds(client) - before
