@@ -59,15 +59,14 @@ class AclFile:
             if _stamp_of(self._path) == self._stamp:
                 continue
             try:
-                rules = await asyncio.to_thread(self._load_anew)
-            except ConfigurationError as error:
+                changed(await asyncio.to_thread(self._load_anew))
+            except Exception as error:  # whatever it is: the next change of the file is heard of
                 self._log.warning(
                     "the accounts cannot be read anew, the rules stay as they were",
-                    cause=str(error),
+                    cause=str(error) or type(error).__name__,
                 )
-                continue
-            self._log.info("the file of accounts was read", path=str(self._path))
-            changed(rules)
+            else:
+                self._log.info("the file of accounts was read", path=str(self._path))
 
     def _load_anew(self) -> Rules:
         return self.load(may_be_empty=False)

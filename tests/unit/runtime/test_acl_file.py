@@ -86,6 +86,29 @@ async def test_a_slip_of_the_pen_changes_nothing_until_it_is_mended(
     assert caplog.text.count("the rules stay as they were") == 1
 
 
+async def test_rules_that_cannot_be_taken_end_no_watch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = Watched(tmp_path / "plain_acl.yml")
+    watched.file.load()
+
+    def take(rules: Rules) -> None:
+        if not caplog.records:
+            raise ValueError("not these")
+        watched.told.put_nowait(rules)
+
+    watched.file.watch(take)
+    watched.path.with_name("new").write_text(TWO)
+    watched.path.with_name("new").replace(watched.path)
+    async with asyncio.timeout(SECONDS):
+        while "not these" not in caplog.text:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0)
+    watched.path.with_name("newer").write_text(ONE)
+    watched.path.with_name("newer").replace(watched.path)
+    assert await watched.next_keys() == ["first-one"]
+    await watched.file.stop()
+
+
 def test_what_it_passes_over_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "plain_acl.yml"
     path.write_text("account: []\n")
