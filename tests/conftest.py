@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import os
+import signal
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -27,6 +28,9 @@ settings.register_profile(
     "long", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# What a shell runs in the background ignores interrupts, and so would what tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _hot_sources() -> dict[str, Path]:
