@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.fakes.broker import IDENTITY, OpenedBroker
+from gantrymq.fakes.replicated import bytes_of_log
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
 from gantrymq.wire.headers.route import RegisterBrokerResponse
 
@@ -78,3 +79,18 @@ def pair() -> tuple[OpenedBroker, OpenedBroker]:
     replication_of(slave).heard(slave.wall_ms)
     registered(slave)
     return master, slave
+
+
+def copy_log(slave: OpenedBroker, master: OpenedBroker, up_to: int | None = None) -> None:
+    """The slave has the master's log up to there, all of it if not said, and on its disk."""
+    slave.now = max(slave.now, master.now)
+    store = slave.state.store
+    start = store.begin_copy() or 0
+    data = bytes_of_log(master.opened, start, up_to)
+    while data:
+        size = store.settings.mapped_file_size_commit_log
+        piece = data[: size - start % size]
+        assert store.append_copy(start, piece, slave.now) is None
+        start, data = start + len(piece), data[len(piece) :]
+    store.flush_soon(slave.now)
+    slave.settle()

@@ -6,12 +6,15 @@ import pytest
 
 from gantrymq.broker.core.copying import ROUND_SECONDS
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
 from gantrymq.broker.core.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.fakes.pops import PoppedBroker
+from gantrymq.fakes.pops import RETRY, PoppedBroker
+from gantrymq.fakes.pulls import PulledBroker
 from gantrymq.fakes.replicas import (
     MASTER,
     NAME_SERVER,
+    copy_log,
     opened_slave,
     pair,
     registered,
@@ -86,6 +89,7 @@ def test_a_slave_goes_on_where_pops_gave_out_what_nobody_acknowledged() -> None:
     popped, slave = PoppedBroker(), opened_slave()
     popped.store("a", "b", "c")
     first, second, third = popped.popped()
+    copy_log(slave, popped.broker)
     slave.reachable[MASTER] = popped.broker
     registered(slave)
     popped.ack(first)
@@ -171,15 +175,94 @@ def test_how_far_deliveries_came_is_not_written_before_the_log_is_here() -> None
     assert timers == {"delivered": 0, "low": 0, "taken": 0}
 
 
+def behind() -> tuple[PulledBroker, OpenedBroker]:
+    """A master whose group G has come to 2 of T, and a slave with none of the messages, where it
+    has come to 1."""
+    master, slave = PulledBroker(), opened_slave()
+    master.store("a", "b")
+    master.state.offsets.commit("G", "T", 0, 2)
+    slave.state.offsets.commit("G", "T", 0, 1)
+    slave.reachable[MASTER] = master.broker
+    slave.pass_time(1.0)
+    registered(slave)
+    return master, slave
+
+
+def test_how_far_groups_came_counts_when_the_log_is_here() -> None:
+    """Else a message would count as consumed whose copy for another try was lost with the
+    master."""
+    master, slave = behind()
+    slave.pass_time(2 * ROUND_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 1
+    copy_log(slave, master.broker)
+    slave.pass_time(AGAIN_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 2
+    slave.pass_time(6.0)
+    assert b'"T@G":{0:2' in slave.saved[File.OFFSETS]
+
+
+def test_where_a_group_has_no_offset_it_is_the_masters_at_once() -> None:
+    """A group without one begins at the end, and misses what it had not consumed."""
+    master, slave = behind()
+    master.state.offsets.commit("G", "T", 1, 8)
+    master.state.offsets.commit("New", "T", 0, 7)
+    slave.pass_time(ROUND_SECONDS)
+    assert dict(slave.state.offsets.queues("G", "T")) == {0: 1, 1: 8}
+    assert dict(slave.state.offsets.queues("New", "T")) == {0: 7}
+
+
+def test_a_slave_that_stays_behind_takes_offsets_as_old_as_its_log() -> None:
+    """If newer ones took their place it would never have any."""
+    master, slave = behind()
+    end = master.state.store.log.end
+    master.store("c")
+    master.state.offsets.commit("G", "T", 0, 3)
+    slave.pass_time(2 * ROUND_SECONDS)
+    copy_log(slave, master.broker, end)
+    slave.pass_time(AGAIN_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 2
+    slave.pass_time(ROUND_SECONDS)
+    copy_log(slave, master.broker)
+    slave.pass_time(AGAIN_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 3
+
+
+def test_a_slave_without_the_second_copies_of_what_was_popped_gives_out_the_first() -> None:
+    """The master has done with them once its own disk has the second ones."""
+    popped, slave = PoppedBroker(), opened_slave()
+    popped.store("a", "b")
+    copy_log(slave, popped.broker)
+    slave.reachable[MASTER] = popped.broker
+    popped.popped(invisible_time=1_000)
+    registered(slave)
+    assert slave.state.offsets.find("G", "T", 0) == 0
+    popped.broker.pass_time(2 * ROUND_SECONDS)
+    assert popped.broker.bodies(RETRY) == [b"a", b"b"]
+    slave.pass_time(3 * ROUND_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 0
+    copy_log(slave, popped.broker)
+    slave.pass_time(AGAIN_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 2
+
+
+def test_more_offsets_than_are_kept_are_said_and_left() -> None:
+    master, slave = behind()
+    slave.state.offsets.remove("G")
+    slave.state.offsets.limit = 0
+    copy_log(slave, master.broker)
+    slave.pass_time(AGAIN_SECONDS)
+    assert len(slave.state.offsets) == 0
+    assert warnings(slave)[-1].startswith("SyncConsumerOffset Exception")
+
+
 @pytest.mark.parametrize("log_end", [0, 1_000])
 def test_how_far_transactions_came_counts_when_the_log_is_here(log_end: int) -> None:
     """Else a half would count as decided whose decision was lost with the master."""
-    table = b'{"offsetTable":{"%s@%s":{0:5},"T@G":{0:7}}}'
-    offsets = table % (HALF_TOPIC.encode(), TRANSACTION_GROUP.encode())
-    _, slave = scripted(told(log_end) | {RequestCode.GET_ALL_CONSUMER_OFFSET: offsets})
+    table = b'{"offsetTable":{"%s@%s":{0:5}}}' % (HALF_TOPIC.encode(), TRANSACTION_GROUP.encode())
+    _, slave = scripted(told(log_end) | {RequestCode.GET_ALL_CONSUMER_OFFSET: table})
+    slave.pass_time(1.0)
     registered(slave)
     slave.pass_time(2 * ROUND_SECONDS)
-    assert slave.state.offsets.find("G", "T", 0) == 7
     came_to = slave.state.offsets.find(TRANSACTION_GROUP, HALF_TOPIC, 0)
     assert came_to == (None if log_end else 5)
 
@@ -278,16 +361,15 @@ def test_what_comes_when_somebody_else_is_master_is_left_alone() -> None:
     assert slave.state.topics.find("Old") is None
 
 
-def test_how_far_transactions_came_at_another_master_is_forgotten() -> None:
+def test_how_far_groups_came_at_another_master_is_forgotten() -> None:
     """What waits for this broker's log to be as long is of another log."""
-    table = b'{"offsetTable":{"%s@%s":{0:5}}}' % (HALF_TOPIC.encode(), TRANSACTION_GROUP.encode())
-    _, slave = scripted(told(0) | {RequestCode.GET_ALL_CONSUMER_OFFSET: table})
-    registered(slave)
+    master, slave = behind()
     del slave.reachable[MASTER]
     slave.reachable["10.0.0.9:10911"] = OpenedBroker()
     registered(slave, "10.0.0.9:10911")
+    copy_log(slave, master.broker)
     slave.pass_time(2 * ROUND_SECONDS)
-    assert slave.state.offsets.find(TRANSACTION_GROUP, HALF_TOPIC, 0) is None
+    assert slave.state.offsets.find("G", "T", 0) == 1
 
 
 def test_a_master_copies_nothing() -> None:

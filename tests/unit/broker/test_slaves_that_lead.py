@@ -13,8 +13,7 @@ from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.pops import PoppedBroker, bodies
-from gantrymq.fakes.replicas import MASTER, opened_slave, registered
-from gantrymq.fakes.replicated import bytes_of_log
+from gantrymq.fakes.replicas import MASTER, copy_log, opened_slave, registered
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.fakes.transactions import COMMIT, Transactions
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -35,17 +34,7 @@ def timed(broker: OpenedBroker, body: bytes, seconds: int) -> None:
 
 def follow(slave: OpenedBroker, master: OpenedBroker) -> None:
     """The slave gets all that the master's log has, and then its tables."""
-    slave.now = max(slave.now, master.now)
-    store = slave.state.store
-    start = store.begin_copy() or 0
-    data = bytes_of_log(master.opened, start, None)
-    while data:
-        size = store.settings.mapped_file_size_commit_log
-        piece = data[: size - start % size]
-        assert store.append_copy(start, piece, slave.now) is None
-        start, data = start + len(piece), data[len(piece) :]
-    store.flush_soon(slave.now)
-    slave.settle()
+    copy_log(slave, master)
     slave.reachable[MASTER] = master
     registered(slave)
     slave.pass_time(2 * ROUND_SECONDS)

@@ -1,7 +1,7 @@
 """What a slave copies from its master's tables, by ordinary requests; the log comes another way.
 
     21 topics         replaced, where the data version is another one
-    43 offsets        those that the master has; others stay
+    43 offsets        those that the master has, once the log is here; others stay
     45 delays         how far delivery has come in each level
     201 groups        replaced, where the data version is another one
     402 modes         replaced
@@ -10,10 +10,10 @@
 A round when a master is found, then one each ROUND_SECONDS, like 4.9. Each table is a try of its
 own. A master that does not know a request, as 4.9 the last two, has no such table.
 
-Invariant: how far deliveries have come is written to a file here once this broker has, on its own
-disk, all of the log that its master had when it said so. Else messages would count as delivered
-whose copies were lost with the master. So are the offsets that say which transactions are decided:
-they count a round later, at the soonest.
+Invariant: how far deliveries and groups have come counts here once this broker has, on its own
+disk, all of the log that its master had when it said so. Else messages would count as delivered,
+consumed or decided whose copies for another try, or whose decision, were lost with the master. But
+where a group has no offset yet it is the master's at once: a group without one begins at the end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Channel
-from gantrymq.broker.core.safe_progress import SafeProgress
+from gantrymq.broker.core.offsets import OffsetTable, offset_table_of
+from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
@@ -89,14 +90,15 @@ Take: TypeAlias = Callable[[bytes], None]
 class Copying:
     """Of one broker. Only a slave copies."""
 
-    __slots__ = ("_decided", "_due", "_is_busy", "_master", "_state", "faults")
+    __slots__ = ("_due", "_is_busy", "_look_due", "_master", "_offsets", "_state", "faults")
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._decided: SafeProgress[Mapping[str, Mapping[int, int]]] = SafeProgress({})
-        """How far transactions have come, by topic and queue."""
         self._due = 0.0
         self._is_busy = False
+        self._look_due = NEVER
+        self._offsets: tuple[OffsetTable, int] | None = None
+        """What waits for this broker's log to be as long as that."""
         self._master = ""
         self.faults: dict[str, str | None] = {}
         """Why each table could not be copied when it was tried last; None where it could."""
@@ -106,17 +108,28 @@ class Copying:
         identity = state.identity
         if self._is_busy or identity.is_master or identity.is_elected or not state.following.master:
             return NEVER
-        return self._due if self._master == state.following.master else state.now
+        if self._master != state.following.master:
+            return state.now
+        return min(self._due, self._look_due)
 
     def expire(self, now: float) -> None:
-        """Begin a round."""
+        """Begin a round, or look at what waits for the log."""
+        master = self._state.following.master
+        if master == self._master and now < self._due:
+            self._look()
+            return
         self._is_busy = True
         self._due = now + ROUND_SECONDS
-        master = self._state.following.master
         if master != self._master:
-            self._decided = SafeProgress({})  # what another one said is of its log
+            self._offsets = None  # what another one said is of its log
             self._master = master
         self._state.works.start_in_role(self._round(), self._ended, self._broke)
+
+    def _look(self) -> None:
+        try:
+            self._take_offsets()
+        except RemoteError as error:
+            self._note(_OFFSETS, str(error))
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""
@@ -194,14 +207,28 @@ class Copying:
             )
 
     def _copy_offsets(self, body: bytes, log_end: int) -> None:
-        state = self._state
-        due = state.now + state.settings.flush_consumer_offset_interval / 1000
-        decided = state.offsets.copy(body, due, TRANSACTION_GROUP)
-        safe = self._decided.safe(state.store.queues.log_flushed)
-        self._decided.note(decided, log_end)
-        for topic, queues in safe.items():
-            for queue_id, offset in queues.items():
-                state.offsets.commit(TRANSACTION_GROUP, topic, queue_id, offset, due)
+        """What waits already goes first: a log that is far behind would never reach the newest."""
+        self._take_offsets()
+        table = offset_table_of(body)
+        if self._offsets is None:
+            self._offsets = table, log_end
+        self._state.offsets.begin(table, self._offsets_due(), TRANSACTION_GROUP)
+        self._take_offsets()
+
+    def _take_offsets(self) -> None:
+        """Those that waited, if the log is here by now."""
+        self._look_due = NEVER
+        if self._offsets is None:
+            return
+        table, log_end = self._offsets
+        if self._state.store.queues.log_flushed < log_end:
+            self._look_due = self._state.now + AGAIN_SECONDS
+            return
+        self._offsets = None
+        self._state.offsets.copy(table, self._offsets_due())
+
+    def _offsets_due(self) -> float:
+        return self._state.now + self._state.settings.flush_consumer_offset_interval / 1000
 
     def _copy_timers(self, body: bytes, log_end: int) -> None:
         self._state.timers.copy(TimerCheckpoint.decode(body), log_end)

@@ -14,7 +14,7 @@ memory only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core.entry_texts import EntryTexts
@@ -35,6 +35,13 @@ COMMITS_A_VERSION: Final = 500
 
 Place = tuple[str, str]
 """Topic and group."""
+
+
+class OffsetTable(NamedTuple):
+    """A file's, or another broker's."""
+
+    version: DataVersion
+    offsets: dict[Place, dict[int, int]]
 
 
 @final
@@ -169,13 +176,13 @@ class Offsets:
 
     def load(self, content: bytes) -> None:
         """What a start finds. RemoteError where it is no such file."""
-        self.data_version, table = _understood(content)
+        self.data_version, table = offset_table_of(content)
         for place, offsets in table.items():
             self._replace(place, offsets)
 
     def replace(self, content: bytes) -> None:
         """They are these and no others. RemoteError where it is no such table."""
-        version, table = _understood(content)
+        version, table = offset_table_of(content)
         gone = [(group, topic) for group, topic, _ in self.places() if (topic, group) not in table]
         for group, topic in gone:
             self._remove(group, topic)
@@ -185,25 +192,37 @@ class Offsets:
         self.data_version = version
         self._files.touch(File.OFFSETS)
 
-    def copy(self, content: bytes, due: float, apart: str) -> Mapping[str, Mapping[int, int]]:
-        """Where the master knows a group's offsets in a topic, they are these; on disk by `due`.
-        Those of the group `apart` are answered, by topic. RemoteError where it is no such table."""
-        version, table = _understood(content)
-        own = {topic: table.pop((topic, group)) for topic, group in list(table) if group == apart}
+    def begin(self, table: OffsetTable, due: float, but: str) -> None:
+        """Where a group has no offset in a queue it is the table's; the group `but` is left out."""
+        more: dict[Place, dict[int, int]] = {}
+        for place, queues in table.offsets.items():
+            topic, group = place
+            known = self.queues(group, topic)
+            if group != but and queues.keys() - known.keys():
+                more[place] = {**queues, **known}
+        self._put(more, due)
+
+    def copy(self, table: OffsetTable, due: float) -> None:
+        """Where the table has a group's offsets in a topic, they are these; on disk by `due`."""
         new = {
-            (topic, group): offsets
-            for (topic, group), offsets in table.items()
-            if self.queues(group, topic) != offsets
+            place: queues
+            for place, queues in table.offsets.items()
+            if self.queues(*reversed(place)) != queues
         }
-        more = sum(len(offsets) - len(self.queues(*reversed(at))) for at, offsets in new.items())
+        self._put(new, due)
+        if table.version != self.data_version:
+            self.data_version = table.version
+            self._files.touch(File.OFFSETS, due)
+
+    def _put(self, table: Mapping[Place, dict[int, int]], due: float) -> None:
+        """RemoteError where these would be too many."""
+        more = sum(len(queues) - len(self.queues(*reversed(at))) for at, queues in table.items())
         if self._count + more > self.limit:
             raise RemoteError(f"{self._count + more} offsets, and {self.limit} are kept at most")
-        for place, offsets in new.items():
-            self._replace(place, offsets)
-        if new or version != self.data_version:
-            self.data_version = version
+        for place, queues in table.items():
+            self._replace(place, queues)
+        if table:
             self._files.touch(File.OFFSETS, due)
-        return own
 
     def _replace(self, place: Place, offsets: dict[int, int]) -> None:
         topic, group = place
@@ -223,7 +242,8 @@ def _member(place: Place, queues: Mapping[int, int]) -> bytes:
     return b"\n\t\t%b:{%b\n\t\t}" % (name, offsets.encode())
 
 
-def _understood(content: bytes) -> tuple[DataVersion, dict[Place, dict[int, int]]]:
+def offset_table_of(content: bytes) -> OffsetTable:
+    """What the file, or a master's answer, says. RemoteError where it is no such table."""
     size = len(content)
     value = javajson.loads(content, size, values_max=size, dialect_values_max=size)
     bean = object_of(value, "consumerOffset.json")
@@ -236,4 +256,4 @@ def _understood(content: bytes) -> tuple[DataVersion, dict[Place, dict[int, int]
                 int_key(queue_id, "offsetTable"): long_of(offset, "offsetTable")
                 for queue_id, offset in object_of(queues, "offsetTable").items()
             }
-    return DataVersion.from_json(bean.get("dataVersion") or {}), offsets
+    return OffsetTable(DataVersion.from_json(bean.get("dataVersion") or {}), offsets)
