@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from gantrymq.broker.core import steps, timer_service, timers
+from gantrymq.broker.core import steps, timer_messages, timer_service, timers
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.timer_place import TimerPlace
@@ -92,15 +92,20 @@ def no_room(_: Record) -> Record:
     raise MemoryError
 
 
-def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["out_ms_of", "lead_back", "_key_of"])
+def test_what_fails_once_behind_a_reading_is_tried_again(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broker = OpenedBroker()
+    recall(broker, accept(broker, 5, b"recalled"))
     accept(broker, 5)
     with monkeypatch.context() as patched:
-        patched.setattr(timer_service, "lead_back", no_room)
+        patched.setattr(timer_messages, step, no_room)
         with pytest.raises(MemoryError):
             broker.pass_time(8)
     broker.pass_time(timer_service.PAUSE_SECONDS)
     assert broker.bodies("T") == [b"x"]
+    assert broker.state.timers.counters["recalled"] == 1
 
 
 @pytest.mark.parametrize("seconds", [0.02, 1, 1.5, 59.999, 4096, 9000])

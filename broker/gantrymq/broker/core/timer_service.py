@@ -17,7 +17,7 @@ repeats at most what was since the last write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -27,28 +27,12 @@ from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
 from gantrymq.broker.core.timer_calendar import NEVER, TimerCalendar
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
+from gantrymq.broker.core.timer_messages import Due, Timed, TimedRun, copies_of, due_of, timed_of
 from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.broker.core.timer_spans import TimerSpans
-from gantrymq.broker.core.timers import TIMER_TOPIC, TOPIC, delete_key, out_ms_of
-from gantrymq.broker.core.waiting_messages import (
-    COUNT_MAX,
-    Run,
-    copy_to,
-    lead_back,
-    messages_of,
-    run_of,
-)
+from gantrymq.broker.core.timers import TOPIC
+from gantrymq.broker.core.waiting_messages import COUNT_MAX, messages_of, run_of
 from gantrymq.wire import javajson
-from gantrymq.wire.message import properties
-from gantrymq.wire.message.property_names import (
-    REAL_TOPIC,
-    TIMER_DEL_UNIQKEY,
-    TIMER_DEQUEUE_MS,
-    TIMER_ENQUEUE_MS,
-    TIMER_ROLL_TIMES,
-    UNIQ_KEY,
-)
-from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, Record
 
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
@@ -71,8 +55,6 @@ CLOCK_STEP_SECONDS: Final = 2
 ROLL_PART: Final = 0.75
 ROLL_MS_MIN: Final = 600_000
 HOUR_MS: Final = 3_600_000
-
-_TIMES_DIGITS_MAX: Final = 9  # once a minute, that is for two thousand years
 
 
 @final
@@ -236,32 +218,30 @@ class TimerService:
         self._is_busy = True
         self._has_more = False
         reading = run_of(state.store, TOPIC, 0, self._taken)
-        state.works.start_in_role(steps.read(reading), self._took, self._take_failed)
+        work = steps.read_as(reading, timed_of)
+        state.works.start_in_role(work, self._took, self._take_failed)
 
     def _take_failed(self, error: Exception) -> None:
         self._has_more = True
         self._read_failed(error)
 
-    def _took(self, run: object) -> None:
-        assert isinstance(run, Run)
+    def _took(self, found: object) -> None:
+        assert isinstance(found, TimedRun)
+        run, timed = found
         if run.first > self._taken > 0:
             self._lose(
                 run.first - self._taken,
                 f"timer messages {self._taken} to {run.first - 1} were deleted with the log before "
                 "they were read",
             )
-        unreadable = 0
-        for offset, record in enumerate(run.records, run.first):
-            out_ms = None if record is None else out_ms_of(record)
-            if record is None or out_ms is None:
-                unreadable += 1
-            else:
-                self._note_one(offset, out_ms // 1000, record)
+        unreadable = len(run.records) - len(timed)
         self._lose(
             unreadable,
             f"{unreadable} of the timer messages {run.first} to {run.end - 1} can not be read, or "
             "do not say when they are due",
         )
+        for one in timed:
+            self._note_one(one)
         self._taken = run.end
         if run.is_end:
             self._target = None if self._target is None else min(self._target, run.end)
@@ -269,18 +249,16 @@ class TimerService:
             self._has_more = True
         self._rest()
 
-    def _note_one(self, offset: int, second: int, record: Record) -> None:
-        is_done = self._known.is_done(offset, second)
-        self._spans.add(offset, record.store_timestamp_ms, waits=not is_done)
+    def _note_one(self, one: Timed) -> None:
+        is_done = self._known.is_done(one.offset, one.second)
+        self._spans.add(one.offset, one.stored_ms, waits=not is_done)
         if is_done:
             return
-        next_second = self._passed + 1
-        if second < next_second:
-            second = next_second
-            first, last_second = self._late or (offset, second)
+        second = max(one.second, self._passed + 1)
+        if second > one.second:
+            first, last_second = self._late or (one.offset, second)
             self._late = first, max(last_second, second)
-        is_recall = properties.get(record.properties, TIMER_DEL_UNIQKEY) is not None
-        self._calendar.add(second, offset, is_recall=is_recall)
+        self._calendar.add(second, one.offset, is_recall=one.is_recall)
 
     # ------------------------------------------------------------------ deliver
 
@@ -301,49 +279,19 @@ class TimerService:
         self._is_busy = True
         offsets = second.offsets[second.at : second.at + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
-        state.works.start_in_role(
-            steps.read_as(reading, _restored), partial(self._found, second), self._read_failed
-        )
+        work = steps.read_as(reading, partial(due_of, second.recalled, state.wall_ms))
+        state.works.start_in_role(work, partial(self._found, second), self._read_failed)
 
-    def _found(self, second: _Second, records: object) -> None:
-        assert isinstance(records, list)
-        due: list[Record] = []
-        missing = 0
-        for record, restored in records:
-            if record is None:
-                missing += 1
-            elif not self._is_recalled(second, record):
-                if restored is None:
-                    missing += 1
-                else:
-                    due.append(self._stamped(restored, record))
+    def _found(self, second: _Second, due: object) -> None:
+        assert isinstance(due, Due)
+        self.counters["recalled"] += due.recalled
         self._lose(
-            missing,
-            f"{missing} timer messages, due at {second.second} s, can not be delivered: the log "
-            "lost them, they are damaged, or they say no queue",
+            due.missing,
+            f"{due.missing} timer messages, due at {second.second} s, can not be delivered: the "
+            "log lost them, they are damaged, or they say no queue",
         )
-        then = partial(self._delivered, second, len(records), len(due))
-        Delivery(self._state, due, then)
-
-    def _is_recalled(self, second: _Second, record: Record) -> bool:
-        """Whether it recalls, or is recalled."""
-        key = properties.get(record.properties, TIMER_DEL_UNIQKEY)
-        if key is not None:
-            second.recalled.add(key)
-            return True
-        if not second.recalled:
-            return False
-        topic = properties.get(record.properties, REAL_TOPIC) or ""
-        own_key = delete_key(topic, properties.get(record.properties, UNIQ_KEY) or "")
-        is_recalled = own_key in second.recalled
-        self.counters["recalled"] += is_recalled
-        return is_recalled
-
-    def _stamped(self, restored: Record, record: Record) -> Record:
-        """With what Java adds."""
-        _add(restored, TIMER_ENQUEUE_MS, record.store_timestamp_ms)
-        _add(restored, TIMER_DEQUEUE_MS, self._state.wall_ms)
-        return restored
+        then = partial(self._delivered, second, due.looked_at, len(due.messages))
+        Delivery(self._state, due.messages, then)
 
     def _delivered(self, second: _Second, looked_at: int, count: int, refused: int) -> None:
         self.counters["delivered"] += count - refused
@@ -411,7 +359,7 @@ class TimerService:
         self._is_busy = True
         offsets = self._rolling[self._rolled : self._rolled + COUNT_MAX]
         reading = messages_of(state.store, TOPIC, 0, offsets)
-        work = steps.read_as(reading, _copies)
+        work = steps.read_as(reading, copies_of)
         state.works.start_in_role(work, self._roll_found, self._read_failed)
 
     def _roll_found(self, copies: object) -> None:
@@ -484,29 +432,3 @@ class TimerService:
         self._passed = place.delivered
         self._taken = place.low
         self._progress = SafeProgress(place)
-
-
-def _restored(records: Sequence[Record | None]) -> list[tuple[Record | None, Record | None]]:
-    """Each with itself as it was sent; that is None where it does not say where it belongs."""
-    return [(each, each and lead_back(each)) for each in records]
-
-
-def _copies(records: Sequence[Record | None]) -> list[Record | None]:
-    return [each and _rolled(each) for each in records]
-
-
-def _rolled(record: Record) -> Record:
-    """The message once more, at the end of the timer queue."""
-    copy = copy_to(record, TIMER_TOPIC, 0)
-    times = properties.get(record.properties, TIMER_ROLL_TIMES) or ""
-    # Producers may say it as well, and anything: int() refuses what has thousands of digits.
-    is_count = times.isdecimal() and len(times) <= _TIMES_DIGITS_MAX
-    _add(copy, TIMER_ROLL_TIMES, int(times) + 1 if is_count else 1)
-    return copy
-
-
-def _add(record: Record, name: str, number: int) -> None:
-    """Where there is room for it: no message is lost for what nobody needs."""
-    longer = properties.replace(record.properties, name, str(number))
-    if len(longer) <= PROPERTIES_BYTES_MAX:
-        record.properties = longer
