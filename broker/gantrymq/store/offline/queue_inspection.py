@@ -68,6 +68,7 @@ class QueueCursor:
         "agrees",
         "deleted",
         "first",
+        "first_position",
         "folder",
         "gap_at",
         "missing_from",
@@ -84,6 +85,7 @@ class QueueCursor:
         self.agrees: bool = True
         self.deleted: int = -1  # the last of its units whose record was deleted with the topic
         self.first: int = -1
+        self.first_position: int = -1
         self.gap_at: int = -1  # the position of the first message that does not continue them
         self.next: int = -1
         self.missing_from: int = -1
@@ -163,7 +165,7 @@ class QueueInspection:
     def why_not_rebuilt(self, key: tuple[str, int], log_end: int) -> str:
         """Why the log, if it ends there, cannot give this queue back; "" when it can."""
         cursor = self._cursors[key]
-        if cursor.first < 0:
+        if cursor.first < 0 or (cursor.first > 0 and cursor.first_position >= log_end):
             return "the log has none of its messages, and its next offset would be lost"
         if 0 <= cursor.gap_at < log_end:
             return "the log misses some of its messages, and the later ones would change offsets"
@@ -182,9 +184,11 @@ class QueueInspection:
         if cursor.first < 0:
             self._leave_out(key, cursor)
             cursor.first = cursor.next = offset
+            cursor.first_position = due[0]
         if offset < cursor.next and self._begins_anew(cursor, offset, due):
             self.begun_anew[key] = due[0]
             cursor.first = cursor.next = offset
+            cursor.first_position = due[0]
             cursor.agrees, cursor.gap_at, cursor.missing_from = True, -1, -1
         if offset < cursor.next:
             text = f"the message at {due[0]} has queue offset {offset}, as an earlier one has"

@@ -166,6 +166,16 @@ def test_a_queue_of_expired_messages_cannot_be_rebuilt() -> None:
     assert "next offset" in inspection.why_not_rebuilt(("T", 0), POSITION_MAX)
 
 
+def test_a_queue_whose_messages_all_lie_behind_the_logs_new_end_cannot_be_rebuilt() -> None:
+    disk, findings = rows(20)
+    inspection = QueueInspection(disk, 2000, findings)
+    inspection.load()
+    for number in range(15, 20):
+        inspection.see(("T", 0), number, (100 * number, 100, 7))
+    assert "next offset" in inspection.why_not_rebuilt(("T", 0), 1500)
+    assert inspection.why_not_rebuilt(("T", 0), 1600) == ""
+
+
 def test_an_address_of_another_file_is_no_wrong_tags_code() -> None:
     disk, findings = rows(3)
     disk.make_folder("consumequeue_ext")
