@@ -37,6 +37,7 @@ class Rounds:
         "_clock",
         "_core",
         "_fail",
+        "_fed_ms",
         "_is_over",
         "_is_turn_due",
         "_outbox",
@@ -64,6 +65,7 @@ class Rounds:
         self._outbox: Outbox = outbox
         self._carry_out: Callable[[Effect, float], None] = carry_out
         self._fail: Callable[[Exception], None] = fail
+        self._fed_ms: int = 0
         self._is_over: bool = False
         self._is_turn_due: bool = False
         self._timer: asyncio.TimerHandle | None = None
@@ -75,10 +77,11 @@ class Rounds:
         if self._timer is not None:
             self._timer.cancel()
 
-    def feed(self, channel: Channel, data: bytes, start: int) -> int:
+    def feed(self, channel: Channel, data: bytes, start: int, now: float) -> int:
         """Sends as they came, for the next turn; where the first begins that was not taken."""
-        clock = self._clock
-        position, count = self._core.feed(channel, data, start, clock.monotonic(), clock.wall_ms())
+        if not self._fed_ms:
+            self._fed_ms = self._clock.wall_ms()  # one of the calendar for all of a round
+        position, count = self._core.feed(channel, data, start, now, self._fed_ms)
         if count:
             channel.taken(count, position - start)
             self.turn_soon()
@@ -93,6 +96,7 @@ class Rounds:
     def turn(self) -> None:
         """Now."""
         self._is_turn_due = False
+        self._fed_ms = 0
         if self._is_over:
             return
         core = self._core

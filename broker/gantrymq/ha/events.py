@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class Ending(Enum):
@@ -27,15 +28,13 @@ class Ending(Enum):
     """The same member has come by another connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(NamedTuple):
     """The slave has the log below this position."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(NamedTuple):
     """Bytes of the master's log, which continue what came before."""
 
     position: int

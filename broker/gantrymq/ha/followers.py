@@ -98,10 +98,14 @@ class Followers:
     @property
     def is_due(self) -> bool:
         """Whether a turn has something to do at once."""
-        followers = self._followers.values()
-        return bool(followers) and (
-            self._store.log_readings.is_due or any(each.has_room for each in followers)
-        )
+        if not self._followers:
+            return False
+        if self._store.log_readings.is_due:
+            return True
+        for each in self._followers.values():  # noqa: SIM110 - a loop is compiled, any() is a call
+            if each.has_room:
+                return True
+        return False
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """Of those who have said where their log ends."""
@@ -113,10 +117,13 @@ class Followers:
             self._store.waiters.missing = self._missing()
 
     def _missing(self) -> str | None:
-        asked = [each.acknowledged for each in self._followers.values() if each.has_asked]
-        if not asked:
+        most = -1
+        for each in self._followers.values():
+            if each.has_asked:
+                most = max(most, each.acknowledged)
+        if most < 0:
             return ALONE
-        behind = self._store.log.end - max(asked)
+        behind = self._store.log.end - most
         if behind < self._settings.fall_behind_bytes:
             return None
         return (

@@ -10,24 +10,25 @@ make no position there can be.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Final, final
 
-_REPORT: Final = struct.Struct(">q")
-_HEAD: Final = struct.Struct(">qi")
+from librt.strings import read_i32_be, read_i64_be
+
+_REPORT_BYTES: Final = 8
+_HEAD_BYTES: Final = 12
 
 # What Java's slaves read into at once: no master sends frames that do not fit in there.
 FRAME_BYTES_MAX: Final = 4 << 20
 
 
 def encode_report(position: int) -> bytes:
-    return _REPORT.pack(position)
+    return position.to_bytes(_REPORT_BYTES, "big", signed=True)
 
 
 def encode_head(position: int, size: int) -> bytes:
     """What stands before the log's bytes."""
-    return _HEAD.pack(position, size)
+    return position.to_bytes(8, "big", signed=True) + size.to_bytes(4, "big", signed=True)
 
 
 @final
@@ -42,9 +43,9 @@ class ReportReader:
     def feed(self, data: bytes) -> Sequence[int]:
         """Those that are complete now."""
         data = self._rest + data
-        whole = len(data) - len(data) % _REPORT.size
+        whole = len(data) - len(data) % _REPORT_BYTES
         self._rest = data[whole:]
-        return [position for (position,) in _REPORT.iter_unpack(data[:whole])]
+        return [read_i64_be(data, at) for at in range(0, whole, _REPORT_BYTES)]
 
 
 @final
@@ -79,10 +80,11 @@ class FrameReader:
         return at + len(piece)
 
     def _take_head(self, data: bytes, at: int, pieces: list[tuple[int, bytes]]) -> int:
-        more = data[at : at + _HEAD.size - len(self._head)]
+        more = data[at : at + _HEAD_BYTES - len(self._head)]
         self._head += more
-        if len(self._head) == _HEAD.size:
-            self._position, size = _HEAD.unpack(self._head)
+        if len(self._head) == _HEAD_BYTES:
+            self._position = read_i64_be(self._head, 0)
+            size = read_i32_be(self._head, 8)
             self._head = b""
             if self._position < 0 or not 0 <= size <= FRAME_BYTES_MAX:
                 self.failure = f"a frame of {size} bytes at {self._position}"

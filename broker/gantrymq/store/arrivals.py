@@ -136,7 +136,13 @@ class Arrivals:
 
     def take(self, readable: i64) -> Sequence[tuple[str, int]]:
         """Queues with something new below this place of the log, each once."""
-        arrived: dict[tuple[str, int], None] = {}
-        while self._untold and self._untold[0][0] <= readable:
-            arrived.update(dict.fromkeys(self._untold.popleft()[1]))
+        untold = self._untold
+        if not untold or untold[0][0] > readable:
+            return ()
+        first = untold.popleft()[1]
+        if not untold or untold[0][0] > readable:
+            return first
+        arrived = dict.fromkeys(first)
+        while untold and untold[0][0] <= readable:
+            arrived.update(dict.fromkeys(untold.popleft()[1]))
         return tuple(arrived)

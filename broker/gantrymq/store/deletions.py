@@ -28,6 +28,8 @@ from gantrymq.store.queues import Queues
 from gantrymq.store.recovery_start import record_at
 from gantrymq.store.segments import SyncFailedError
 
+NEVER: Final = float("inf")
+
 # Names of 30 bytes make a list of 5 MB, which is written with each deletion. Beyond, the oldest are
 # given up: their files of the log are the next to go.
 TOPICS_MAX: Final = 100_000
@@ -142,7 +144,7 @@ class Deletions:
 
     def deadline(self) -> float:
         """When `turn` has something to do."""
-        return self._next if self._asked else float("inf")
+        return self._next if self._asked else NEVER
 
     def _noted(self) -> dict[str, Deleted]:
         """Those of the topics to be deleted that have, or will have, queues from the log."""

@@ -56,6 +56,8 @@ from gantrymq.store.turn import NOTHING, Turn
 from gantrymq.store.waiters import Waiters
 from gantrymq.wire.message.record import Record
 
+NEVER: Final = float("inf")
+
 # How long a stop waits for the device before it looks whether there is anything left to wait for.
 DRAIN_SECONDS: Final = 1.0
 
@@ -376,15 +378,13 @@ class Store:
         """When `turn` has something to do, if nothing happens before."""
         persistence, retention = self._persistence, self.retention
         if persistence is None or retention is None or self._is_due:
-            return float("-inf")
-        return min(
-            persistence.deadline(),
-            self.watch.deadline(),
-            retention.deadline(),
-            self._deletions.deadline(),
-            self.ages.deadline(),
-            self.waiters.deadline(),
-        )
+            return -NEVER
+        # Two by two: the compiler knows that, while more of them are objects, and a call.
+        due = min(persistence.deadline(), self.watch.deadline())
+        due = min(due, retention.deadline())
+        due = min(due, self._deletions.deadline())
+        due = min(due, self.ages.deadline())
+        return min(due, self.waiters.deadline())
 
     @property
     def _is_due(self) -> bool:

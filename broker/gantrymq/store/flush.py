@@ -27,6 +27,8 @@ from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
+NEVER: Final = float("inf")
+
 PAGE_BYTES: Final = 4096
 
 # Java's group commit looks for work this often when nobody waits.
@@ -153,13 +155,13 @@ class Flusher:
         released, self._released = self._released, []
         return released
 
-    def deadline(self) -> float | None:
-        """When `turn` has something to do at the latest; None: when something else happens."""
-        times = [self._waiting[0].deadline] if self._waiting else []
+    def deadline(self) -> float:
+        """When `turn` has something to do at the latest, if nothing else happens."""
+        due = self._waiting[0].deadline if self._waiting else NEVER
         dirty = self._log.end - self.flushed.position
         if dirty and not self._tickets:
-            times.append(self._due if dirty >= self._least_bytes else self._thorough_due)
-        return min(times, default=None)
+            due = min(due, self._due if dirty >= self._least_bytes else self._thorough_due)
+        return due
 
     def restart(self) -> None:
         """The log was cut: what it holds now is on disk, and nobody waits any more."""

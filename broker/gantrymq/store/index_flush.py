@@ -17,6 +17,8 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSnapshot
 from gantrymq.store.marks import LogMark
 
+NEVER: Final = float("inf")
+
 # A busy index has entries in every page of its slots: a flush writes up to 20 MB.
 FLUSH_INTERVAL_MS: Final = 60_000
 
@@ -63,7 +65,7 @@ class IndexFlush:
 
     def deadline(self) -> float:
         """Of a turn that begins one; those of a flush under way come with the disk's answers."""
-        return float("inf") if self._snapshots else self._next
+        return NEVER if self._snapshots else self._next
 
     def turn(self, now: float, dispatched: LogMark, log_flushed: int) -> None:
         """Once a turn, after its entries: up to where they reach, and the log is on disk."""

@@ -20,6 +20,8 @@ from gantrymq.store.index import Index
 from gantrymq.store.queues import Queues
 from gantrymq.store.segments import SyncFailedError
 
+NEVER: Final = float("inf")
+
 # A queue of several files costs the reading of a unit: together some milliseconds at most.
 LOOKED_A_TURN: Final = 64
 
@@ -116,9 +118,9 @@ class Leftovers:
                 self.removing = ""  # it is found again
         return True
 
-    def deadline(self) -> float | None:
-        """When `turn` has something to do; None: when a completion or a pass comes."""
-        return self._next if self.is_under_way and not self._ticket else None
+    def deadline(self) -> float:
+        """When `turn` has something to do, if no completion or pass comes."""
+        return self._next if self.is_under_way and not self._ticket else NEVER
 
     def _find(self) -> str:
         """The path of the next file to remove; "" when this turn's queues have none."""

@@ -35,7 +35,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.base.disk import Background, Completion, Disk, DiskError, DiskFailure, File
 from gantrymq.store import own_file
@@ -55,9 +55,7 @@ INTERVAL_BYTES: Final = 16 << 20
 SYNC_SECONDS: Final = 10.0
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class LogMark:
+class LogMark(NamedTuple):
     """Below `position` is the log, whose last record begins at `record_start`; where that and the
     time are 0 there is no record, and the log begins here."""
 

@@ -134,13 +134,13 @@ class Persistence:
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
-        flush = self.flusher.deadline()
-        return self._due() if flush is None else min(flush, self._due())
+        return min(self.flusher.deadline(), self._due())
 
     def _due(self) -> float:
         """When there is something to write besides the log's flush."""
         queues = max(self._queue_flush.deadline(), self._units_retry)
-        return min(queues, self._index_flush.deadline(), self._next_round)
+        queues_or_keys = min(queues, self._index_flush.deadline())
+        return min(queues_or_keys, self._next_round)
 
     @property
     def is_syncing(self) -> bool:

@@ -21,6 +21,8 @@ from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queues import Queues
 
+NEVER: Final = float("inf")
+
 PAGE_BYTES: Final = 4096
 
 # About a millisecond of writes a turn.
@@ -125,8 +127,8 @@ class QueueFlush:
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before; past while it has more."""
         if self._round and self._has_room():
-            return float("-inf")
-        next_round = float("inf") if self.is_under_way else self._next_round
+            return -NEVER
+        next_round = NEVER if self.is_under_way else self._next_round
         return min(next_round, self._next_removal) if self._queues.has_deleted else next_round
 
     def turn(self, now: float, on_disk: LogMark) -> None:

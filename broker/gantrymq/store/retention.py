@@ -121,13 +121,8 @@ class Retention:
 
     def deadline(self) -> float:
         """When `turn` has something to do, if nothing happens before."""
-        times = [self._next_look]
-        if self._due:
-            times.append(self._next_file)
-        leftovers = self._leftovers.deadline()
-        if leftovers is not None:
-            times.append(leftovers)
-        return min(times)
+        due = min(self._next_look, self._leftovers.deadline())
+        return min(due, self._next_file) if self._due else due
 
     def _look(self, wall_ms: int) -> None:
         settings = self._settings

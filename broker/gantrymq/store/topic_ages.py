@@ -23,6 +23,8 @@ from gantrymq.store.queue_times import Boundary
 from gantrymq.store.readings import Reading, Readings
 from gantrymq.store.sources import ReadableStore
 
+NEVER: Final = float("inf")
+
 # Cold ones take some twenty reads each; consumers go first.
 LOOKED_AT_ONCE: Final = 2
 
@@ -92,9 +94,9 @@ class TopicAges:
     def deadline(self) -> float:
         """When `turn` has something to do."""
         if (self._left and len(self._queues) < LOOKED_AT_ONCE) or self._readings.is_due:
-            return float("-inf")
+            return -NEVER
         is_looking = self._left or self._queues
-        return float("inf") if is_looking or not self._ages_ms else self._next_look
+        return NEVER if is_looking or not self._ages_ms else self._next_look
 
     def _go_on(self, wall_ms: int) -> None:
         self._readings.turn()

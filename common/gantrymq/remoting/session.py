@@ -41,9 +41,9 @@ JOIN_BYTES_MAX: Final = 64 * 1024
 # than are alive it is rebuilt, so that it stays proportional to what is pending.
 STALE_EXPIRIES_MAX: Final = 1024
 
-Feed: TypeAlias = Callable[[bytes, int], int]
-"""Takes whole frames from data[start] on as they came; answers where the first begins that it did
-not take. What it took is told to `taken`."""
+Feed: TypeAlias = Callable[[bytes, int, float], int]
+"""Takes whole frames from data[start] on as they came, at that time; answers where the first begins
+that it did not take. What it took is told to `taken`."""
 
 
 @final
@@ -53,6 +53,8 @@ class Session:
     __slots__ = (
         "_active_at",
         "_bytes_in",
+        "_bytes_in_max",
+        "_bytes_out_max",
         "_draining",
         "_expiries",
         "_frame_began_at",
@@ -68,6 +70,7 @@ class Session:
         "_pending",
         "_reader",
         "_requests_in",
+        "_requests_in_max",
         "_version",
         "is_over",
         "unmatched_responses",
@@ -82,7 +85,11 @@ class Session:
         version: int = OWN_VERSION,
     ) -> None:
         self._limits = limits
+        # Those that are asked for with each request: fields of our own are read faster.
+        self._bytes_in_max: int = limits.bytes_in_max
+        self._bytes_out_max: int = limits.bytes_out_max
         self._frame_bytes_max: int = limits.frame_bytes_max
+        self._requests_in_max: int = limits.requests_in_max
         self._language = language
         self._version = version
         self._reader = FrameReader(limits.frame_bytes_max, limits.header_bytes_max)
@@ -113,7 +120,7 @@ class Session:
         if feed is None or self._draining:
             commands = self._reader.feed(data)
         else:
-            commands = self._feed(data, feed)
+            commands = self._feed(data, now, feed)
         events: list[Event] = []
         requests = self._sort(commands, events)
         if requests:
@@ -127,7 +134,7 @@ class Session:
             self._frame_began_at = now
         return events
 
-    def _feed(self, data: bytes, feed: Feed) -> list[Command]:
+    def _feed(self, data: bytes, now: float, feed: Feed) -> list[Command]:
         """The commands among what was not taken as it came. Behind the first of them nothing is,
         so that requests keep their order."""
         reader = self._reader
@@ -136,10 +143,10 @@ class Session:
         if reader.is_mid_frame:
             whole = reader.fill(data)
             position = reader.filled
-            if whole and feed(whole, 0) == 0:
+            if whole and feed(whole, 0, now) == 0:
                 commands = reader.feed(whole)
         if not commands and reader.failure is None and position < len(data):
-            position = feed(data, position)
+            position = feed(data, position, now)
         if position < len(data):
             commands += reader.feed(data[position:] if position else data)
         return commands
@@ -182,17 +189,14 @@ class Session:
     @property
     def is_saturated(self) -> bool:
         """The peer has as many unanswered requests as it may: stop reading."""
-        return (
-            self._requests_in >= self._limits.requests_in_max
-            or self._bytes_in >= self._limits.bytes_in_max
-        )
+        return self._requests_in >= self._requests_in_max or self._bytes_in >= self._bytes_in_max
 
     @property
     def has_room(self) -> bool:
         """Half of the bound is free again: go on reading. Half, so that reading does not flap."""
         return (
-            self._requests_in * 2 <= self._limits.requests_in_max
-            and self._bytes_in * 2 <= self._limits.bytes_in_max
+            self._requests_in * 2 <= self._requests_in_max
+            and self._bytes_in * 2 <= self._bytes_in_max
         )
 
     @property
@@ -289,7 +293,7 @@ class Session:
     @property
     def is_overflowing(self) -> bool:
         """The peer does not take what it asked for: disconnect it."""
-        return self._output_bytes > self._limits.bytes_out_max
+        return self._output_bytes > self._bytes_out_max
 
     def _stamp(self, command: Command, flag: int) -> int:
         opaque = self._next_opaque

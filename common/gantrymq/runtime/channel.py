@@ -38,7 +38,7 @@ UNSENT_BYTES_MIN: Final = 4096
 FAREWELL_SECONDS: Final = 5.0
 
 
-ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int], int]"
+ChannelFeed: TypeAlias = "Callable[[Channel, bytes, int, float], int]"
 """Takes whole frames of this channel from data[start] on, before they become commands; answers
 where the first begins that it did not take, and tells the channel what it `taken`."""
 

@@ -6,7 +6,7 @@ milliseconds, for what is shown, stored or sent. They are never mixed.
 
 from __future__ import annotations
 
-import time
+from time import monotonic, time_ns
 from typing import Final, Protocol, final
 
 
@@ -25,10 +25,10 @@ class SystemClock:
     __slots__ = ()
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return monotonic()
 
     def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
 
 @final

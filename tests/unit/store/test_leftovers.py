@@ -10,7 +10,7 @@ from gantrymq.base.disk import Completion, DiskError, DiskFailure
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.index_flush import IndexFlush
-from gantrymq.store.leftovers import LOOKED_A_TURN, RETRY_SECONDS, Leftovers
+from gantrymq.store.leftovers import LOOKED_A_TURN, NEVER, RETRY_SECONDS, Leftovers
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_unit import UNIT_BYTES
 from gantrymq.store.queues import Queues
@@ -66,7 +66,7 @@ class Kept:
         removed: list[str] = []
         for _ in range(1000):
             deadline = self.leftovers.deadline()
-            if deadline is None:
+            if deadline == NEVER:
                 return removed
             self.now = max(self.now, deadline)
             removed += self.turn()
