@@ -21,7 +21,7 @@ def test_puts_are_answered_by_the_turn_that_wrote_them() -> None:
     assert [answer.number for answer in turn.answers] == numbers
     assert [answer.queue_offset for answer in turn.answers] == [0, 1, 2]
     assert {answer.status for answer in turn.answers} == {PutStatus.PUT_OK}
-    assert turn.arrived == (("T", 0),)
+    assert list(turn.arrived) == [("T", 0)]
     assert opened.bodies() == [b"body 1", b"body 2", b"body 3"]
     assert opened.store.dispatch_behind == 0
 
@@ -46,7 +46,7 @@ def test_with_sync_flush_answers_and_readers_wait_for_the_disk() -> None:
     opened.background.complete_all()
     turn = opened.turn()
     assert [answer.number for answer in turn.answers] == numbers
-    assert turn.arrived == (("T", 0),)
+    assert list(turn.arrived) == [("T", 0)]
     assert opened.store.readable == opened.store.log.end
 
 

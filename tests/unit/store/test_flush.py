@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.flush import SYNC_INTERVAL_SECONDS, Flusher, Released
+from gantrymq.store.flush import NEVER, SYNC_INTERVAL_SECONDS, Flusher, Released
 from gantrymq.store.marks import LogMark
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -165,7 +165,7 @@ def test_a_good_sync_beside_a_failed_one_releases_nobody(strict: Flushed) -> Non
 
 
 def test_asynchronous_flush_waits_for_pages_and_time(relaxed: Flushed) -> None:
-    assert relaxed.flusher.deadline() is None
+    assert relaxed.flusher.deadline() == NEVER
     relaxed.append(4 * 4096 - 1)
     relaxed.flusher.turn(now=0.6)
     assert not relaxed.syncs
@@ -206,4 +206,4 @@ def test_after_a_cut_everything_is_on_disk(relaxed: Flushed) -> None:
     relaxed.log.truncate(LogMark(100))
     relaxed.flusher.restart()
     assert relaxed.flusher.flushed.position == 100
-    assert relaxed.flusher.deadline() is None
+    assert relaxed.flusher.deadline() == NEVER

@@ -108,7 +108,7 @@ def test_one_removal_is_under_way_and_the_next_one_keeps_its_distance() -> None:
     kept.begin(2000)
     assert len(kept.turn()) == 1
     kept.now = 100.0
-    assert kept.leftovers.deadline() is None
+    assert kept.leftovers.deadline() == NEVER
     assert not kept.turn()
     kept.complete()
     assert kept.turn() == ["consumequeue/A/0/00000000000000000100"]
@@ -132,7 +132,7 @@ def test_nothing_happens_while_the_log_begins_where_it_did() -> None:
     kept.run()
     kept.begin(500)
     assert not kept.leftovers.is_under_way
-    assert kept.leftovers.deadline() is None
+    assert kept.leftovers.deadline() == NEVER
 
 
 def test_queues_nobody_opened_are_left_alone() -> None:

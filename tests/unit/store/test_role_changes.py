@@ -290,7 +290,7 @@ def test_raising_the_safe_mark_tells_what_arrived() -> None:
     assert slave.store.deadline() > slave.now
     slave.store.safe = 2 * SIZE
     assert slave.store.deadline() <= slave.now
-    assert slave.turn().arrived == (("T", 0),)
+    assert list(slave.turn().arrived) == [("T", 0)]
     assert slave.store.deadline() > slave.now
     assert pulled(slave, 1) == (PullStatus.FOUND, 1, 2)
     assert maximum(slave) == 2
@@ -303,7 +303,7 @@ def test_a_copy_is_read_below_the_safe_mark_alone() -> None:
     assert not slave.turn().arrived
     assert maximum(slave) == 0
     slave.store.safe = None
-    assert slave.turn().arrived == (("T", 0),)
+    assert list(slave.turn().arrived) == [("T", 0)]
     assert maximum(slave) == 1
 
 
@@ -325,7 +325,7 @@ def test_what_cannot_be_told_takes_a_bounded_room() -> None:
         slave.turn()
     assert len(slave.store._arrivals._untold) <= UNTOLD_MAX
     slave.store.safe = None
-    assert slave.turn().arrived == (("T", 0),)
+    assert list(slave.turn().arrived) == [("T", 0)]
 
 
 # ---------------------------------------------------------------------- trouble
