@@ -79,8 +79,8 @@ class Rounds:
 
     def feed(self, channel: Channel, data: bytes, start: int, now: float) -> int:
         """Sends as they came, for the next turn; where the first begins that was not taken."""
-        if not self._fed_ms:
-            self._fed_ms = self._clock.wall_ms()  # one of the calendar for all of a round
+        if not self._is_turn_due or not self._fed_ms:
+            self._fed_ms = self._clock.wall_ms()  # one look at the calendar for all of a round
         position, count = self._core.feed(channel, data, start, now, self._fed_ms)
         if count:
             channel.taken(count, position - start)

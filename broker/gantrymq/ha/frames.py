@@ -16,7 +16,8 @@ from typing import Final, final
 from librt.strings import read_i32_be, read_i64_be
 
 _REPORT_BYTES: Final = 8
-_HEAD_BYTES: Final = 12
+_SIZE_BYTES: Final = 4
+_HEAD_BYTES: Final = _REPORT_BYTES + _SIZE_BYTES
 
 # What Java's slaves read into at once: no master sends frames that do not fit in there.
 FRAME_BYTES_MAX: Final = 4 << 20
@@ -28,7 +29,7 @@ def encode_report(position: int) -> bytes:
 
 def encode_head(position: int, size: int) -> bytes:
     """What stands before the log's bytes."""
-    return position.to_bytes(8, "big", signed=True) + size.to_bytes(4, "big", signed=True)
+    return encode_report(position) + size.to_bytes(_SIZE_BYTES, "big", signed=True)
 
 
 @final
@@ -84,7 +85,7 @@ class FrameReader:
         self._head += more
         if len(self._head) == _HEAD_BYTES:
             self._position = read_i64_be(self._head, 0)
-            size = read_i32_be(self._head, 8)
+            size = read_i32_be(self._head, _REPORT_BYTES)
             self._head = b""
             if self._position < 0 or not 0 <= size <= FRAME_BYTES_MAX:
                 self.failure = f"a frame of {size} bytes at {self._position}"

@@ -135,7 +135,7 @@ class Arrivals:
         self._untold.append((self._dispatcher.position, arrived))
 
     def take(self, readable: i64) -> Sequence[tuple[str, int]]:
-        """Queues with something new below this place of the log, each once."""
+        """Queues with something new below this place of the log."""
         untold = self._untold
         if not untold or untold[0][0] > readable:
             return ()

@@ -81,7 +81,13 @@ def pair() -> tuple[OpenedBroker, OpenedBroker]:
     return master, slave
 
 
-def copy_log(slave: OpenedBroker, master: OpenedBroker, up_to: int | None = None) -> None:
+def copy_log(
+    slave: OpenedBroker,
+    master: OpenedBroker,
+    up_to: int | None = None,
+    *,
+    is_flushed: bool = True,
+) -> None:
     """The slave has the master's log up to there, all of it if not said, and on its disk."""
     slave.now = max(slave.now, master.now)
     store = slave.state.store
@@ -92,5 +98,6 @@ def copy_log(slave: OpenedBroker, master: OpenedBroker, up_to: int | None = None
         piece = data[: size - start % size]
         assert store.append_copy(start, piece, slave.now) is None
         start, data = start + len(piece), data[len(piece) :]
-    store.flush_soon(slave.now)
+    if is_flushed:
+        store.flush_soon(slave.now)
     slave.settle()

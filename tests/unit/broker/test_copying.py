@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.broker.core.copying import ROUND_SECONDS
+from gantrymq.broker.core.copying import LOOK_SECONDS, ROUND_SECONDS
 from gantrymq.broker.core.messages import File
-from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
 from gantrymq.broker.core.system_topics import HALF_TOPIC, TRANSACTION_GROUP
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.pops import RETRY, PoppedBroker
@@ -76,9 +75,9 @@ def test_offsets_are_the_masters_and_its_own_stay_where_the_master_has_none() ->
     slave.state.offsets.commit("Own", "T", 0, 3)
     slave.reachable[MASTER] = master
     registered(slave)
-    assert dict(slave.state.offsets.queues("G", "T")) == {0: 7}
+    assert dict(slave.state.offsets.queues("G", "T")) == {0: 7, 1: 9}
     assert dict(slave.state.offsets.queues("Own", "T")) == {0: 3}
-    assert len(slave.state.offsets) == 2
+    assert len(slave.state.offsets) == 3
     assert slave.state.offsets.backward_commits == 0
     slave.pass_time(6.0)
     assert b'"T@G":{0:7' in slave.saved[File.OFFSETS]
@@ -183,7 +182,7 @@ def behind() -> tuple[PulledBroker, OpenedBroker]:
     master.state.offsets.commit("G", "T", 0, 2)
     slave.state.offsets.commit("G", "T", 0, 1)
     slave.reachable[MASTER] = master.broker
-    slave.pass_time(1.0)
+    slave.pass_time(1.0)  # its store has had a turn, and knows what is on its disk
     registered(slave)
     return master, slave
 
@@ -195,7 +194,7 @@ def test_how_far_groups_came_counts_when_the_log_is_here() -> None:
     slave.pass_time(2 * ROUND_SECONDS)
     assert slave.state.offsets.find("G", "T", 0) == 1
     copy_log(slave, master.broker)
-    slave.pass_time(AGAIN_SECONDS)
+    slave.pass_time(LOOK_SECONDS)
     assert slave.state.offsets.find("G", "T", 0) == 2
     slave.pass_time(6.0)
     assert b'"T@G":{0:2' in slave.saved[File.OFFSETS]
@@ -219,11 +218,46 @@ def test_a_slave_that_stays_behind_takes_offsets_as_old_as_its_log() -> None:
     master.state.offsets.commit("G", "T", 0, 3)
     slave.pass_time(2 * ROUND_SECONDS)
     copy_log(slave, master.broker, end)
-    slave.pass_time(AGAIN_SECONDS)
+    slave.pass_time(LOOK_SECONDS)
     assert slave.state.offsets.find("G", "T", 0) == 2
     slave.pass_time(ROUND_SECONDS)
     copy_log(slave, master.broker)
-    slave.pass_time(AGAIN_SECONDS)
+    slave.pass_time(LOOK_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 3
+
+
+def test_offsets_that_waited_leave_what_a_later_round_filled_in() -> None:
+    master, slave = behind()
+    master.state.offsets.commit("G", "T", 1, 8)
+    slave.pass_time(ROUND_SECONDS)
+    copy_log(slave, master.broker)
+    slave.pass_time(LOOK_SECONDS)
+    assert dict(slave.state.offsets.queues("G", "T")) == {0: 2, 1: 8}
+
+
+def test_offsets_that_wait_are_taken_where_the_master_does_not_answer_any_more() -> None:
+    """That is when they are needed."""
+    master, slave = behind()
+    del slave.reachable[MASTER]
+    slave.pass_time(3 * ROUND_SECONDS)
+    copy_log(slave, master.broker)
+    slave.pass_time(LOOK_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 2
+
+
+def test_the_disk_is_asked_for_the_few_bytes_that_offsets_wait_for() -> None:
+    master, slave = behind()
+    copy_log(slave, master.broker, is_flushed=False)
+    slave.pass_time(2 * LOOK_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 2
+
+
+def test_a_master_that_lost_the_end_of_its_log_tells_anew() -> None:
+    master, slave = behind()
+    slave.reachable[MASTER] = shorter = PulledBroker().broker
+    shorter.state.offsets.commit("G", "T", 0, 3)
+    slave.pass_time(2 * ROUND_SECONDS)
+    assert master.state.store.log.end > shorter.state.store.log.end == 0
     assert slave.state.offsets.find("G", "T", 0) == 3
 
 
@@ -241,7 +275,7 @@ def test_a_slave_without_the_second_copies_of_what_was_popped_gives_out_the_firs
     slave.pass_time(3 * ROUND_SECONDS)
     assert slave.state.offsets.find("G", "T", 0) == 0
     copy_log(slave, popped.broker)
-    slave.pass_time(AGAIN_SECONDS)
+    slave.pass_time(LOOK_SECONDS)
     assert slave.state.offsets.find("G", "T", 0) == 2
 
 
@@ -250,7 +284,7 @@ def test_more_offsets_than_are_kept_are_said_and_left() -> None:
     slave.state.offsets.remove("G")
     slave.state.offsets.limit = 0
     copy_log(slave, master.broker)
-    slave.pass_time(AGAIN_SECONDS)
+    slave.pass_time(LOOK_SECONDS)
     assert len(slave.state.offsets) == 0
     assert warnings(slave)[-1].startswith("SyncConsumerOffset Exception")
 

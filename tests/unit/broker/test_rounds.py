@@ -164,6 +164,17 @@ async def test_sends_are_answered_in_the_round_of_their_turn_with_one_write_each
     assert not loop.outbox._is_scheduled, "nothing is left for another round"
 
 
+async def test_a_read_that_brings_no_send_leaves_no_old_time_to_the_next() -> None:
+    loop = Loop()
+    channel, _ = loop.channel()
+    assert loop.rounds.feed(channel, frame(1)[:20], 0, loop.clock.monotonic()) == 0
+    loop.clock.clock.advance(0.5)
+    channel.data_received(frame(2))
+    loop.rounds.turn()
+    stored = loop.opened_broker.opened.records("T", 0)[-1]
+    assert stored.store_timestamp_ms == START_MS + 500
+
+
 async def test_with_sync_flush_nothing_leaves_before_the_disk_has_it() -> None:
     loop = Loop(FlushDiskType.SYNC_FLUSH)
     channel, transport = loop.channel()

@@ -27,7 +27,6 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.offsets import OffsetTable, offset_table_of
-from gantrymq.broker.core.safe_progress import AGAIN_SECONDS
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
 
 # 4.9's.
 ROUND_SECONDS: Final = 10.0
+
+# Between looks whether the log is as long as the master's was.
+LOOK_SECONDS: Final = 1.0
 
 # Java's.
 ASK_SECONDS: Final = 3.0
@@ -98,7 +100,8 @@ class Copying:
         self._is_busy = False
         self._look_due = NEVER
         self._offsets: tuple[OffsetTable, int] | None = None
-        """What waits for this broker's log to be as long as that."""
+        """A table that waits for this broker's log to be as long as that. One at most: no larger
+        than an answer may be."""
         self._master = ""
         self.faults: dict[str, str | None] = {}
         """Why each table could not be copied when it was tried last; None where it could."""
@@ -113,16 +116,18 @@ class Copying:
         return min(self._due, self._look_due)
 
     def expire(self, now: float) -> None:
-        """Begin a round, or look at what waits for the log."""
+        """Look at what waits for the log, and begin a round if one is due."""
         master = self._state.following.master
-        if master == self._master and now < self._due:
+        if master == self._master:
             self._look()
-            return
+            if now < self._due:
+                return
+        else:
+            self._offsets = None  # what another one said is of its log
+            self._look_due = NEVER
+            self._master = master
         self._is_busy = True
         self._due = now + ROUND_SECONDS
-        if master != self._master:
-            self._offsets = None  # what another one said is of its log
-            self._master = master
         self._state.works.start_in_role(self._round(), self._ended, self._broke)
 
     def _look(self) -> None:
@@ -207,12 +212,13 @@ class Copying:
             )
 
     def _copy_offsets(self, body: bytes, log_end: int) -> None:
-        """What waits already goes first: a log that is far behind would never reach the newest."""
+        """What waits already goes first: a log that is far behind would never reach the newest.
+        But a master whose log is shorter by now need not write as much again."""
         self._take_offsets()
         table = offset_table_of(body)
-        if self._offsets is None:
+        if self._offsets is None or log_end < self._offsets[1]:
             self._offsets = table, log_end
-        self._state.offsets.begin(table, self._offsets_due(), TRANSACTION_GROUP)
+        self._state.offsets.fill(table, self._offsets_due(), TRANSACTION_GROUP)
         self._take_offsets()
 
     def _take_offsets(self) -> None:
@@ -221,8 +227,11 @@ class Copying:
         if self._offsets is None:
             return
         table, log_end = self._offsets
-        if self._state.store.queues.log_flushed < log_end:
-            self._look_due = self._state.now + AGAIN_SECONDS
+        store, now = self._state.store, self._state.now
+        if store.queues.log_flushed < log_end:
+            self._look_due = now + LOOK_SECONDS
+            if store.log.end >= log_end:
+                store.flush_soon(now)  # a few pages alone would wait for seconds
             return
         self._offsets = None
         self._state.offsets.copy(table, self._offsets_due())

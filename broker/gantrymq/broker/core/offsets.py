@@ -192,7 +192,7 @@ class Offsets:
         self.data_version = version
         self._files.touch(File.OFFSETS)
 
-    def begin(self, table: OffsetTable, due: float, but: str) -> None:
+    def fill(self, table: OffsetTable, due: float, but: str) -> None:
         """Where a group has no offset in a queue it is the table's; the group `but` is left out."""
         more: dict[Place, dict[int, int]] = {}
         for place, queues in table.offsets.items():
@@ -203,12 +203,14 @@ class Offsets:
         self._put(more, due)
 
     def copy(self, table: OffsetTable, due: float) -> None:
-        """Where the table has a group's offsets in a topic, they are these; on disk by `due`."""
-        new = {
-            place: queues
-            for place, queues in table.offsets.items()
-            if self.queues(*reversed(place)) != queues
-        }
+        """Where the table has a group's offset in a queue, it is this one; on disk by `due`."""
+        new: dict[Place, dict[int, int]] = {}
+        for place, queues in table.offsets.items():
+            topic, group = place
+            known = self.queues(group, topic)
+            after = {**known, **queues}
+            if after != known:
+                new[place] = after
         self._put(new, due)
         if table.version != self.data_version:
             self.data_version = table.version

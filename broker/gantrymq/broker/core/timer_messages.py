@@ -61,7 +61,7 @@ def timed_of(run: Run) -> TimedRun:
 
 
 def due_of(recalled: set[str], wall_ms: int, records: Sequence[Record | None]) -> Due:
-    """`recalled` says what is not to be delivered, and gets what these say of it."""
+    """`recalled` has the keys of what is not to be delivered; those that these name are added."""
     due: list[Record] = []
     kept_back = missing = 0
     for record in records:

@@ -176,6 +176,14 @@ def test_a_queue_whose_messages_all_lie_behind_the_logs_new_end_cannot_be_rebuil
     assert inspection.why_not_rebuilt(("T", 0), 1600) == ""
 
 
+def test_a_queue_that_begins_behind_the_logs_new_end_may_begin_again_where_it_began_at_0() -> None:
+    disk, findings = rows(3)
+    inspection = QueueInspection(disk, 2000, findings)
+    inspection.load()
+    inspection.see(("T", 0), 0, (100, 100, 7))
+    assert inspection.why_not_rebuilt(("T", 0), 50) == ""
+
+
 def test_an_address_of_another_file_is_no_wrong_tags_code() -> None:
     disk, findings = rows(3)
     disk.make_folder("consumequeue_ext")
