@@ -17,7 +17,7 @@ from typing import Final, final
 from gantrymq.broker.core.broker import GROUP_BYTES_MAX
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.ha.handshake import Member as Name
-from gantrymq.ha.lease import NOBODY, Found, Lease, LeaseAnswer
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import MemberSettings
 from gantrymq.sim.group_administrator import Administrator
@@ -156,15 +156,24 @@ class Group:
         )
 
     def _reap(self, node: Node) -> None:
-        """PID 1 gives the lease away once its broker is gone."""
-        life, place = Life(), node.place
+        """PID 1 gives the lease away once its broker is gone, and keeps the store locked until the
+        lease store has answered, or for as long as the lease lasts."""
+        if not node.network.is_up(node.number):
+            return
+        guard = node.guard = Life()
+        place = node.place
+
+        def end() -> None:
+            guard.is_over = True
 
         def read(answer: LeaseAnswer) -> None:
             if isinstance(answer, Found) and answer.lease.holder == node.number:
-                self.leases.write(place, life, _released(answer.lease), lambda _: None)
+                self.leases.write(place, guard, _released(answer.lease), lambda _: end())
+            else:
+                end()
 
-        if node.network.is_up(node.number):
-            self.leases.read(place, life, read)
+        self.leases.read(place, guard, read)
+        place.after(DURATION_SECONDS, end, guard)
 
     # ------------------------------------------------------------------ its course
 

@@ -39,6 +39,8 @@ HOUR: Final = 4
 MEMORY_BYTES: Final = 1 << 30
 STOP_SECONDS: Final = 4.0
 """Then a process that was told to stop does so, released or not."""
+LOCKED_SECONDS: Final = 0.1
+"""Then who found the store locked tries again."""
 REPLACED_SECONDS: Final = (0.05, 3.0)
 TAIL_BYTES: Final = 1 << 15
 REMOTING_PORT: Final = 10911
@@ -95,6 +97,10 @@ class Node:
         self.is_stopping: BrokerProcess | None = None
         self.reaped: Callable[[Node], None] = lambda node: None
         """Called when the process has ended and its machine goes on: PID 1 knows for sure."""
+        self.guard = Life()
+        """PID 1's, from when its process ended until it has seen to the lease: the store is locked
+        meanwhile, and no process starts on it."""
+        self.guard.is_over = True
         self._assemble = assemble
         self._checks = checks
         self._is_cut = False
@@ -115,6 +121,9 @@ class Node:
     def start(self) -> None:
         """The process, and the machine if need be."""
         if self.process is not None:
+            return
+        if not self.guard.is_over:
+            self.world.after(LOCKED_SECONDS, self.start)
             return
         self.network.start(self.number)
         self.disk.memory.now_ms = self.place.wall_ms
@@ -254,6 +263,7 @@ class Node:
         if has_power:
             self.disk = self.disk.kill()
         else:
+            self.guard.is_over = True
             self.boots += 1
             self.disk = self.disk.crash()
             self._checks.went_down(self.number, self._missing_records())
@@ -270,6 +280,7 @@ class Node:
     def replace_disk(self) -> None:
         """Its machine gets another disk, with nothing on it, and may be there again at once."""
         self.kill()
+        self.guard.is_over = True
         self.boots += 1
         self.disk = self._new_disk()
         self.files.clear()
