@@ -11,6 +11,7 @@ from typing import final
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.replication_dialer import ReplicationDialer
 from gantrymq.broker.replication_listener import ReplicationListener
+from gantrymq.broker.slave_connections import SlaveConnections
 from gantrymq.ha.followers import Followers
 from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowerStatus, FollowingStatus
@@ -35,10 +36,11 @@ class BrokerReplication:
         """Where slaves are listened for; None: nowhere."""
         self._chosen = ha_settings(settings)
         self._dialer: ReplicationDialer | None = None
+        self._clock = clock
         self._listener: ReplicationListener | None = None
         self._log = Log("replication")
-        self._monotonic = clock.monotonic
         self._settings = settings
+        self._slaves: SlaveConnections | None = None
         self._store = store
         self._log_moves = log_moves
         if settings.broker_role is BrokerRole.SLAVE:
@@ -49,10 +51,10 @@ class BrokerReplication:
         if self._dialer is not None:
             return
         followers = Followers(self._store, self._chosen)
-        listener = ReplicationListener(followers, self._monotonic, self._log_moves, self._log)
-        settings = self._settings
+        slaves = SlaveConnections(followers, self._clock, self._log_moves, self._log)
+        listener, settings = ReplicationListener(slaves), self._settings
         self.address = await listener.start(settings.bind_address, settings.ha_listen_port)
-        self._listener = listener
+        self._listener, self._slaves = listener, slaves
 
     async def stop(self) -> None:
         """No slave, no master any more."""
@@ -63,12 +65,12 @@ class BrokerReplication:
 
     def turn(self, now: float) -> bool:
         """What the turn appended goes out; whether there is more to do at once."""
-        return self._listener is not None and self._listener.turn(now)
+        return self._slaves is not None and self._slaves.turn(now)
 
     # ------------------------------------------------------------------ what the core sees
 
     def followers(self, now: float) -> Sequence[FollowerStatus]:
-        return () if self._listener is None else self._listener.followers.statuses(now)
+        return () if self._slaves is None else self._slaves.followers.statuses(now)
 
     def following(self) -> FollowingStatus | None:
         return None if self._dialer is None else self._dialer.status()

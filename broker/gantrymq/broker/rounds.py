@@ -87,6 +87,11 @@ class Rounds:
             self.turn_soon()
         return position
 
+    def log_moves(self) -> None:
+        """A copy came into our log, or a slave has more of it."""
+        self._core.log_moves()
+        self.turn_soon()
+
     def turn_soon(self) -> None:
         """Once for all that happens in one round of the loop."""
         if not self._is_turn_due:

@@ -348,8 +348,7 @@ class BrokerHost:
         self._turn_soon()
 
     def _log_moves(self) -> None:
-        self.core.log_moves()
-        self._turn_soon()
+        self._rounds.log_moves()
 
     def _turn_soon(self) -> None:
         self._rounds.turn_soon()

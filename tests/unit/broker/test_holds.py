@@ -62,8 +62,8 @@ def test_a_pull_whose_turn_has_yet_to_come_is_looked_at_once(
     monkeypatch.setattr(holds, "LOOKS_A_TURN", 1)
     channel = FakeChannel()
     held = [pulls.send(sys_flag=WAITS, channel=channel) for _ in range(3)]
-    pulls.state.holds.arrived("T", 0)
-    pulls.state.holds.arrived("T", 0)
+    pulls.state.holds.arrived([("T", 0)])
+    pulls.state.holds.arrived([("T", 0)])
     assert len(pulls.state.holds._woken) == 3
     pulls.broker.close(channel)
     assert all(pulls.broker.answer(each) is None for each in held)
@@ -214,7 +214,7 @@ def test_a_reset_is_told_at_the_next_look(pulls: PulledBroker) -> None:
     pulls.store("a")
     held = pulls.send(1, sys_flag=WAITS)
     pulls.state.resets.assign("G", "T", 0, 0)
-    pulls.state.holds.arrived("T", 0)
+    pulls.state.holds.arrived([("T", 0)])
     pulls.broker.settle()
     assert pulls.answer(held).remark == "OFFSET_RESET"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -170,10 +171,11 @@ async def test_a_slave_that_does_not_read_does_not_fill_the_masters_memory(
             assert await send(master, 50, 100_000) == {ResponseCode.SUCCESS}
         end = master.state.store.log.end
         assert end > 40_000_000
-        connections = master._replication._listener._connections  # type: ignore[union-attr]
-        (connection,) = connections
-        assert connection._transport is not None
-        assert connection._transport.get_write_buffer_size() < 2 << 20
+        slaves = master._replication._slaves  # type: ignore[union-attr]
+        assert slaves is not None
+        (connection,) = slaves.all()
+        transport = cast("asyncio.Transport", connection._transport)
+        assert transport.get_write_buffer_size() < 2 << 20
         data = b""
         async with asyncio.timeout(100):
             while len(data) < end:

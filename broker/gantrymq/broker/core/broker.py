@@ -357,19 +357,20 @@ class Broker:
         turn = self._store.turn(now, wall_ms)
         state.admission.appended(now, state.settings)
         self._take_answers(turn, now)
-        for topic, queue_id in turn.arrived:
-            self._arrived(topic, queue_id)
+        if turn.arrived:
+            self._arrived(turn.arrived)
         if not self._is_settled or now >= self._look_by:
             self._look(now)
 
-    def _arrived(self, topic: str, queue_id: int) -> None:
-        """Consumers find more in this queue than before."""
+    def _arrived(self, queues: Sequence[tuple[str, int]]) -> None:
+        """Consumers find more in these queues than before."""
         for reader in self._readers:
-            if reader.arrived(topic, queue_id):
+            if reader.arrived(queues):
                 self._is_settled = False
-        reader_of_it = self._topic_readers.get(topic)
-        if reader_of_it is not None and reader_of_it.arrived(topic, queue_id):
-            self._is_settled = False
+        for queue in queues:
+            reader_of_it = self._topic_readers.get(queue[0])
+            if reader_of_it is not None and reader_of_it.arrived([queue]):
+                self._is_settled = False
 
     def _look(self, now: float) -> None:
         """Have the works and machines do what is due, and begin the writes that are."""

@@ -16,6 +16,7 @@ progress: its messages stay in the log for days, and would all come again withou
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -189,14 +190,15 @@ class DelayService:
                 self._look(level)
         self._arm()
 
-    def arrived(self, topic: str, queue_id: int) -> bool:
-        is_ours = topic == TOPIC and queue_id < len(self._levels)
-        if is_ours:
+    def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
+        ours = [queue_id for topic, queue_id in queues if topic == TOPIC]
+        ours = [queue_id for queue_id in ours if queue_id < len(self._levels)]
+        for queue_id in ours:
             level = self._levels[queue_id]
             level.has_more = True
             if not level.is_busy and level.look_ms == NEVER:
                 level.look_ms = self._look_ms = 0.0
-        return is_ours
+        return bool(ours)
 
     def begin_anew(self) -> None:
         """The works are over: go on from what is kept, in every level."""

@@ -193,11 +193,14 @@ class Holds:
             if self._answered_bytes >= ANSWERED_BYTES_A_TURN:
                 break
 
-    def arrived(self, topic: str, queue_id: int) -> bool:
-        holds = self._queues.get((topic, queue_id), ())
-        for hold in holds:
-            self._wake(hold)
-        return bool(holds)
+    def arrived(self, queues: Sequence[Place]) -> bool:
+        if not self._queues:
+            return False
+        held = [place for place in queues if place in self._queues]
+        for place in held:
+            for hold in self._queues[place]:
+                self._wake(hold)
+        return bool(held)
 
     def closed(self, channel: Channel) -> None:
         for hold in list(self._channels.get(channel, ())):

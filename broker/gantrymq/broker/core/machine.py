@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from gantrymq.broker.core.messages import Channel
@@ -23,5 +24,5 @@ class Machine(Protocol):
 class Reader(Protocol):
     """A machine that does something with messages as they come."""
 
-    def arrived(self, topic: str, queue_id: int) -> bool:
-        """Consumers find more in this queue than before; whether that was waited for."""
+    def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
+        """Consumers find more in these queues than before; whether that was waited for."""

@@ -17,7 +17,7 @@ repeats at most what was since the last write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -181,11 +181,10 @@ class TimerService:
         elif self._has_more:
             self._take()
 
-    def arrived(self, topic: str, queue_id: int) -> bool:
-        is_ours = topic == TOPIC
-        if is_ours:
-            self._has_more = True
-        return is_ours
+    def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
+        has_more = any(topic == TOPIC for topic, _ in queues)
+        self._has_more = self._has_more or has_more
+        return has_more
 
     def closed(self, channel: Channel) -> None:
         """Nobody's connection matters here."""

@@ -14,7 +14,7 @@ one of its name would go on there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
@@ -141,11 +141,16 @@ class Pops:
             if not self.waiting.wake(*place):
                 self._wakes[place] = None
 
-    def arrived(self, topic: str, queue_id: int) -> bool:
-        groups = self.waiting.groups_of(topic)
-        for group in groups:
-            self._wakes[group, topic, queue_id] = None
-        return bool(groups)
+    def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
+        if not self.waiting:
+            return False
+        wakes = [
+            (group, topic, queue_id)
+            for topic, queue_id in queues
+            for group in self.waiting.groups_of(topic)
+        ]
+        self._wakes.update(dict.fromkeys(wakes))
+        return bool(wakes)
 
     def closed(self, channel: Channel) -> None:
         self.waiting.closed(channel)
