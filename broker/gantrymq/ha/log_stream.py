@@ -18,7 +18,8 @@ from typing import Final, final
 from gantrymq.base.disk import DiskError
 from gantrymq.ha.events import Ending
 from gantrymq.store.commitlog import CommitLog
-from gantrymq.store.readings import Finished, Readings
+from gantrymq.store.finished import Finished
+from gantrymq.store.readings import Readings
 from gantrymq.store.sources import log_bytes
 
 # Some milliseconds of a gigabit: enough to keep it busy from one turn to the next.

@@ -25,6 +25,7 @@ from typing import Final, TypeAlias, TypeVar, final
 
 from gantrymq.base.disk import Background, Completion, DiskError, File
 from gantrymq.base.errors import CorruptionError, LocalError
+from gantrymq.store.finished import Finished
 
 # As many as keep a fast disk busy; more would only wait inside it, and in front of the flushes.
 UNDER_WAY_MAX: Final = 32
@@ -46,16 +47,6 @@ class Wanted:
 
 
 Reading: TypeAlias = Generator[Wanted | None, bytes | None, T]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How the reading of this key ended: with its result, or with the error."""
-
-    key: int
-    result: object = None
-    error: DiskError | CorruptionError | None = None
 
 
 def fetch(wanted: Wanted) -> Reading[bytes]:

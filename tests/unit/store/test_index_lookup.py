@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.store.finished import Finished
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import ENTRY, IndexSizes
 from gantrymq.store.index_flush import IndexFlush
 from gantrymq.store.index_lookup import ENTRIES_A_TURN, KeyQuery, find_offsets, lookup
 from gantrymq.store.marks import LogMark
-from gantrymq.store.readings import Finished, Readings, Wanted
+from gantrymq.store.readings import Readings, Wanted
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
 

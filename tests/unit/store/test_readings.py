@@ -6,7 +6,8 @@ import pytest
 
 from gantrymq.base.disk import Completion, DiskError, DiskFailure, File
 from gantrymq.base.errors import CorruptionError, LocalError
-from gantrymq.store.readings import RESUMED_A_TURN, Finished, Reading, Readings, Wanted, fetch, run
+from gantrymq.store.finished import Finished
+from gantrymq.store.readings import RESUMED_A_TURN, Reading, Readings, Wanted, fetch, run
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk

@@ -31,9 +31,9 @@ from gantrymq.broker.core.steps import (
     Wait,
 )
 from gantrymq.store.engine import Store
+from gantrymq.store.finished import Finished
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import Refused
-from gantrymq.store.readings import Finished
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
 
