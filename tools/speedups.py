@@ -19,10 +19,6 @@ from pathlib import Path
 GROUP = "gantrymq_speedups"  # names the shared library that several compiled modules hang on
 ROOT = Path(__file__).resolve().parent.parent
 
-# Calls lead straight to a function, and not by way of a table in which another library might
-# replace it: with that a message costs 4 % less.
-C_FLAGS = "-fvisibility=hidden -fno-plt"
-
 # A C file a module, compiled side by side: one file for all takes three times as long, on one core,
 # and is no faster when it runs. setuptools compiles an extension's files one after the other.
 _SCRIPT = """
@@ -48,6 +44,11 @@ class SideBySide(build_ext):
 
 modules = mypycify(sys.argv[2:], opt_level="2", debug_level="0", multi_file=True,
                    group_name=sys.argv[1])
+# The first two are Python's own, and needed: somebody's CFLAGS would replace those. By the others
+# calls lead straight to a function, not by way of a table in which another library may replace it.
+for module in modules:
+    module.extra_compile_args = [*module.extra_compile_args, "-DNDEBUG", "-fwrapv",
+                                 "-fvisibility=hidden", "-fno-plt"]
 setup(name="speedups", ext_modules=modules, cmdclass={"build_ext": SideBySide},
       script_args=["-q", "build_ext", "--build-lib", "built", "--build-temp", "temp"])
 """
@@ -87,7 +88,6 @@ def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
         f"mypy_path = {':'.join(roots)}\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
-    environment["CFLAGS"] = f"{environment.get('CFLAGS', '')} {C_FLAGS}".strip()
     done = subprocess.run(
         [sys.executable, "-P", "-c", _SCRIPT, GROUP, "--config-file=mypy.ini", *map(str, sources)],
         cwd=folder,

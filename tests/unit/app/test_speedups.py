@@ -25,5 +25,12 @@ def test_the_run_has_the_implementation_it_was_asked_for() -> None:
     assert set(implementations().values()) == {expected}
 
 
+def test_the_library_was_compiled_without_assertions_of_python_itself() -> None:
+    """As extensions are: else Python's own flags did not reach the compiler, -fwrapv among them."""
+    libraries = list((ROOT / "common").glob("gantrymq_speedups*.so"))
+    assert len(libraries) == 1 or implementation() == "pure"
+    assert not [each for each in libraries if b"__assert_fail" in each.read_bytes()]
+
+
 def test_the_answer_agrees_with_the_functions_themselves() -> None:
     assert isinstance(header_json.decode, FunctionType) == (implementation() == "pure")

@@ -94,8 +94,8 @@ def _reset(
         return _no_topic(header)
     _assign(state, request, header, offsets)
     failure = yield from steps.saved(File.OFFSETS)
-    for queue_id in offsets:  # pulls that wait there hear of it now
-        state.holds.arrived([(header.topic, queue_id)])
+    # Pulls that wait there hear of it now.
+    state.holds.arrived([(header.topic, queue_id) for queue_id in offsets])
     _tell_older_clients(state, header, offsets)
     return not_saved(failure) if failure is not None else done_json(_body(state, header, offsets))
 
