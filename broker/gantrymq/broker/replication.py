@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.broker.master_connection import Copier
 from gantrymq.broker.replication_dialer import ReplicationDialer
 from gantrymq.broker.replication_listener import ReplicationListener
 from gantrymq.broker.slave_connections import SlaveConnections
@@ -44,7 +45,8 @@ class BrokerReplication:
         self._store = store
         self._log_moves = log_moves
         if settings.broker_role is BrokerRole.SLAVE:
-            self._dialer = ReplicationDialer(store, self._chosen, clock, log_moves, fail, self._log)
+            copier = Copier(store, self._chosen, clock, log_moves, fail)
+            self._dialer = ReplicationDialer(copier, self._log)
 
     async def start(self) -> None:
         """Listen for slaves; the store is open, and has taken nothing yet."""

@@ -6,20 +6,17 @@ One that ended, however it did, is tried again after RECONNECT_SECONDS; another 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, cast, final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.master_connection import Copier, MasterConnection
 from gantrymq.ha.events import Ended, Ending
-from gantrymq.ha.settings import HaSettings
 from gantrymq.ha.status import FollowingStatus
 from gantrymq.runtime.address import parse_address
-from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
-from gantrymq.store.engine import Store
 
 # Java's, both.
 CONNECT_SECONDS: Final = 3.0
@@ -30,20 +27,11 @@ RECONNECT_SECONDS: Final = 5.0
 class ReplicationDialer:
     """Of one slave. `follow` may be called at any time, `stop` ends it."""
 
-    def __init__(
-        self,
-        store: Store,
-        settings: HaSettings,
-        clock: Clock,
-        log_moves: Callable[[], None],
-        fail: Callable[[Exception], None],
-        log: Log,
-    ) -> None:
-        """`fail` hears of a store that cannot go on."""
+    def __init__(self, copier: Copier, log: Log) -> None:
         self._address = ""
-        self._clock = clock
+        self._clock = clock = copier.clock
         self._connection: MasterConnection | None = None
-        self._copier = Copier(store, settings, clock, log_moves, fail)
+        self._copier = copier
         self._log = log
         self._quiet_log = QuietLog(log)
         self._sweep = Sweep(self._open_ones, clock.monotonic, self._quiet_log.settle)

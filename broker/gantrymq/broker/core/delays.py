@@ -191,8 +191,8 @@ class DelayService:
         self._arm()
 
     def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
-        ours = [queue_id for topic, queue_id in queues if topic == TOPIC]
-        ours = [queue_id for queue_id in ours if queue_id < len(self._levels)]
+        count = len(self._levels)
+        ours = [queue_id for topic, queue_id in queues if topic == TOPIC and queue_id < count]
         for queue_id in ours:
             level = self._levels[queue_id]
             level.has_more = True

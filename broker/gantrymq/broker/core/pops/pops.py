@@ -144,12 +144,12 @@ class Pops:
     def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
         if not self.waiting:
             return False
-        wakes = [
-            (group, topic, queue_id)
+        wakes = {
+            (group, topic, queue_id): None
             for topic, queue_id in queues
             for group in self.waiting.groups_of(topic)
-        ]
-        self._wakes.update(dict.fromkeys(wakes))
+        }
+        self._wakes.update(wakes)
         return bool(wakes)
 
     def closed(self, channel: Channel) -> None:
