@@ -60,7 +60,9 @@ class MemberHost:
         core: Broker,
         disk: Disk,
         clock: Clock,
+        *,
         turn_soon: Callable[[], None],
+        log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
     ) -> None:
         self.address: tuple[str, int] | None = None
@@ -77,6 +79,7 @@ class MemberHost:
         self._is_over = False
         self._lease: LeaseClient | None = None
         self._log = Log("member")
+        self._log_moves = log_moves
         self._links = MemberLinks(self, clock, self._log)
         self._member: Member | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -209,13 +212,22 @@ class MemberHost:
         self._turn_soon()
 
     def link_changed(self) -> None:
-        """The member heard something; its turn comes soon, or at once."""
-        member = self._member
+        """The member's turn comes soon, or at once."""
+        if self._goes_on_with(self._member):
+            self._turn_soon()
+
+    def link_heard(self) -> None:
+        """The same, where the core may go by what it was told, and by where the log is."""
+        if self._goes_on_with(self._member):
+            self._log_moves()
+
+    def _goes_on_with(self, member: Member | None) -> bool:
+        """Whether it has turns; one comes at once where what it heard ended our reign."""
         if member is None or self._is_over:
-            return
+            return False
         if member.is_deposed:
             self.turn(self._clock.monotonic())
-        self._turn_soon()
+        return True
 
     # ------------------------------------------------------------------ what it wants done
 

@@ -35,7 +35,10 @@ class LinkOwner(Protocol):
     """Hears of the member's links."""
 
     def link_changed(self) -> None:
-        """Something was said: the member's turn has to come soon."""
+        """One came, went, or takes bytes again: the member's turn has to come soon."""
+
+    def link_heard(self) -> None:
+        """Something was said: the same, but what of it is not of the log the core was told."""
 
     def fail(self, error: Exception) -> None:
         """The store, or the member, cannot go on."""
@@ -185,7 +188,7 @@ class MemberLinks:
         except Exception as error:
             self.owner.fail(error)
             return
-        self.owner.link_changed()
+        self.owner.link_heard()
 
     def held_up(self, number: int, *, is_held_up: bool) -> None:
         self.member.is_held_up(number, is_held_up=is_held_up)

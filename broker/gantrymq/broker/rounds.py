@@ -88,7 +88,7 @@ class Rounds:
         return position
 
     def log_moves(self) -> None:
-        """A copy came into our log, or a slave has more of it."""
+        """A copy came into our log, or somebody said what it has of it."""
         self._core.log_moves()
         self.turn_soon()
 

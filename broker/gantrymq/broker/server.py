@@ -131,7 +131,14 @@ class BrokerHost:
         if group is None:
             return None
         member = MemberHost(
-            setup, group, self.core, self._disk, self._clock, self._turn_soon, self._fail
+            setup,
+            group,
+            self.core,
+            self._disk,
+            self._clock,
+            turn_soon=self._turn_soon,
+            log_moves=self._log_moves,
+            fail=self._fail,
         )
         self.state.members = member
         return member

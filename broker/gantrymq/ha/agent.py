@@ -229,7 +229,11 @@ class Agent:
 
     def deadline(self, around: Surroundings, now: float) -> float:
         """When `decide` has something to do, if nothing happens before."""
-        return min((each for each in self._times(around, now) if each > now), default=NEVER)
+        due = NEVER
+        for each in self._times(around, now):
+            if now < each < due:
+                due = each
+        return due
 
     def _times(self, around: Surroundings, now: float) -> Sequence[float]:
         """When something is due; what was and could not be done waits for an answer."""

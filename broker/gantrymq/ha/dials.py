@@ -143,6 +143,8 @@ class Dials:
         agent = self._agent
         self._turn_to(NOBODY if agent.epoch else agent.master, now)
         wanted = self._wanted(now)
+        if not wanted and not self._links:
+            return
         for number, link in list(self._links.items()):
             if link.member not in wanted:
                 self._hang_up(number, "it is not needed any more")
@@ -155,10 +157,15 @@ class Dials:
 
     def deadline(self, now: float) -> float:
         """When `turn` has something to do, if nothing happens before."""
-        dialed = {link.member for link in self._links.values()}
-        times = [self._next.get(each, -NEVER) for each in self._wanted(now) - dialed]
-        times += [each.following.deadline() for each in self._links.values() if each.following]
-        return min(times, default=NEVER)
+        due = NEVER
+        missing = self._wanted(now)
+        for link in self._links.values():
+            missing -= {link.member}
+            if link.following is not None:
+                due = min(due, link.following.deadline())
+        for member in missing:
+            due = min(due, self._next.get(member, -NEVER))
+        return due
 
     def _wanted(self, now: float) -> frozenset[int]:
         """Who is to be connected to."""

@@ -17,13 +17,15 @@ disks of all of the set are new ones all are heard as well: others may have what
 
 Invariant: whoever is chosen by this has every acknowledged message, unless an operator allowed
 otherwise.
+
+A follower judges in each of its turns, and makes a view and a verdict: hence they are tuples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease
@@ -52,8 +54,7 @@ class Sighting:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """All that a member goes by."""
 
     me: int
@@ -72,8 +73,7 @@ class View:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """With `epoch` it is us, now. Else `again_at` says when it may be, if nothing happens."""
 
     reason: str

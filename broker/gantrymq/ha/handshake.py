@@ -21,7 +21,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.epochs import Epoch, Epochs, parting
@@ -54,10 +54,10 @@ class Member:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """The highest epoch a member has seen, and its log: its epochs, where it begins and ends,
-    whether it is sure to have what it once had, and from where on it may be damaged."""
+    whether it is sure to have what it once had, and from where on it may be damaged. Followers
+    look at theirs in each turn: hence a tuple."""
 
     epoch: int
     epochs: Epochs

@@ -137,19 +137,16 @@ class InSync:
 
     def deadline(self) -> float:
         """When somebody may have to go."""
-        others = self.persisted - {self._me}
-        times = [self._goes_at(each, self._progress[each]) for each in others]
-        times += [each.joins_by for each in self._joining.values() if not self._has_joined(each)]
-        return min(times, default=NEVER)
-
-    @property
-    def _joining(self) -> dict[int, _Progress]:
-        """Who is to come."""
-        return {
-            member: progress
-            for member, progress in self._progress.items()
-            if progress.joins_at is not None and member not in self.persisted
-        }
+        due = NEVER
+        for member, progress in self._progress.items():  # a loop, as each turn asks
+            if member in self.persisted:
+                at = self._goes_at(member, progress)
+            elif progress.joins_at is not None and not self._has_joined(progress):
+                at = progress.joins_by
+            else:
+                continue
+            due = min(due, at)
+        return due
 
     def propose(self, members: frozenset[int]) -> None:
         """Called before the request leaves."""
@@ -168,8 +165,12 @@ class InSync:
 
     @property
     def counted(self) -> frozenset[int]:
-        """All who have to have a message."""
-        return self.persisted | (self._proposed or frozenset()) | frozenset(self._joining)
+        """All who have to have a message: of the sets, and who is to come."""
+        counted = self.persisted if self._proposed is None else self.persisted | self._proposed
+        for member, progress in self._progress.items():
+            if progress.joins_at is not None and member not in counted:
+                counted |= {member}
+        return counted
 
     @property
     def electable(self) -> frozenset[int]:
@@ -187,8 +188,11 @@ class InSync:
 
     def acknowledged(self, own: Report) -> int:
         """Up to where all have the log; `own` is what we have ourselves."""
-        ends = [self._position(self._progress[each].report) for each in self.counted - {self._me}]
-        return max(0, min([self._position(own), *ends]))
+        end = self._position(own)
+        for member in self.counted:
+            if member != self._me:
+                end = min(end, self._position(self._progress[member].report))
+        return max(0, end)
 
     def _position(self, report: Report) -> int:
         return report.flushed if self._flushes else report.received

@@ -14,7 +14,7 @@ one call: there is no moment in which two of our parts take us for different one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
@@ -277,7 +277,7 @@ class Member:
 
     def standing(self) -> Standing:
         standing = self._chronicle.standing()
-        return standing if self._roles.may_lead else replace(standing, is_electable=False)
+        return standing if self._roles.may_lead else standing._replace(is_electable=False)
 
     def sightings(self) -> Mapping[int, Sighting]:
         return self._dials.sightings

@@ -1,9 +1,12 @@
-"""What the links between members tell their owner. An `Ended` is always the last one of a link."""
+"""What the links between members tell their owner. An `Ended` is always the last one of a link.
+
+What comes with each turn is a tuple, as in events.py.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from gantrymq.ha.events import Copied, Ended
 from gantrymq.ha.handshake import Member, Standing
@@ -20,8 +23,7 @@ class Met:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(NamedTuple):
     """What a follower has now; of all that it said at once, the last."""
 
     report: Report

@@ -313,18 +313,22 @@ class MemberFollowers:
     @property
     def is_due(self) -> bool:
         """Whether a turn has something to do at once."""
-        links = self._links.values()
-        return bool(self._over) or (
-            bool(links)
-            and (self._store.log_readings.is_due or any(each.has_room for each in links))
-        )
+        if self._over:
+            return True
+        for link in self._links.values():  # a loop, as each turn asks
+            if link.has_room:
+                return True
+        return bool(self._links) and self._store.log_readings.is_due
 
     def deadline(self) -> float:
         """When `turn` has something to do, or `tables` has."""
         if self.is_due:
             return float("-inf")
-        links = (each.deadline() for each in self._links.values() if not each.is_over)
-        return min(self.tables_at, *links, float("inf"))
+        due = self.tables_at
+        for link in self._links.values():
+            if not link.is_over:
+                due = min(due, link.deadline())
+        return due
 
     # ------------------------------------------------------------------ promises
 

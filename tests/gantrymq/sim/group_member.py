@@ -247,7 +247,12 @@ class MemberReplica:
 
     def _received(self, link: int, data: bytes) -> None:
         if link in self._ends:
-            self._enter(lambda: self.member.received(link, data, self._now))
+            self._enter(lambda: self._hear(link, data))
+
+    def _hear(self, link: int, data: bytes) -> None:
+        """As the real host has it: of the log alone the core does not hear by itself."""
+        self.member.received(link, data, self._now)
+        self._process.core.log_moves()
 
     def _closed(self, link: int) -> None:
         if self._ends.pop(link, None) is not None:

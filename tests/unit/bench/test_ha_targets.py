@@ -35,3 +35,4 @@ def test_orders_are_told_apart() -> None:
     assert Order(1).text == "sends of 1 KiB, 1 client"
     assert Order(16, batch=16).text == "batches of 16 of 1 KiB, 16 clients"
     assert Order(16, body=16384).text == "sends of 16 KiB, 16 clients"
+    assert Order(1, 64, body=128).text == "sends of 128 bytes, 1 client, 64 under way"

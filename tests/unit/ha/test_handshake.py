@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gantrymq.base.errors import RemoteError
@@ -78,7 +76,7 @@ def test_each_learns_the_others_standing() -> None:
 def test_a_follower_may_be_refused() -> None:
     meeting = Meeting()
     meeting.prove()
-    theirs = replace(THEIRS, is_electable=False, sure_to=700)
+    theirs = THEIRS._replace(is_electable=False, sure_to=700)
     meeting.by_master += refusal("stale", "there is a newer master", theirs)
     with pytest.raises(RefusedError, match="a newer master") as refused:
         meeting.to_follower(1)
@@ -89,7 +87,7 @@ def test_a_follower_may_be_refused() -> None:
 def test_nobody_is_sure_of_more_than_there_is() -> None:
     meeting = Meeting()
     meeting.prove()
-    meeting.by_master += welcome(replace(THEIRS, sure_to=THEIRS.end + 1))
+    meeting.by_master += welcome(THEIRS._replace(sure_to=THEIRS.end + 1))
     with pytest.raises(RemoteError, match="is sure to 901"):
         meeting.to_follower(1)
 
@@ -186,8 +184,8 @@ def test_a_log_goes_on_with_another_where_it_is_equal_to_its_end(
 def test_what_may_be_damaged_is_sent_once_more() -> None:
     doubtful = Standing(4, (Epoch(1, 0),), 0, 300, is_electable=False, sure_to=200)
     assert goes_on(doubtful, THEIRS) == 200
-    assert goes_on(replace(doubtful, sure_to=20), THEIRS) == THEIRS.start
-    assert goes_on(replace(doubtful, end=601, sure_to=300), THEIRS) is None
+    assert goes_on(doubtful._replace(sure_to=20), THEIRS) == THEIRS.start
+    assert goes_on(doubtful._replace(end=601, sure_to=300), THEIRS) is None
 
 
 @pytest.mark.parametrize(

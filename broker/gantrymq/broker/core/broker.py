@@ -343,7 +343,8 @@ class Broker:
     # ------------------------------------------------------------------ time and answers
 
     def log_moves(self) -> None:
-        """A copy came into our log, or a slave has more of it: a turn comes soon."""
+        """A copy came into our log, or somebody said what it has of it; of all else that was said
+        we were told. A turn comes soon."""
         self._log_moves = True
 
     def turn(self, now: float, wall_ms: int) -> None:
