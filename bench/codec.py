@@ -103,7 +103,7 @@ class Worker:
         assert self._process.stdout is not None
         text = self._process.stdout.readline().strip()
         if not text:
-            raise RuntimeError(f"a worker ended with {self._process.wait()}")
+            raise EOFError(f"a worker ended with {self._process.wait()}")
         return text
 
     def rate(self, *order: object) -> float:

@@ -1,6 +1,6 @@
 """Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
 
-They share a core and take turns under the load program; pairs stand still while others have theirs.
+They share a core and take turns under the load; pairs stand still while others have theirs.
 A round ends when all followers have what was sent in it: what copying costs is in its CPU time. In
 the end a follower is killed, its master takes a lot of messages, and it has to catch up.
 """
@@ -16,15 +16,19 @@ from typing import Final
 from bench.broker_paces import Pace
 from bench.broker_sends import (
     BATCH,
+    BODY,
+    CLIENT,
     CPU_SUFFIX,
     QUEUES,
     REFUSED_SUFFIX,
+    THREADS,
     TOPIC,
     Requests,
     write_sends,
 )
 from bench.ha_groups import Group, groups
 from bench.load import LoadProgram, Shape
+from bench.load_clients import LoadClient, LoadClients, Sent
 from bench.report import Row
 from bench.routes import Samples
 from bench.servers import JAVA
@@ -47,21 +51,32 @@ BROKEN: Final = "a round that broke off and was left out: its length"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """So many clients, each waiting for its answer, with sends of this kind."""
+    """So many clients, each with sends of this kind under way on its connection.
+
+    Who has one under way waits for its answer. Who has more sends as many as were answered, in one
+    write: a send without wake-ups, which is what a group can take.
+    """
 
     clients: int
+    under_way: int = 1
     batch: int = 1
     body: int = KIB
 
     @property
     def text(self) -> str:
         """For a table."""
+        size = f"{self.body // KIB} KiB" if self.body >= KIB else f"{self.body} bytes"
         what = f"batches of {self.batch}" if self.batch > 1 else "sends"
         who = f"{self.clients} clients" if self.clients > 1 else "1 client"
-        return f"{what} of {self.body // KIB} KiB, {who}"
+        if self.under_way > 1:
+            who += f", {self.under_way} under way"
+        return f"{what} of {size}, {who}"
 
 
+# Threads of a RocketMQ client share its connection, so many as the first two have under way.
 SYNC_ORDERS: Final = (
+    Order(1, THREADS, body=BODY),
+    Order(1, THREADS),
     Order(1),
     Order(16),
     Order(64),
@@ -69,14 +84,25 @@ SYNC_ORDERS: Final = (
     Order(16, batch=BATCH),
     Order(16, body=16 * KIB),
 )
-ASYNC_ORDERS: Final = (Order(1), Order(64), Order(16, batch=BATCH), Order(16, body=16 * KIB))
+ASYNC_ORDERS: Final = (
+    Order(1, THREADS, body=BODY),
+    Order(1),
+    Order(64),
+    Order(16, batch=BATCH),
+    Order(16, body=16 * KIB),
+)
+BODIES: Final = (BODY, KIB)  # of Java's own client
+
+# Sends to a group for so many seconds.
+Send = Callable[[Group, float], Sent]
 
 
 def measure_sync(pace: Pace) -> list[Row]:
     """Each message is answered when a follower has it, or all who are in sync."""
     samples = Samples()
     with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
-        _rounds(samples, running, folder, SYNC_ORDERS, pace)
+        _by_program(samples, running, folder, SYNC_ORDERS, pace)
+        _by_clients(samples, running, folder, pace)
     return samples.rows()
 
 
@@ -84,7 +110,7 @@ def measure_async(pace: Pace) -> list[Row]:
     """Followers come behind."""
     samples = Samples()
     with scratch() as folder, groups(folder, "ASYNC_MASTER") as running:
-        _rounds(samples, running, folder, ASYNC_ORDERS, pace)
+        _by_program(samples, running, folder, ASYNC_ORDERS, pace)
         requests = write_sends(folder / "fill", body=CATCH_UP_BODY)
         program = LoadProgram(folder)
         for _, name in in_turns(pace.rounds - 1, running):
@@ -98,7 +124,10 @@ PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
 }
 
 
-def _rounds(
+# ---------------------------------------------------------------- sends
+
+
+def _by_program(
     samples: Samples,
     running: Mapping[str, Group],
     folder: Path,
@@ -113,57 +142,94 @@ def _rounds(
         seconds = pace.warm_up_seconds if group.name == JAVA else 1.0
         program.run(group.master.port, warm.path, WARM, seconds)
         group.wait_for_followers()
+    sends = {}
     for number, order in enumerate(orders):
         requests = write_sends(folder / f"sends-{number}", body=order.body, batch=order.batch)
-        for counts, name in counted(pace.rounds, running):
-            kept = samples if counts else Samples()
-            seconds = pace.seconds_of(name, counts=counts) * SHARE
-            _try_round(kept, running[name], program, requests, order, seconds)
+        sends[order.text] = _program_sends(program, requests, order)
+    for what, send in sends.items():  # Java's machine gets faster by each: none is the first one
+        for _, name in in_turns(1, running):
+            _try_round(Samples(), running[name], what, send, _seconds(pace, name))
+    _rounds(samples, running, sends, pace)
 
 
-def _try_round(
+def _rounds(
     samples: Samples,
-    group: Group,
-    program: LoadProgram,
-    requests: Requests,
-    order: Order,
-    seconds: float,
+    running: Mapping[str, Group],
+    sends: Mapping[str, Send],
+    pace: Pace,
+    *clients: Mapping[str, LoadClient],
 ) -> None:
+    for what, send in sends.items():
+        for counts, name in counted(pace.rounds, running, *clients):
+            kept = samples if counts else Samples()
+            _try_round(kept, running[name], what, send, _seconds(pace, name, counts=counts))
+
+
+def _seconds(pace: Pace, name: str, *, counts: bool = False) -> float:
+    return pace.seconds_of(name, counts=counts) * SHARE
+
+
+def _program_sends(program: LoadProgram, requests: Requests, order: Order) -> Send:
+    shape = Shape(order.clients, order.under_way)
+
+    def send(group: Group, seconds: float) -> Sent:
+        load = program.run(group.master.port, requests.path, shape, seconds)
+        refused = load.answers - load.accepted
+        messages = load.accepted * order.batch
+        return Sent(messages, refused, load.seconds, load.p50_us, load.p99_us, load.max_us)
+
+    return send
+
+
+def _by_clients(samples: Samples, running: Mapping[str, Group], folder: Path, pace: Pace) -> None:
+    """Java's own client, whose machine compiles before anything counts, whoever is asked."""
+    masters = {name: group.master for name, group in running.items()}
+    with LoadClients(folder).of(masters, "JSON", TOPIC) as clients:
+        for _, name in in_turns(1, running, clients):
+            clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
+        sends = {
+            f"{CLIENT}: sends of {body} bytes, {THREADS} threads": _client_sends(clients, body)
+            for body in BODIES
+        }
+        _rounds(samples, running, sends, pace, clients)
+
+
+def _client_sends(clients: Mapping[str, LoadClient], body: int) -> Send:
+    def send(group: Group, seconds: float) -> Sent:
+        return clients[group.name].sent("sync", THREADS, seconds, body)
+
+    return send
+
+
+def _try_round(samples: Samples, group: Group, what: str, send: Send, seconds: float) -> None:
     """A machine that is busy otherwise makes members lose their lease, and Java's refuse."""
     for _ in range(ATTEMPTS):
         try:
-            _round(samples, group, program, requests, order, seconds)
+            _round(samples, group, what, send, seconds)
         except (OSError, RuntimeError):
             samples.add(BROKEN, "seconds", group.name, seconds)
         else:
             return
 
 
-def _round(
-    samples: Samples,
-    group: Group,
-    program: LoadProgram,
-    requests: Requests,
-    order: Order,
-    seconds: float,
-) -> None:
+def _round(samples: Samples, group: Group, what: str, send: Send, seconds: float) -> None:
     group.settle()  # a machine that has other work may have made another one master
     before, stored = group.cpu_seconds(), group.master.stored(TOPIC, QUEUES)
-    shape = Shape(order.clients, 1)
-    load = program.run(group.master.port, requests.path, shape, seconds)
+    sent = send(group, seconds)
     behind = group.wait_for_followers()
     after = group.cpu_seconds()
     messages = max(1, group.master.stored(TOPIC, QUEUES) - stored)
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
-    what, name = order.text, group.name
-    samples.add(what, "messages/s", name, load.accepted * order.batch / load.seconds)
-    samples.add(f"{what}: p50", "ms", name, load.p50_us / 1000)
-    samples.add(f"{what}: p99", "ms", name, load.p99_us / 1000)
+    name = group.name
+    samples.add(what, "messages/s", name, sent.messages / sent.seconds)
+    if sent.max_us:  # the program times those alone that have one under way
+        samples.add(f"{what}: p50", "ms", name, sent.p50_us / 1000)
+        samples.add(f"{what}: p99", "ms", name, sent.p99_us / 1000)
     samples.add(what + CPU_SUFFIX, "us", name, of_all / messages * 1e6)
     samples.add(what + CPU_SUFFIX + MASTER_SUFFIX, "us", name, of_master / messages * 1e6)
     samples.add(what + LAG_SUFFIX, "ms", name, behind * 1000)
-    if load.accepted < load.answers:
-        samples.add(what + REFUSED_SUFFIX, "answers", name, load.answers - load.accepted)
+    if sent.refused:
+        samples.add(what + REFUSED_SUFFIX, "answers", name, sent.refused)
 
 
 # ---------------------------------------------------------------- from far behind

@@ -84,7 +84,7 @@ class LoadClients:
 
     @contextmanager
     def _one(self, broker: Broker, encoding: str, topic: str) -> Iterator[LoadClient]:
-        home = self._folder / f"client-{broker.name}-{encoding}"
+        home = self._folder / f"client-{broker.port}-{encoding}"
         home.mkdir(exist_ok=True)
         java, *options = java_program(self._java, home, self._classes)
         serialize = f"-Drocketmq.serialize.type={ENCODINGS[encoding]}"
@@ -100,7 +100,7 @@ class LoadClients:
         with process:
             try:
                 yield LoadClient(process)
-            except RuntimeError as error:
+            except EOFError as error:
                 error.add_note(f"{broker.name}'s client: {(home / 'out.log').read_text()[-2000:]}")
                 raise
             finally:
