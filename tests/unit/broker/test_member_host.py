@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
 from gantrymq.fakes.lease_api import Fault, LeaseApi
@@ -148,6 +150,42 @@ async def test_one_leads_and_the_other_follows(tmp_path: Path) -> None:
         assert following is not None
         assert following.master == f"127.0.0.1:{group.ha_address(group.holder)[1]}"
         assert following.last_read_ms > 0
+
+
+class AskedMachine:
+    """Counts how often the core asks it."""
+
+    def __init__(self, core: Broker) -> None:
+        self.count = 0
+        core._machines = [*core._machines, self]
+
+    def deadline(self) -> float:
+        self.count += 1
+        return float("inf")
+
+    def expire(self, now: float) -> None:
+        raise AssertionError(f"nothing is due, and less so at {now}")
+
+    def closed(self, channel: Channel) -> None:
+        """Nobody of ours."""
+
+
+async def test_copies_and_reports_ask_no_machine(tmp_path: Path) -> None:
+    sends, dialer = 300, Dialer()
+    async with group_of(tmp_path, 1, 2) as group:
+        master = group.hosts[group.holder]
+        assert (await asked(master, new_topic())).code == ResponseCode.SUCCESS
+        other = AskedMachine(group.hosts[3 - group.holder].core)
+        machine = AskedMachine(master.core)
+        address, port = master.addresses["internal"]
+        connection = dialer.connection(f"{address}:{port}")
+        for _ in range(sends):
+            answer = await connection.request(new_message(), 10.0)
+            assert answer.code == ResponseCode.SUCCESS, answer.remark
+        await dialer.close()
+        # At times they are asked all the same, and twice for each request by the master.
+        assert other.count < sends
+        assert machine.count < 3 * sends
 
 
 async def test_ha_status_shows_who_follows_whom(tmp_path: Path) -> None:
