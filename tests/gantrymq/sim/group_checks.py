@@ -200,7 +200,9 @@ class Checks:
         if not process.epoch:
             if not self._rules.waits:
                 return
-            known = [each for each in self.history.values() if each.start == position]
+            starts = {start for start, _ in self._gone}  # it may have been lost on its way
+            starts.update(each.start for each in self.history.values())
+            known = position in starts
             assert known, f"{who}: passes on SEND_OK for {position}, which nobody has promised"
             return
         assert record is not None, f"{who}: SEND_OK for {position}, where no record is"

@@ -154,6 +154,21 @@ def test_a_machine_that_went_down_is_no_master_while_another_one_is_whole() -> N
     assert verdict(FREE, ours=ours, others=others).epoch == 0
 
 
+def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
+    doubtful, sure = (standing(electable=False)._replace(sure_to=to) for to in (200, 400))
+    whole = standing(electable=False)
+    for ours, other, is_us in [
+        (doubtful, sure, False),
+        (sure, doubtful, True),
+        (sure, whole, False),
+        (whole, sure, True),
+    ]:
+        for numbers in ({1, 3}, {3}):  # a lower one would be taken, were there no other reason
+            others = dict.fromkeys(numbers, other)
+            lease = replace(FREE, in_sync=frozenset({2, *numbers}))
+            assert (verdict(lease, ours=ours, others=others).epoch == 5) is is_us
+
+
 def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_heard() -> None:
     ours = standing(900, electable=False)
     shorter = standing(899, electable=False)
