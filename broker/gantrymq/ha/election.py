@@ -227,25 +227,26 @@ def _is_whole(standing: Standing, lease: Lease) -> bool:
     return standing.is_electable and (standing.epoch > 0 or lease.epoch == 0)
 
 
-def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int, int]:
-    """How much a member has. In the set a log that is whole outranks a longer one, and of two that
-    end at one place the one that is less in doubt is taken: the other may be damaged where no sum
-    tells, and everybody would copy that. `by_log`: nobody knows the set, or none of it is there; of
-    all logs the one that goes furthest has whatever any set had."""
+def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
+    """How much a member has. In the set a log that is whole outranks a longer one. `by_log`: nobody
+    knows the set, or none of it is there; of all logs the one that goes furthest has whatever any
+    set had."""
     last = standing.epochs[-1].number if standing.epochs else 0
-    return by_log or _is_whole(standing, lease), last, standing.end, standing.sure_end
+    return by_log or _is_whole(standing, lease), last, standing.end
 
 
 def _better(
     view: View, lease: Lease, others: Mapping[int, Standing], *, by_log: bool = False
 ) -> int:
-    """The one of them that is to be master rather than us; nobody where we are."""
+    """The one of them that is to be master rather than us; nobody where we are. Of two that have as
+    much the one that is less in doubt: the other may be damaged where no sum tells, and everybody
+    would copy that."""
 
     def rank(member: int, standing: Standing) -> tuple[object, ...]:
         extent = _extent(standing, lease, by_log=by_log)
         is_preferred = member == lease.wishes.preferred
-        may_lead = member not in lease.fenced
-        return *extent, may_lead, _is_whole(standing, lease), is_preferred, -member
+        may_lead, is_whole = member not in lease.fenced, _is_whole(standing, lease)
+        return *extent, may_lead, standing.sure_end, is_whole, is_preferred, -member
 
     best = max(others, key=lambda each: rank(each, others[each]), default=NOBODY)
     if best == NOBODY or rank(best, others[best]) < rank(view.me, view.standing):
@@ -256,7 +257,7 @@ def _better(
 def _longer(view: View, lease: Lease, others: Mapping[int, Standing]) -> int:
     """One of them that has more than we have; nobody where there is none."""
 
-    def extent(standing: Standing) -> tuple[bool, int, int, int]:
+    def extent(standing: Standing) -> tuple[bool, int, int]:
         return _extent(standing, lease, by_log=False)
 
     best = max(others, key=lambda each: extent(others[each]), default=NOBODY)

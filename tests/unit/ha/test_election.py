@@ -169,6 +169,12 @@ def test_of_equally_long_logs_the_one_less_in_doubt_is_taken() -> None:
             assert (verdict(lease, ours=ours, others=others).epoch == 5) is is_us
 
 
+def test_one_that_is_fenced_is_not_waited_for_as_it_is_less_in_doubt() -> None:
+    ours = standing(electable=False)._replace(sure_to=200)
+    lease = replace(FREE, in_sync=frozenset({2, 3}), fenced=frozenset({3}))
+    assert verdict(lease, ours=ours, others={3: standing(electable=False)}).epoch == 5
+
+
 def test_where_all_machines_went_down_the_longest_log_is_taken_once_all_were_heard() -> None:
     ours = standing(900, electable=False)
     shorter = standing(899, electable=False)
