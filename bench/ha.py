@@ -26,6 +26,7 @@ from bench.broker_sends import (
     Requests,
     write_sends,
 )
+from bench.ha_floor import TrivialPair, trivial_pair
 from bench.ha_groups import Group, groups
 from bench.load import LoadProgram, Shape
 from bench.load_clients import LoadClient, LoadClients, Sent
@@ -93,15 +94,17 @@ ASYNC_ORDERS: Final = (
 )
 BODIES: Final = (BODY, KIB)  # of Java's own client
 
-# Sends to a group for so many seconds.
-Send = Callable[[Group, float], Sent]
+# Sends to a group, or to the floor, for so many seconds.
+Measured = Group | TrivialPair
+Send = Callable[[Measured, float], Sent]
 
 
 def measure_sync(pace: Pace) -> list[Row]:
     """Each message is answered when a follower has it, or all who are in sync."""
     samples = Samples()
     with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
-        _by_program(samples, running, folder, SYNC_ORDERS, pace)
+        with trivial_pair(folder) as floor:
+            _by_program(samples, running, folder, SYNC_ORDERS, pace, floor)
         _by_clients(samples, running, folder, pace)
     return samples.rows()
 
@@ -133,6 +136,7 @@ def _by_program(
     folder: Path,
     orders: Sequence[Order],
     pace: Pace,
+    *floor: TrivialPair,
 ) -> None:
     program = LoadProgram(folder)
     warm = write_sends(folder / "warm", body=KIB)
@@ -149,12 +153,12 @@ def _by_program(
     for what, send in sends.items():  # Java's machine gets faster by each: none is the first one
         for _, name in in_turns(1, running):
             _try_round(Samples(), running[name], what, send, _seconds(pace, name))
-    _rounds(samples, running, sends, pace)
+    _rounds(samples, {**running, **{each.name: each for each in floor}}, sends, pace)
 
 
 def _rounds(
     samples: Samples,
-    running: Mapping[str, Group],
+    running: Mapping[str, Measured],
     sends: Mapping[str, Send],
     pace: Pace,
     *clients: Mapping[str, LoadClient],
@@ -172,8 +176,8 @@ def _seconds(pace: Pace, name: str, *, counts: bool = False) -> float:
 def _program_sends(program: LoadProgram, requests: Requests, order: Order) -> Send:
     shape = Shape(order.clients, order.under_way)
 
-    def send(group: Group, seconds: float) -> Sent:
-        load = program.run(group.master.port, requests.path, shape, seconds)
+    def send(group: Measured, seconds: float) -> Sent:
+        load = program.run(group.port, requests.path, shape, seconds)
         refused = load.answers - load.accepted
         messages = load.accepted * order.batch
         return Sent(messages, refused, load.seconds, load.p50_us, load.p99_us, load.max_us)
@@ -195,13 +199,13 @@ def _by_clients(samples: Samples, running: Mapping[str, Group], folder: Path, pa
 
 
 def _client_sends(clients: Mapping[str, LoadClient], body: int) -> Send:
-    def send(group: Group, seconds: float) -> Sent:
+    def send(group: Measured, seconds: float) -> Sent:
         return clients[group.name].sent("sync", THREADS, seconds, body)
 
     return send
 
 
-def _try_round(samples: Samples, group: Group, what: str, send: Send, seconds: float) -> None:
+def _try_round(samples: Samples, group: Measured, what: str, send: Send, seconds: float) -> None:
     """A machine that is busy otherwise makes members lose their lease, and Java's refuse."""
     for _ in range(ATTEMPTS):
         try:
@@ -212,13 +216,14 @@ def _try_round(samples: Samples, group: Group, what: str, send: Send, seconds: f
             return
 
 
-def _round(samples: Samples, group: Group, what: str, send: Send, seconds: float) -> None:
+def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: float) -> None:
     group.settle()  # a machine that has other work may have made another one master
-    before, stored = group.cpu_seconds(), group.master.stored(TOPIC, QUEUES)
+    before, stored = group.cpu_seconds(), group.stored()
     sent = send(group, seconds)
     behind = group.wait_for_followers()
     after = group.cpu_seconds()
-    messages = max(1, group.master.stored(TOPIC, QUEUES) - stored)
+    # Those under way at the end are stored, and not answered.
+    messages = max(1, sent.messages, group.stored() - stored)
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
     name = group.name
     samples.add(what, "messages/s", name, sent.messages / sent.seconds)

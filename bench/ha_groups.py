@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from bench.broker_sends import QUEUES, TOPIC
 from bench.broker_servers import BROKER_NAME, Broker, broker_port
 from bench.machine import LOAD_CORE, pinned
 from bench.servers import GANTRY, JAVA
@@ -55,6 +56,15 @@ class Group:
         if self._elects:
             return ()
         return [process_id for broker in self.brokers for process_id in broker.process_ids()]
+
+    @property
+    def port(self) -> int:
+        """Where sends go."""
+        return self.master.port
+
+    def stored(self) -> int:
+        """Messages of the topic."""
+        return self.master.stored(TOPIC, QUEUES)
 
     @property
     def followers(self) -> Sequence[Broker]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.broker_sends import CPU_SUFFIX
+from bench.ha_floor import FLOOR
 from bench.report import Row, Target
 from bench.servers import JAVA
 
@@ -24,7 +25,7 @@ def judge_sync(rows: Sequence[Row]) -> list[Target]:
         for row in rows
         if (cpu := by_name.get(row.what + CPU_SUFFIX)) is not None
         for name in row.figures
-        if name != JAVA
+        if name not in (JAVA, FLOOR)
     ]
 
 
@@ -38,5 +39,7 @@ def _more_of_a_core(name: str, rate: Row, cpu: Row) -> Target:
     ratio = cpu.ratio(JAVA, name) or 0.0
     by_clock = rate.ratio(name, JAVA) or 0.0
     measured = f"{ratio:.2f}x by CPU time ({by_clock:.2f}x by the clock)"
+    if (most := cpu.ratio(JAVA, FLOOR)) is not None:
+        measured += f"; {FLOOR}: {most:.2f}x"
     wanted = f">= {SYNC_RATIO_MIN:g}x Java's"
     return Target(f"{name}: {rate.what}", wanted, measured, ratio >= SYNC_RATIO_MIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.broker_sends import CPU_SUFFIX
 from bench.ha import LAG_SUFFIX, MASTER_SUFFIX, Order
+from bench.ha_floor import FLOOR
 from bench.ha_groups import ELECTED
 from bench.ha_targets import judge_sync
 from bench.report import Figure, Row
@@ -28,6 +29,18 @@ def test_cpu_time_decides_and_the_clock_is_told() -> None:
     assert [(each.what, each.measured, each.verdict) for each in judge_sync(rows)] == [
         (f"{GANTRY}: {WHAT}", "3.00x by CPU time (2.00x by the clock)", "pass"),
         (f"{THREE}: {WHAT}", "2.90x by CPU time (4.00x by the clock)", "FAIL"),
+    ]
+
+
+def test_what_any_pair_could_have_had_is_told_and_not_judged() -> None:
+    rows = [
+        row(WHAT, "messages/s", 10.0, 20.0, 40.0),
+        row(WHAT + CPU_SUFFIX, "us", 90.0, 45.0, 90.0),
+    ]
+    rows[1].figures[FLOOR] = Figure.of([20.0])
+    assert [(each.what, each.measured) for each in judge_sync(rows)] == [
+        (f"{GANTRY}: {WHAT}", f"2.00x by CPU time (2.00x by the clock); {FLOOR}: 4.50x"),
+        (f"{THREE}: {WHAT}", f"1.00x by CPU time (4.00x by the clock); {FLOOR}: 4.50x"),
     ]
 
 
