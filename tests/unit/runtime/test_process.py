@@ -184,3 +184,21 @@ async def test_a_task_that_ignores_its_cancellation_is_named(
     assert "a task does not end task=stubborn" in caplog.text
     release.set()
     await task
+
+
+def test_what_a_round_frees_is_there_for_the_next_one() -> None:
+    code, errors = outcome("""
+        import resource
+        def faults():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        async def program(process):
+            for _ in range(10):
+                [b"x" * 300_000 for _ in range(6)]
+            before = faults()
+            for _ in range(100):
+                [b"x" * 300_000 for _ in range(6)]
+            print(f"faults={faults() - before}.", file=sys.stderr)
+    """)
+
+    assert code == ExitCode.OK
+    assert int(errors.partition("faults=")[2].partition(".")[0]) < 1000
