@@ -16,6 +16,9 @@
 As a position, which is what RocketMQ's slaves and masters begin with, the opening is negative: none
 of them can say it, and none takes it for one.
 
+A report and a piece of the log come with each turn, and so are tuples here: a dataclass takes
+several times as long to make.
+
 Invariant: a frame is handed on whole, and only if its kind was to be expected and may be that long;
 the log's bytes are the exception, and come in the pieces that the network makes. What is not
 expected is refused by its head: nobody has us hold megabytes before it was proven who it is.
@@ -75,9 +78,6 @@ _KINDS: Final = {kind.value: (kind, *_BYTES[kind]) for kind in Kind}
 _NO_KIND: Final = (Kind.HELLO, 0, -1)
 """None is so long."""
 _DATA: Final = Kind.DATA.value
-
-
-# A report and a piece come with each turn: a dataclass takes several times as long to make.
 
 
 @final

@@ -107,7 +107,7 @@ def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
     """Run `program` on uvloop until it returns or is stopped; returns the exit code."""
     log = Log("process")
     _allow_many_files()
-    keep_freed_memory()
+    _keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             return runner.run(_live(program, log, stop_seconds))
@@ -165,7 +165,7 @@ def _log_stray(log: Log, context: dict[str, object]) -> None:
     )
 
 
-def keep_freed_memory() -> None:
+def _keep_freed_memory() -> None:
     """What one round of the loop frees is there for the next one.
 
     glibc gives back to the system what lies free at the end of its heap, beyond 128 KiB or so, and
