@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
-from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64
 
 from gantrymq.store.consumequeue import ADDED, GAP, ConsumeQueue
@@ -34,9 +33,6 @@ from gantrymq.wire import java_string
 
 # Topics whose queues are remembered by the name's bytes; what is not is found again.
 TOPICS_MAX: Final = 100_000
-
-# Fewer keys gain nothing from being looked up before.
-APPROACHED_MIN: Final = 4
 
 
 @final
@@ -96,7 +92,6 @@ class Dispatcher:
 
     def dispatch(self, entries: Sequence[Entry]) -> None:
         """The next records of the log; after a DiskError go on from `position`."""
-        self._approach(entries)
         for entry in entries:
             if entry.has_unit:
                 self.unit(entry)
@@ -145,17 +140,6 @@ class Dispatcher:
                 entry.physical_offset,
                 entry.store_timestamp_ms,
             )
-
-    def _approach(self, entries: Sequence[Entry]) -> None:
-        """Tell the index what it is given next, that it need not wait for each place in turn."""
-        index = self._index
-        if index is None or len(entries) < APPROACHED_MIN:
-            return
-        hashes = BytesWriter()
-        for entry in entries:
-            if entry.unique_key:
-                write_i64_le(hashes, index.key_hash(entry.topic, entry.unique_key))
-        index.approach(hashes.getvalue())
 
     def take_arrived(self) -> Sequence[tuple[str, int]]:
         """Topic and id of each queue that has new units since the last call."""

@@ -186,11 +186,6 @@ class Index:
                 if key:
                     self._enter(positive(extend_hash(seed, key)), physical_offset, store_ms)
 
-    def approach(self, hashes: bytes) -> None:
-        """Keys with these hashes are put next; see IndexFile."""
-        if self.files:
-            self.files[-1].approach(hashes)
-
     def key_hash(self, topic: bytes, key: bytes) -> int:
         return positive(extend_hash(self._seed(topic), key))
 

@@ -26,7 +26,7 @@ from array import array
 from dataclasses import dataclass
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_i64_le, write_i32_be, write_i64_be
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
 from gantrymq.base.errors import CorruptionError
@@ -170,25 +170,6 @@ class IndexFile:
         self.count = count + 1
         self.end_offset = physical_offset
         self.end_ms = store_ms
-
-    def approach(self, hashes: bytes) -> i64:
-        """Look at the slots of these hashes, 8 bytes each, little endian; what is there is no
-        matter. Slots lie anywhere in 20 MB, and a put waits for its own: in so short a loop the
-        processor gets several at a time."""
-        pages = self.pages
-        seen: i64 = 0
-        if pages is None:
-            return seen
-        at: i64 = 0
-        end: i64 = len(hashes)
-        slots = self._slots
-        while at < end:
-            slot: i64 = read_i64_le(hashes, at) % slots
-            page = pages[slot >> 10]
-            if page is not None:
-                seen |= i64(page[(slot & 1023) << 2])
-            at += 8
-        return seen
 
     def write_entries(self) -> None:
         """The first of three steps, a sync after each: entries, slots, header."""

@@ -163,14 +163,3 @@ def test_a_wrong_length_is_refused() -> None:
     disk.create("index/20261121012644065").resize(100)
     with pytest.raises(CorruptionError, match="maxHashSlotNum"):
         file_on(disk).load_header()
-
-
-def test_a_look_at_slots_leaves_all_as_it_is() -> None:
-    file = file_on(MemoryDisk())
-    file.put(7, 100, 5000)
-    hashes = b"".join(key_hash.to_bytes(8, "little") for key_hash in (7, 2999, 3007, 1 << 31))
-    file.approach(hashes)
-    assert (file.count, file.used_slots, file.dirty) == (2, 1, [0])
-    assert [file.slot_in_memory(slot) for slot in (7, 2999)] == [1, 0]
-    file.pages = None
-    file.approach(hashes)
