@@ -37,6 +37,7 @@ from bench.store_workers import scratch
 from bench.turns import counted, in_turns
 
 MASTER_SUFFIX: Final = ", of it the master's"
+MISSING_SUFFIX: Final = ", answered and not stored"
 LAG_SUFFIX: Final = ", until followers have it"
 KIB: Final = 1024
 SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
@@ -104,7 +105,7 @@ def measure_sync(pace: Pace) -> list[Row]:
     samples = Samples()
     with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
         with trivial_pair(folder) as floor:
-            _by_program(samples, running, folder, SYNC_ORDERS, pace, floor)
+            _by_program(samples, running, folder, SYNC_ORDERS, pace, {floor.name: floor})
         _by_clients(samples, running, folder, pace)
     return samples.rows()
 
@@ -113,7 +114,7 @@ def measure_async(pace: Pace) -> list[Row]:
     """Followers come behind."""
     samples = Samples()
     with scratch() as folder, groups(folder, "ASYNC_MASTER") as running:
-        _by_program(samples, running, folder, ASYNC_ORDERS, pace)
+        _by_program(samples, running, folder, ASYNC_ORDERS, pace, {})
         requests = write_sends(folder / "fill", body=CATCH_UP_BODY)
         program = LoadProgram(folder)
         for _, name in in_turns(pace.rounds - 1, running):
@@ -136,7 +137,7 @@ def _by_program(
     folder: Path,
     orders: Sequence[Order],
     pace: Pace,
-    *floor: TrivialPair,
+    floor: Mapping[str, TrivialPair],
 ) -> None:
     program = LoadProgram(folder)
     warm = write_sends(folder / "warm", body=KIB)
@@ -153,7 +154,7 @@ def _by_program(
     for what, send in sends.items():  # Java's machine gets faster by each: none is the first one
         for _, name in in_turns(1, running):
             _try_round(Samples(), running[name], what, send, _seconds(pace, name))
-    _rounds(samples, {**running, **{each.name: each for each in floor}}, sends, pace)
+    _rounds(samples, {**running, **floor}, sends, pace)
 
 
 def _rounds(
@@ -222,8 +223,7 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     sent = send(group, seconds)
     behind = group.wait_for_followers()
     after = group.cpu_seconds()
-    # Those under way at the end are stored, and not answered.
-    messages = max(1, sent.messages, group.stored() - stored)
+    messages = max(1, _stored_since(stored, group, sent))
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
     name = group.name
     samples.add(what, "messages/s", name, sent.messages / sent.seconds)
@@ -235,6 +235,15 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     samples.add(what + LAG_SUFFIX, "ms", name, behind * 1000)
     if sent.refused:
         samples.add(what + REFUSED_SUFFIX, "answers", name, sent.refused)
+    if sent.messages > messages:
+        samples.add(what + MISSING_SUFFIX, "messages", name, sent.messages - messages)
+    group.end_round()
+
+
+def _stored_since(before: int | None, group: Measured, sent: Sent) -> int:
+    """Those under way at the end as well, which nobody answered. The floor does not count them."""
+    after = group.stored()
+    return sent.messages if before is None or after is None else after - before
 
 
 # ---------------------------------------------------------------- from far behind

@@ -1,8 +1,9 @@
-"""A pair in C that replicates and looks at nothing: what the system takes of any replicated send.
+"""A pair in C that replicates and looks at nothing: what the system's calls take of a send.
 
 It does what no pair can leave out: it reads, writes its log, sends it on, and answers when the
 slave, a process of its own, has written it too. Sums, queues, an index, properties, limits, roles
-and clocks are left out. So Java's time by this one's is the most that any pair could have had.
+and clocks are left out. So Java's time by this one's is the most that a pair which makes these
+calls could have had.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bench.store_workers import cpu_clock
 
 FLOOR: Final = "trivial pair in C"
 SOURCE: Final = Path(__file__).resolve().parent / "native" / "pair.c"
-# As long as Java's, and as little.
+# As long as Java's to a send of one message.
 HEADER: Final = (
     b'{"code":0,"extFields":{"queueId":"0","TRACE_ON":"true","MSG_REGION":"DefaultRegion",'
     b'"msgId":"7F00000100002A9F0000000000000000","queueOffset":"1000"},"flag":1,"language":"JAVA",'
@@ -43,13 +44,15 @@ class TrivialPair:
         return self._process_ids
 
     def settle(self) -> None:
+        """It has no roles."""
+
+    def end_round(self) -> None:
         """Its logs begin anew, in pages that the system has to find, as those of brokers are."""
         for log in self._logs.iterdir():
             os.truncate(log, 0)
 
-    def stored(self) -> int:
+    def stored(self) -> None:
         """It does not count: what was answered is all that is known."""
-        return 0
 
     def wait_for_followers(self) -> float:
         """What was answered is at the slave."""

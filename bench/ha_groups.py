@@ -66,6 +66,9 @@ class Group:
         """Messages of the topic."""
         return self.master.stored(TOPIC, QUEUES)
 
+    def end_round(self) -> None:
+        """It keeps what it has."""
+
     @property
     def followers(self) -> Sequence[Broker]:
         return [broker for broker in self.brokers if broker is not self.master]

@@ -1,5 +1,5 @@
 /*
- * A master and a slave that look at nothing: what the system takes of any replicated send.
+ * A master and a slave that look at nothing: what the system's calls take of a replicated send.
  *
  *   pair FOLDER PORT ANSWER
  *       Sleeps until clients send frames to PORT. What a round of readiness brought is written to
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ enum {
     OUTPUT_BYTES = 1 << 20,
     UNCONFIRMED_MAX = 1 << 16,
     BACKLOG = 128,
+    NOBODY = 0, /* no client's descriptor */
 };
 
 struct client {
@@ -54,7 +56,7 @@ static uint32_t first_waiting, behind_waiting;
 static char group[GROUP_BYTES], answers[OUTPUT_BYTES];
 static uint32_t answer_bytes;
 
-static void give_up(const char *what) {
+static _Noreturn void give_up(const char *what) {
     fprintf(stderr, "pair: %s: %s\n", what, strerror(errno));
     exit(1);
 }
@@ -88,13 +90,15 @@ static void append(int log, const char *bytes, size_t size) {
     if (write(log, bytes, size) != (ssize_t)size) give_up("write");
 }
 
-static void send_all(int descriptor, const char *bytes, size_t size) {
+/* Whether the other side took them all. */
+static bool send_all(int descriptor, const char *bytes, size_t size) {
     while (size) {
         ssize_t sent = send(descriptor, bytes, size, MSG_NOSIGNAL);
-        if (sent < 0) give_up("send");
+        if (sent < 0) return false;
         bytes += sent;
         size -= sent;
     }
+    return true;
 }
 
 static _Noreturn void follow(int link, const char *folder) {
@@ -106,7 +110,7 @@ static _Noreturn void follow(int link, const char *folder) {
         if (size <= 0) exit(0);
         append(log, group, size);
         end += size;
-        send_all(link, (char *)&end, sizeof end);
+        if (!send_all(link, (char *)&end, sizeof end)) exit(0);
     }
 }
 
@@ -115,7 +119,9 @@ static int start_slave(const char *folder) {
     struct sockaddr_in address;
     socklen_t size = sizeof address;
     getsockname(listener, (struct sockaddr *)&address, &size);
-    if (fork() == 0) {
+    pid_t slave = fork();
+    if (slave < 0) give_up("fork");
+    if (slave == 0) {
         int link = without_delay(socket(AF_INET, SOCK_STREAM, 0));
         if (connect(link, (struct sockaddr *)&address, size)) give_up("connect");
         close(listener);
@@ -124,6 +130,19 @@ static int start_slave(const char *folder) {
     int link = without_delay(accept(listener, NULL, NULL));
     close(listener);
     return link;
+}
+
+/* The one that is free for longest: answers to who had it before are out by then. */
+static struct client *free_client(void) {
+    static uint32_t next;
+    for (uint32_t seen = 0; seen < CLIENTS_MAX; seen++) {
+        struct client *client = &clients[next++ % CLIENTS_MAX];
+        if (client->descriptor != NOBODY) continue;
+        *client = (struct client){0};
+        return client;
+    }
+    errno = ERANGE;
+    give_up("clients");
 }
 
 /* How many frames these bytes complete. */
@@ -148,17 +167,27 @@ static uint32_t count_frames(struct client *client, const char *bytes, size_t si
     return complete;
 }
 
+static void forget(struct client *client) {
+    close(client->descriptor);
+    client->descriptor = NOBODY;
+}
+
 /* What it sent, read behind `used` of the group that begins at `end`; who closed is forgotten. */
 static size_t take(struct client *client, size_t used, uint64_t end) {
+    if (client->descriptor == NOBODY) return 0; /* forgotten in this round */
     ssize_t size = recv(client->descriptor, group + used, CHUNK_BYTES, MSG_DONTWAIT);
     if (size < 0 && errno == EAGAIN) return 0;
     if (size <= 0) {
-        close(client->descriptor);
-        client->descriptor = -1;
+        forget(client);
         return 0;
     }
     uint32_t frames = count_frames(client, group + used, size);
+    if (frames > OUTPUT_BYTES / answer_bytes) {
+        errno = ENOBUFS;
+        give_up("answers to one read");
+    }
     if (frames) {
+        if (behind_waiting - first_waiting == UNCONFIRMED_MAX) give_up("unconfirmed");
         struct unconfirmed *entry = &waiting[behind_waiting++ % UNCONFIRMED_MAX];
         *entry = (struct unconfirmed){client, frames, end + used + size};
     }
@@ -171,8 +200,10 @@ static void confirm(uint64_t end) {
         struct unconfirmed *entry = &waiting[first_waiting % UNCONFIRMED_MAX];
         if (entry->end > end) return;
         first_waiting++;
-        if (entry->client->descriptor >= 0)
-            send_all(entry->client->descriptor, answers, (size_t)entry->frames * answer_bytes);
+        struct client *client = entry->client;
+        if (client->descriptor == NOBODY) continue;
+        if (!send_all(client->descriptor, answers, (size_t)entry->frames * answer_bytes))
+            forget(client);
     }
 }
 
@@ -195,7 +226,8 @@ static void read_answer(const char *path) {
     ssize_t size = read(file, answers, ANSWER_MAX);
     if (size <= 0) give_up(path);
     answer_bytes = size;
-    for (size_t at = size; at + size <= OUTPUT_BYTES; at += size) memcpy(answers + at, answers, size);
+    for (size_t at = size; at + size <= OUTPUT_BYTES; at += size)
+        memcpy(answers + at, answers, size);
 }
 
 int main(int count, char **arguments) {
@@ -205,7 +237,7 @@ int main(int count, char **arguments) {
     }
     read_answer(arguments[3]);
     int link = start_slave(arguments[1]), log = open_log(arguments[1], "master");
-    int listener = listen_at(atoi(arguments[2])), poller = epoll_create1(0), used_clients = 0;
+    int listener = listen_at(atoi(arguments[2])), poller = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN}, events[EVENTS_MAX];
     event.data.ptr = &listener;
     epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
@@ -219,8 +251,8 @@ int main(int count, char **arguments) {
             if (who == &link) {
                 confirm(heard(link));
             } else if (who == &listener) {
-                struct client *client = &clients[used_clients++ % CLIENTS_MAX];
-                *client = (struct client){.descriptor = without_delay(accept(listener, NULL, NULL))};
+                struct client *client = free_client();
+                client->descriptor = without_delay(accept(listener, NULL, NULL));
                 event.data.ptr = client;
                 epoll_ctl(poller, EPOLL_CTL_ADD, client->descriptor, &event);
             } else if (size + CHUNK_BYTES <= GROUP_BYTES) {
@@ -230,6 +262,6 @@ int main(int count, char **arguments) {
         if (size == 0) continue;
         append(log, group, size);
         end += size;
-        send_all(link, group, size);
+        if (!send_all(link, group, size)) give_up("the slave is gone");
     }
 }

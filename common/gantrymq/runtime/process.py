@@ -28,7 +28,7 @@ from gantrymq.runtime.logs import Log
 STOP_SECONDS: Final = 25.0  # within the 30 s that Kubernetes waits before it kills
 TASK_SECONDS: Final = 2.0  # for a cancelled task to clean up
 
-# More than a connection reads or writes at once; half of what may lie free in the heap.
+# More than a connection reads or writes at once; twice as much may lie free in a heap then.
 LARGE_BLOCK_BYTES: Final = 4 << 20
 
 Program = Callable[["Process"], Awaitable[None]]
@@ -168,11 +168,10 @@ def _log_stray(log: Log, context: dict[str, object]) -> None:
 def _keep_freed_memory() -> None:
     """What one round of the loop frees is there for the next one.
 
-    glibc gives back to the system what lies free at the end of its heap, beyond 128 KiB or so, and
-    the next large read takes it anew, page by page: a tenth of the time of a slave, and more. How
-    much it keeps it learns from a large block that is freed: blocks of this size come from the heap
-    since, of which twice as much may lie free. No page of this one is touched. Where somebody has
-    set MALLOC_TRIM_THRESHOLD_ or one of its like, that is what counts.
+    glibc gives back what lies free at the end of a heap, beyond 128 KiB at first, and the next
+    large read takes it anew, page by page: a tenth of the time of a slave, and more. How much it
+    keeps it learns from the largest block that was freed: after this one 8 MiB, of each thread. A
+    limit of somebody's own (MALLOC_TRIM_THRESHOLD_) stays, and other heaps learn nothing by it.
     """
     bytes(LARGE_BLOCK_BYTES)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import socket
 from pathlib import Path
 
-from bench.ha_floor import HEADER, trivial_pair
+from bench.ha_floor import HEADER, TrivialPair, trivial_pair
 
 FRAMES = b"".join(len(body).to_bytes(4, "big") + body for body in (b"a" * 300, b"b", b"c" * 70_000))
 ANSWER_BYTES = 4 + 4 + len(HEADER)
@@ -18,11 +21,12 @@ def received(client: socket.socket, size: int) -> bytes:
     return seen
 
 
+def connected(pair: TrivialPair) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", pair.port), timeout=10)
+
+
 def test_all_that_is_answered_is_in_both_logs(tmp_path: Path) -> None:
-    with (
-        trivial_pair(tmp_path) as pair,
-        socket.create_connection(("127.0.0.1", pair.port), timeout=10) as client,
-    ):
+    with trivial_pair(tmp_path) as pair, connected(pair) as client:
         client.sendall(FRAMES[:310])  # the last frame comes in two pieces
         assert received(client, 2 * ANSWER_BYTES).count(HEADER) == 2
         client.sendall(FRAMES[310:])
@@ -31,5 +35,22 @@ def test_all_that_is_answered_is_in_both_logs(tmp_path: Path) -> None:
         assert (logs / "master").read_bytes() == FRAMES
         assert (logs / "slave").read_bytes() == FRAMES
         assert all(each > 0 for each in pair.cpu_seconds())
-        pair.settle()
+        pair.end_round()
         assert [log.stat().st_size for log in logs.iterdir()] == [0, 0]
+
+
+def test_nothing_is_answered_that_the_slave_lacks_and_who_left_is_forgotten(tmp_path: Path) -> None:
+    with trivial_pair(tmp_path) as pair, connected(pair) as client:
+        slave = pair.process_ids()[1]
+        os.kill(slave, signal.SIGSTOP)
+        written = 0
+        with connected(pair) as leaves:
+            for _ in range(3):  # groups of their own
+                leaves.sendall(FRAMES)
+                written += len(FRAMES)
+                while (tmp_path / "floor" / "master").stat().st_size < written:
+                    pass
+            client.sendall(FRAMES)
+            assert select.select([client, leaves], [], [], 0.1)[0] == []
+        os.kill(slave, signal.SIGCONT)
+        assert received(client, 3 * ANSWER_BYTES).count(HEADER) == 3
