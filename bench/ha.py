@@ -37,7 +37,7 @@ from bench.store_workers import scratch
 from bench.turns import counted, in_turns
 
 MASTER_SUFFIX: Final = ", of it the master's"
-MISSING_SUFFIX: Final = ", answered and not stored"
+MISSING_SUFFIX: Final = ", answered and in no queue yet"
 LAG_SUFFIX: Final = ", until followers have it"
 KIB: Final = 1024
 SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
