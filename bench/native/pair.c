@@ -132,7 +132,7 @@ static int start_slave(const char *folder) {
     return link;
 }
 
-/* The one that is free for longest: answers to who had it before are out by then. */
+/* In turn: what is still unconfirmed of who had it before is answered long before it comes up. */
 static struct client *free_client(void) {
     static uint32_t next;
     for (uint32_t seen = 0; seen < CLIENTS_MAX; seen++) {

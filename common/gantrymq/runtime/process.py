@@ -28,7 +28,7 @@ from gantrymq.runtime.logs import Log
 STOP_SECONDS: Final = 25.0  # within the 30 s that Kubernetes waits before it kills
 TASK_SECONDS: Final = 2.0  # for a cancelled task to clean up
 
-# More than a connection reads or writes at once; twice as much may lie free in a heap then.
+# More than most rounds of the loop need at once; twice as much may lie free in a heap then.
 LARGE_BLOCK_BYTES: Final = 4 << 20
 
 Program = Callable[["Process"], Awaitable[None]]
@@ -169,7 +169,7 @@ def _keep_freed_memory() -> None:
     """What one round of the loop frees is there for the next one.
 
     glibc gives back what lies free at the end of a heap, beyond 128 KiB at first, and the next
-    large read takes it anew, page by page: a tenth of the time of a slave, and more. How much it
+    large read takes it anew, page by page: a tenth of a slave's time with large bodies. How much it
     keeps it learns from the largest block that was freed: after this one 8 MiB, of each thread. A
     limit of somebody's own (MALLOC_TRIM_THRESHOLD_) stays, and other heaps learn nothing by it.
     """
