@@ -14,7 +14,9 @@ A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A fi
 maxIndexNum - 1 entries and has its full length from its first day.
 
 Only the file that is being filled has its slots in memory, as far as they are used, and its
-newest entries until they are written. On disk an entry is safe before a slot names it, and both
+newest entries until they are written. The slots lie anywhere in 20 MB, so that a look at one waits
+for memory: entries are hung into their chains many at a time, whose waits then overlap, before
+anybody asks and before they are written. On disk an entry is safe before a slot names it, and both
 before the header counts it: so the header never says too much, and a slot that names an entry not
 counted leads, along the chain, to the newest one that is.
 """
@@ -37,6 +39,7 @@ HEADER_BYTES: Final = HEADER.size
 SLOT_BYTES: Final = 4
 ENTRY: Final = struct.Struct(">iqii")
 ENTRY_BYTES: Final = ENTRY.size
+ENTRY_INTS: Final = 5
 SECONDS_MAX: Final = 0x7FFFFFFF
 
 # Slots are written, and kept in memory, by pages of the disk's size.
@@ -73,14 +76,14 @@ def _page(data: bytes) -> BytesWriter:
     return page
 
 
-def _slot(page: BytesWriter, at: i64) -> i64:
+def _int(page: BytesWriter, at: i64) -> i64:
     first: i64 = at << 2
     number = i64(page[first]) << 24 | i64(page[first + 1]) << 16
     number |= i64(page[first + 2]) << 8 | i64(page[first + 3])
     return number if number < 0x80000000 else number - 0x100000000
 
 
-def _set_slot(page: BytesWriter, at: i64, number: i64) -> None:
+def _set_int(page: BytesWriter, at: i64, number: i64) -> None:
     first: i64 = at << 2
     page[first] = u8((number >> 24) & 0xFF)
     page[first + 1] = u8((number >> 16) & 0xFF)
@@ -93,6 +96,7 @@ class IndexFile:
     """One file; `pages` is None in those that are full and safe."""
 
     __slots__ = (
+        "_chained",
         "_entries",
         "_is_dirty",
         "_slots",
@@ -119,6 +123,7 @@ class IndexFile:
         self.name: str = name
         self.path: str = f"{folder}/{name}"
         self.sizes: IndexSizes = sizes
+        self._chained: i64 = 1  # the first entry that no slot leads to yet
         self._entries: i64 = sizes.entries
         self._slots: i64 = sizes.slots
         self.exists: bool = False
@@ -145,25 +150,12 @@ class IndexFile:
 
     def put(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
         """Enter one key of a record; the file is not full."""
-        pages = self.pages
-        assert pages is not None, "an entry for a file that was given up"
-        slot: i64 = key_hash % self._slots
-        number = slot >> 10
-        page = pages[number]
-        if page is None:
-            page = pages[number] = _page(EMPTY_PAGE)
-        count = self.count
-        previous = _slot(page, slot & 1023)
-        if previous <= 0 or previous > count:
-            previous = 0
-            self.used_slots += 1
         tail = self.tail
         write_i32_be(tail, i32(key_hash))
         write_i64_be(tail, physical_offset)
         write_i32_be(tail, i32(self._seconds(store_ms)))
-        write_i32_be(tail, i32(previous))
-        _set_slot(page, slot & 1023, count)
-        self._note_dirty(number)
+        write_i32_be(tail, 0)  # until it is in its chain
+        count = self.count
         if count <= 1:
             self.begin_offset = physical_offset
             self.begin_ms = store_ms
@@ -171,16 +163,47 @@ class IndexFile:
         self.end_offset = physical_offset
         self.end_ms = store_ms
 
+    def _chain(self) -> None:
+        """Hang all entries into the chains of their slots."""
+        pages = self.pages
+        assert pages is not None, "an entry for a file that was given up"
+        tail = self.tail
+        slots: i64 = self._slots
+        used: i64 = self.used_slots
+        number: i64 = self._chained
+        count: i64 = self.count
+        at: i64 = (number - self.tail_start) * ENTRY_INTS
+        while number < count:
+            slot: i64 = _int(tail, at) % slots
+            page_number = slot >> 10
+            page = pages[page_number]
+            if page is None:
+                page = pages[page_number] = _page(EMPTY_PAGE)
+            previous = _int(page, slot & 1023)
+            if previous <= 0 or previous > number:
+                used += 1
+            else:
+                _set_int(tail, at + 4, previous)
+            _set_int(page, slot & 1023, number)
+            self._note_dirty(page_number)
+            number += 1
+            at += ENTRY_INTS
+        self.used_slots = used
+        self._chained = number
+
     def write_entries(self) -> None:
         """The first of three steps, a sync after each: entries, slots, header."""
         if len(self.tail) == 0:
             return
+        self._chain()
         self.write_at(self.sizes.entry_position(self.tail_start), self.tail.getvalue())
         self.tail_start = self.count
         self.tail = BytesWriter()
 
     def snapshot(self) -> IndexSnapshot:
         """The slots and the header as they are now, to be written when the entries are safe."""
+        if self.pages is not None:
+            self._chain()
         pages: list[tuple[int, bytes]] = []
         for number in sorted(self.dirty):
             page = None if self.pages is None else self.pages[number]
@@ -216,7 +239,7 @@ class IndexFile:
         self.count = max(1, fields[5])
         if self.count > self.sizes.entries or min(fields[:5]) < 0:
             raise CorruptionError(f"{self.path}: no header of an index file: {fields}")
-        self.saved_count = self.tail_start = self.count
+        self.saved_count = self.tail_start = self._chained = self.count
         self.exists = True
         self.pages = None
 
@@ -263,10 +286,12 @@ class IndexFile:
         """The slot's newest entry; None when only the disk knows."""
         if self.pages is None:
             return None
+        self._chain()
         page = self.pages[slot >> 10]
-        return 0 if page is None else _slot(page, slot & 1023)
+        return 0 if page is None else _int(page, slot & 1023)
 
     def entry_in_memory(self, entry: int) -> bytes | None:
+        """An entry that a slot led to, itself or by its chain; None when only the disk knows."""
         if entry < self.tail_start:
             return None
         at = (entry - self.tail_start) * ENTRY_BYTES
@@ -309,7 +334,7 @@ class IndexFile:
                 before = ENTRY.unpack(data)[3] if len(data) == ENTRY_BYTES else 0
                 entry = before if before < entry else 0  # noqa: PLW2901 - walks the chain
             if entry != column[at]:
-                _set_slot(page, at, max(0, entry))
+                _set_int(page, at, max(0, entry))
                 self._note_dirty(number)
 
     def write_at(self, position: int, data: bytes) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.index_file import ENTRY, HEADER, IndexFile, IndexSizes
@@ -86,6 +88,30 @@ def test_nothing_is_written_before_it_is_asked_for() -> None:
     assert file.entry_in_memory(1) == ENTRY.pack(1, 2, 0, 0)
     assert file.slot_in_memory(1) == 1
     assert file.slot_in_memory(2000) == 0
+
+
+HASHES = st.lists(st.integers(0, 40) | st.integers(0, 0x7FFFFFFF), min_size=1, max_size=49)
+
+
+@given(HASHES, st.data())
+def test_a_look_between_two_puts_changes_nothing(hashes: list[int], data: st.DataObject) -> None:
+    seen, unseen = MemoryDisk(), MemoryDisk()
+    looked_at, left_alone = file_on(seen), file_on(unseen)
+    newest: dict[int, int] = {}
+    for number, key_hash in enumerate(hashes, 1):
+        for file in (looked_at, left_alone):
+            file.put(key_hash, number, 1000)
+        newest[key_hash % SIZES.slots] = number
+        slot = data.draw(st.sampled_from([None, *newest]))
+        if slot is not None:
+            assert looked_at.slot_in_memory(slot) == newest[slot]
+        if data.draw(st.booleans()):
+            looked_at.write_entries()
+    for file in (looked_at, left_alone):
+        save(file)
+        assert file.used_slots == len(newest)
+    path = looked_at.path
+    assert seen.open(path).read(0, SIZES.file_bytes) == unseen.open(path).read(0, SIZES.file_bytes)
 
 
 def test_slots_ahead_of_the_header_lead_to_entries_that_count() -> None:
