@@ -1,7 +1,9 @@
 """Replicated sends: a pair of Java's, one of ours by the same settings, and groups that elect.
 
 They share a core and take turns under the load; pairs stand still while others have theirs.
-A round ends when all followers have what was sent in it: what copying costs is in its CPU time. In
+A round ends when all followers have what was sent in it: what copying costs is in its CPU time.
+Between two rounds of a kind of sends lie those of all other kinds by the same load: a machine that
+others use too is slow for a minute, and that shall be one round of each kind, not all of one. In
 the end a follower is killed, its master takes a lot of messages, and it has to catch up.
 """
 
@@ -34,13 +36,14 @@ from bench.report import Row
 from bench.routes import Samples
 from bench.servers import JAVA
 from bench.store_workers import scratch
-from bench.turns import counted, in_turns
+from bench.turns import in_turns
 
 MASTER_SUFFIX: Final = ", of it the master's"
 MISSING_SUFFIX: Final = ", answered and in no queue yet"
 LAG_SUFFIX: Final = ", until followers have it"
 KIB: Final = 1024
 SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
+MORE_ROUNDS: Final = 1  # than of one broker: single ones differ by a third
 CATCH_UP: Final = "a follower that was away catches up"
 CATCH_UP_BYTES: Final = 192 << 20
 CATCH_UP_BODY: Final = 64 * KIB
@@ -49,6 +52,16 @@ FILL_SECONDS: Final = 0.5
 WARM: Final = Shape(64, 1)
 ATTEMPTS: Final = 3
 BROKEN: Final = "a round that broke off and was left out: its length"
+
+
+def size_text(body: int) -> str:
+    """For a table."""
+    return f"{body // KIB} KiB" if body >= KIB else f"{body} bytes"
+
+
+def client_text(body: int) -> str:
+    """The name of what Java's own client sends."""
+    return f"{CLIENT}: sends of {body} bytes, {THREADS} threads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +80,31 @@ class Order:
     @property
     def text(self) -> str:
         """For a table."""
-        size = f"{self.body // KIB} KiB" if self.body >= KIB else f"{self.body} bytes"
         what = f"batches of {self.batch}" if self.batch > 1 else "sends"
         who = f"{self.clients} clients" if self.clients > 1 else "1 client"
         if self.under_way > 1:
             who += f", {self.under_way} under way"
-        return f"{what} of {size}, {who}"
+        return f"{what} of {size_text(self.body)}, {who}"
 
 
 # Threads of a RocketMQ client share its connection, so many as the first two have under way.
 SYNC_ORDERS: Final = (
     Order(1, THREADS, body=BODY),
     Order(1, THREADS),
+    Order(8, 32, body=BODY),
+    Order(8, 32),
+    Order(64, body=BODY),
     Order(1),
     Order(16),
     Order(64),
     Order(256),
+    Order(16, batch=BATCH, body=BODY),
     Order(16, batch=BATCH),
     Order(16, body=16 * KIB),
 )
 ASYNC_ORDERS: Final = (
     Order(1, THREADS, body=BODY),
+    Order(1, THREADS),
     Order(1),
     Order(64),
     Order(16, batch=BATCH),
@@ -102,24 +119,22 @@ Send = Callable[[Measured, float], Sent]
 
 def measure_sync(pace: Pace) -> list[Row]:
     """Each message is answered when a follower has it, or all who are in sync."""
-    samples = Samples()
     with scratch() as folder, groups(folder, "SYNC_MASTER") as running:
         with trivial_pair(folder) as floor:
-            _by_program(samples, running, folder, SYNC_ORDERS, pace, {floor.name: floor})
-        _by_clients(samples, running, folder, pace)
-    return samples.rows()
+            rows = _by_program(running, folder, SYNC_ORDERS, pace, {floor.name: floor})
+        return rows + _by_clients(running, folder, pace)
 
 
 def measure_async(pace: Pace) -> list[Row]:
     """Followers come behind."""
     samples = Samples()
     with scratch() as folder, groups(folder, "ASYNC_MASTER") as running:
-        _by_program(samples, running, folder, ASYNC_ORDERS, pace, {})
+        rows = _by_program(running, folder, ASYNC_ORDERS, pace, {})
         requests = write_sends(folder / "fill", body=CATCH_UP_BODY)
         program = LoadProgram(folder)
         for _, name in in_turns(pace.rounds - 1, running):
             _catch_up(samples, running[name], program, requests)
-    return samples.rows()
+    return rows + samples.rows()
 
 
 PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
@@ -132,13 +147,12 @@ PARTS: Mapping[str, Callable[[Pace], list[Row]]] = {
 
 
 def _by_program(
-    samples: Samples,
     running: Mapping[str, Group],
     folder: Path,
     orders: Sequence[Order],
     pace: Pace,
     floor: Mapping[str, TrivialPair],
-) -> None:
+) -> list[Row]:
     program = LoadProgram(folder)
     warm = write_sends(folder / "warm", body=KIB)
     for _, name in in_turns(1, running):
@@ -151,27 +165,31 @@ def _by_program(
     for number, order in enumerate(orders):
         requests = write_sends(folder / f"sends-{number}", body=order.body, batch=order.batch)
         sends[order.text] = _program_sends(program, requests, order)
-    for what, send in sends.items():  # Java's machine gets faster by each: none is the first one
-        for _, name in in_turns(1, running):
-            _try_round(Samples(), running[name], what, send, _seconds(pace, name))
-    _rounds(samples, {**running, **floor}, sends, pace)
+    return _rounds({**running, **floor}, sends, pace)
 
 
 def _rounds(
-    samples: Samples,
     running: Mapping[str, Measured],
     sends: Mapping[str, Send],
     pace: Pace,
     *clients: Mapping[str, LoadClient],
-) -> None:
-    for what, send in sends.items():
-        for counts, name in counted(pace.rounds, running, *clients):
-            kept = samples if counts else Samples()
-            _try_round(kept, running[name], what, send, _seconds(pace, name, counts=counts))
+) -> list[Row]:
+    """One of each kind, then again, there and back: who comes behind somebody finds the machine as
+    that one left it.
 
-
-def _seconds(pace: Pace, name: str, *, counts: bool = False) -> float:
-    return pace.seconds_of(name, counts=counts) * SHARE
+    The first of each does not count: Java's machine gets faster by all that it was asked for, so
+    that no kind may be the first one.
+    """
+    kept = {what: Samples() for what in sends}
+    for number in range(1 + pace.rounds + MORE_ROUNDS):
+        step = 1 if number % 2 else -1
+        for what in [*sends][::step]:
+            in_order = {name: running[name] for name in [*running][::step]}
+            for _, name in in_turns(1, in_order, *clients):
+                samples = kept[what] if number else Samples()
+                seconds = pace.seconds_of(name, counts=number > 0) * SHARE
+                _try_round(samples, running[name], what, sends[what], seconds)
+    return [row for samples in kept.values() for row in samples.rows()]
 
 
 def _program_sends(program: LoadProgram, requests: Requests, order: Order) -> Send:
@@ -186,17 +204,14 @@ def _program_sends(program: LoadProgram, requests: Requests, order: Order) -> Se
     return send
 
 
-def _by_clients(samples: Samples, running: Mapping[str, Group], folder: Path, pace: Pace) -> None:
+def _by_clients(running: Mapping[str, Group], folder: Path, pace: Pace) -> list[Row]:
     """Java's own client, whose machine compiles before anything counts, whoever is asked."""
     masters = {name: group.master for name, group in running.items()}
     with LoadClients(folder).of(masters, "JSON", TOPIC) as clients:
         for _, name in in_turns(1, running, clients):
             clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
-        sends = {
-            f"{CLIENT}: sends of {body} bytes, {THREADS} threads": _client_sends(clients, body)
-            for body in BODIES
-        }
-        _rounds(samples, running, sends, pace, clients)
+        sends = {client_text(body): _client_sends(clients, body) for body in BODIES}
+        return _rounds(running, sends, pace, clients)
 
 
 def _client_sends(clients: Mapping[str, LoadClient], body: int) -> Send:
@@ -223,7 +238,8 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     sent = send(group, seconds)
     behind = group.wait_for_followers()
     after = group.cpu_seconds()
-    messages = max(1, _stored_since(stored, group, sent))
+    queued = _queued_since(stored, group, sent)
+    messages = max(1, queued, sent.messages)
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
     name = group.name
     samples.add(what, "messages/s", name, sent.messages / sent.seconds)
@@ -235,13 +251,14 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     samples.add(what + LAG_SUFFIX, "ms", name, behind * 1000)
     if sent.refused:
         samples.add(what + REFUSED_SUFFIX, "answers", name, sent.refused)
-    if sent.messages > messages:
-        samples.add(what + MISSING_SUFFIX, "messages", name, sent.messages - messages)
+    if sent.messages > queued:
+        samples.add(what + MISSING_SUFFIX, "messages", name, sent.messages - queued)
     group.end_round()
 
 
-def _stored_since(before: int | None, group: Measured, sent: Sent) -> int:
-    """Those under way at the end as well, which nobody answered. The floor does not count them."""
+def _queued_since(before: int | None, group: Measured, sent: Sent) -> int:
+    """Those under way at the end as well, which nobody answered; where queues come behind the log,
+    less than what was answered. The floor does not count them."""
     after = group.stored()
     return sent.messages if before is None or after is None else after - before
 

@@ -10,6 +10,7 @@ import os
 import platform
 import resource
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,7 +65,7 @@ def facts() -> dict[str, str]:
         "cores": str(len(CORES)),
         "memory_gib": f"{_memory_gib():.0f}",
         "kernel": platform.release().split("-")[0],
-        "python": platform.python_version(),
+        "python": _python(),
         "java": _java_version(),
         "gantry": _gantry_version(),
         "servers_and_load": "on a core each" if len(CORES) > 1 else "on one core together",
@@ -112,6 +113,13 @@ def _cpu_model() -> str:
 
 def _memory_gib() -> float:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+
+
+def _python() -> str:
+    """Its version, and whose build it is: distributions build theirs by profile, which no setting
+    of the interpreter tells (docs/decisions/0014-replicated-sends.md says what that is worth)."""
+    whose = "the system's" if sys.base_prefix == "/usr" else "not the system's"
+    return f"{platform.python_version()}, {whose}"
 
 
 def _java_version() -> str:

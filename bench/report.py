@@ -66,15 +66,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A ratio or a size that was promised, and what was measured."""
+    """What was promised, or stands beside a promise, and what was measured."""
 
     what: str
     wanted: str
     measured: str
-    is_met: bool
+    is_met: bool | None
+    """None: nothing was promised of it."""
 
     @property
     def verdict(self) -> str:
+        if self.is_met is None:
+            return ""
         return "pass" if self.is_met else "FAIL"
 
 
@@ -96,7 +99,7 @@ def _cell(figure: Figure | None) -> str:
 
 
 def print_targets(title: str, targets: Sequence[Target]) -> None:
-    """The promises, and whether each was kept."""
+    """The promises, whether each was kept, and what stands beside them."""
     lines = [["target", "wanted", "measured", ""]]
     lines += [[target.what, target.wanted, target.measured, target.verdict] for target in targets]
     print_table(title, lines)

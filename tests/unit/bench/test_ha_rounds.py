@@ -1,0 +1,113 @@
+"""The rounds of a benchmark of groups: who is measured when, and what of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import cast
+
+import pytest
+
+from bench import ha, memory, turns
+from bench.broker_paces import QUICK
+from bench.broker_sends import CPU_SUFFIX
+from bench.load_clients import Sent
+from bench.servers import GANTRY, JAVA
+
+COUNTED = QUICK.rounds + ha.MORE_ROUNDS
+
+
+class FakeGroup:
+    """It takes what is sent to it, at a microsecond a message; some come late into its queues."""
+
+    def __init__(self, name: str, *, late: int = 0) -> None:
+        self.name = name
+        self.port = 0
+        self._late = late
+        self._queued = self._taken = 0
+
+    def take(self, messages: int) -> None:
+        self._taken += messages
+        self._queued = self._taken - self._late
+
+    def process_ids(self) -> Sequence[int]:
+        return ()
+
+    def settle(self) -> None:
+        self._queued = self._taken
+
+    def stored(self) -> int:
+        return self._queued
+
+    def wait_for_followers(self) -> float:
+        return 0.0
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        return self._taken * 1e-6, 0.0
+
+    def end_round(self) -> None:
+        """It keeps what it has."""
+
+
+class Sends:
+    """One kind of them, in a log of all kinds; they fail where they are told to."""
+
+    def __init__(self, what: str, log: list[tuple[str, str, float]], *, fails: int = 0) -> None:
+        self._what = what
+        self._log = log
+        self._fails = fails
+
+    def __call__(self, group: ha.Measured, seconds: float) -> Sent:
+        if self._fails:
+            self._fails -= 1
+            raise RuntimeError("the master is gone")
+        self._log.append((self._what, group.name, seconds))
+        cast("FakeGroup", group).take(100)
+        return Sent(100, 0, 1.0, 0.0, 0.0, 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "touch", lambda: None)
+    monkeypatch.setattr(turns, "CATCH_UP_SECONDS", 0.0)
+
+
+def groups(late: int = 0) -> dict[str, ha.Measured]:
+    fakes = {JAVA: FakeGroup(JAVA, late=late), GANTRY: FakeGroup(GANTRY)}
+    return cast("dict[str, ha.Measured]", fakes)
+
+
+def test_all_kinds_are_sent_there_and_back() -> None:
+    log: list[tuple[str, str, float]] = []
+    ha._rounds(groups(), {what: Sends(what, log) for what in "abc"}, QUICK)
+    there = [(what, name) for what in "abc" for name in (JAVA, GANTRY)]
+    passes = [there[::-1] if number % 2 == 0 else there for number in range(1 + COUNTED)]
+    assert [(what, name) for what, name, _ in log] == [*chain.from_iterable(passes)]
+
+
+def test_the_first_of_each_does_not_count_and_is_longer_for_java() -> None:
+    log: list[tuple[str, str, float]] = []
+    rows = ha._rounds(groups(), {what: Sends(what, log) for what in "ab"}, QUICK)
+    seconds = [seconds for _, name, seconds in log if name == JAVA]
+    usual, first = QUICK.round_seconds * ha.SHARE, QUICK.warm_up_seconds * ha.SHARE
+    assert seconds == [first] * 2 + [usual] * 2 * COUNTED
+    assert {seconds for _, name, seconds in log if name == GANTRY} == {usual}
+    assert {figure.rounds for row in rows for figure in row.figures.values()} == {COUNTED}
+    assert [row.what for row in rows if row.unit == "messages/s"] == ["a", "b"]
+    assert list(rows[0].figures) == [JAVA, GANTRY]
+
+
+def test_what_was_answered_counts_though_it_is_in_no_queue_yet() -> None:
+    made = ha._rounds(groups(late=60), {"a": Sends("a", [])}, QUICK)
+    rows = {row.what: row.figures for row in made}
+    assert {figure.median for figure in rows["a" + CPU_SUFFIX].values()} == {1.0}
+    assert {name: figure.median for name, figure in rows["a" + ha.MISSING_SUFFIX].items()} == {
+        JAVA: 60.0
+    }
+
+
+def test_a_round_that_breaks_off_is_repeated_and_told() -> None:
+    send = Sends("a", [], fails=2 * 1 * ha.ATTEMPTS + 2)  # all of the first pass, then two
+    rows = {row.what: row.figures for row in ha._rounds(groups(), {"a": send}, QUICK)}
+    assert sum(figure.rounds for figure in rows[ha.BROKEN].values()) == 2
+    assert {figure.rounds for figure in rows["a"].values()} == {COUNTED}
