@@ -25,11 +25,12 @@ from bench.broker_sends import (
     REFUSED_SUFFIX,
     THREADS,
     TOPIC,
+    WINDOW,
     Requests,
     write_sends,
 )
 from bench.ha_floor import TrivialPair, trivial_pair
-from bench.ha_groups import Group, groups
+from bench.ha_groups import POLL_SECONDS, Group, groups
 from bench.load import LoadProgram, Shape
 from bench.load_clients import LoadClient, LoadClients, Sent
 from bench.report import Row
@@ -43,7 +44,6 @@ MISSING_SUFFIX: Final = ", answered and in no queue yet"
 LAG_SUFFIX: Final = ", until followers have it"
 KIB: Final = 1024
 SHARE: Final = 0.6  # of the rounds of one broker: here are four groups, and many orders
-MORE_ROUNDS: Final = 1  # than of one broker: single ones differ by a third
 CATCH_UP: Final = "a follower that was away catches up"
 CATCH_UP_BYTES: Final = 192 << 20
 CATCH_UP_BODY: Final = 64 * KIB
@@ -51,7 +51,8 @@ CATCH_UP_SECONDS: Final = 60.0
 FILL_SECONDS: Final = 0.5
 WARM: Final = Shape(64, 1)
 ATTEMPTS: Final = 3
-BROKEN: Final = "a round that broke off and was left out: its length"
+BROKEN_SUFFIX: Final = ", rounds that broke off and were left out: their length"
+QUEUES_SECONDS: Final = 5.0  # for queues to have what the log has
 
 
 def size_text(body: int) -> str:
@@ -59,9 +60,20 @@ def size_text(body: int) -> str:
     return f"{body // KIB} KiB" if body >= KIB else f"{body} bytes"
 
 
-def client_text(body: int) -> str:
-    """The name of what Java's own client sends."""
-    return f"{CLIENT}: sends of {body} bytes, {THREADS} threads"
+@dataclass(frozen=True, slots=True)
+class ClientOrder:
+    """What Java's own client does: so many threads wait for their answers ("sync"), or one thread
+    keeps so many sends under way ("async")."""
+
+    how: str
+    count: int
+    body: int
+
+    @property
+    def text(self) -> str:
+        """For a table."""
+        who = f"{self.count} threads" if self.how == "sync" else f"{self.count} under way"
+        return f"{CLIENT}: sends of {size_text(self.body)}, {who}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +99,15 @@ class Order:
         return f"{what} of {size_text(self.body)}, {who}"
 
 
-# Threads of a RocketMQ client share its connection, so many as the first two have under way.
+# Threads of a RocketMQ client share its connection, so many as two of these have under way. The
+# one client, which asks for least, comes behind the last and largest, which leave much to be done.
 SYNC_ORDERS: Final = (
+    Order(1),
     Order(1, THREADS, body=BODY),
     Order(1, THREADS),
     Order(8, 32, body=BODY),
     Order(8, 32),
     Order(64, body=BODY),
-    Order(1),
     Order(16),
     Order(64),
     Order(256),
@@ -103,14 +116,19 @@ SYNC_ORDERS: Final = (
     Order(16, body=16 * KIB),
 )
 ASYNC_ORDERS: Final = (
+    Order(1),
     Order(1, THREADS, body=BODY),
     Order(1, THREADS),
-    Order(1),
     Order(64),
     Order(16, batch=BATCH),
     Order(16, body=16 * KIB),
 )
-BODIES: Final = (BODY, KIB)  # of Java's own client
+CLIENT_ORDERS: Final = (
+    ClientOrder("sync", THREADS, BODY),
+    ClientOrder("sync", THREADS, KIB),
+    ClientOrder("async", WINDOW, BODY),
+    ClientOrder("async", WINDOW, KIB),
+)
 
 # Sends to a group, or to the floor, for so many seconds.
 Measured = Group | TrivialPair
@@ -174,21 +192,20 @@ def _rounds(
     pace: Pace,
     *clients: Mapping[str, LoadClient],
 ) -> list[Row]:
-    """One of each kind, then again, there and back: who comes behind somebody finds the machine as
-    that one left it.
+    """One of each kind, then again; groups take turns the other way round each time.
 
     The first of each does not count: Java's machine gets faster by all that it was asked for, so
     that no kind may be the first one.
     """
     kept = {what: Samples() for what in sends}
-    for number in range(1 + pace.rounds + MORE_ROUNDS):
-        step = 1 if number % 2 else -1
-        for what in [*sends][::step]:
-            in_order = {name: running[name] for name in [*running][::step]}
+    for number in range(1 + pace.rounds):
+        names = [*running][:: 1 if number % 2 else -1]
+        in_order = {name: running[name] for name in names}
+        for what, send in sends.items():
             for _, name in in_turns(1, in_order, *clients):
                 samples = kept[what] if number else Samples()
                 seconds = pace.seconds_of(name, counts=number > 0) * SHARE
-                _try_round(samples, running[name], what, sends[what], seconds)
+                _try_round(samples, running[name], what, send, seconds)
     return [row for samples in kept.values() for row in samples.rows()]
 
 
@@ -210,13 +227,13 @@ def _by_clients(running: Mapping[str, Group], folder: Path, pace: Pace) -> list[
     with LoadClients(folder).of(masters, "JSON", TOPIC) as clients:
         for _, name in in_turns(1, running, clients):
             clients[name].sent("sync", THREADS, pace.warm_up_seconds, BODY)
-        sends = {client_text(body): _client_sends(clients, body) for body in BODIES}
+        sends = {order.text: _client_sends(clients, order) for order in CLIENT_ORDERS}
         return _rounds(running, sends, pace, clients)
 
 
-def _client_sends(clients: Mapping[str, LoadClient], body: int) -> Send:
+def _client_sends(clients: Mapping[str, LoadClient], order: ClientOrder) -> Send:
     def send(group: Measured, seconds: float) -> Sent:
-        return clients[group.name].sent("sync", THREADS, seconds, body)
+        return clients[group.name].sent(order.how, order.count, seconds, order.body)
 
     return send
 
@@ -227,7 +244,7 @@ def _try_round(samples: Samples, group: Measured, what: str, send: Send, seconds
         try:
             _round(samples, group, what, send, seconds)
         except (OSError, RuntimeError):
-            samples.add(BROKEN, "seconds", group.name, seconds)
+            samples.add(what + BROKEN_SUFFIX, "seconds", group.name, seconds)
         else:
             return
 
@@ -237,9 +254,9 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     before, stored = group.cpu_seconds(), group.stored()
     sent = send(group, seconds)
     behind = group.wait_for_followers()
+    queued = _wait_for_queues(group, stored, sent)
     after = group.cpu_seconds()
-    queued = _queued_since(stored, group, sent)
-    messages = max(1, queued, sent.messages)
+    messages = max(1, queued)
     of_master, of_all = after[0] - before[0], sum(after) - sum(before)
     name = group.name
     samples.add(what, "messages/s", name, sent.messages / sent.seconds)
@@ -256,11 +273,17 @@ def _round(samples: Samples, group: Measured, what: str, send: Send, seconds: fl
     group.end_round()
 
 
-def _queued_since(before: int | None, group: Measured, sent: Sent) -> int:
-    """Those under way at the end as well, which nobody answered; where queues come behind the log,
-    less than what was answered. The floor does not count them."""
-    after = group.stored()
-    return sent.messages if before is None or after is None else after - before
+def _wait_for_queues(group: Measured, before: int | None, sent: Sent) -> int:
+    """Messages that came into the queues since then: all that were answered, and those under way at
+    the end. Java's come behind its log. The floor does not count them."""
+    end = time.monotonic() + QUEUES_SECONDS
+    while True:
+        after = group.stored()
+        if before is None or after is None:
+            return sent.messages
+        if after - before >= sent.messages or time.monotonic() > end:
+            return after - before
+        time.sleep(POLL_SECONDS)
 
 
 # ---------------------------------------------------------------- from far behind

@@ -3,8 +3,8 @@
 The promise is of throughput, and says no more. It is read like this: of single sends of a size, the
 most that a pair takes in any way that was measured, ours beside Java's, each in its own best way,
 which the line names. All brokers of a group share a core with all others, so what decides is first
-the CPU time of a group for each message, master and followers together: what one core gives it; and
-then the clock as well.
+the CPU time of a group for each message, master and followers together: what one core gives it. The
+most by the clock, whose best way may be another one, has to be as much more.
 
 The same is told of batches, and of groups that elect their master, and behind that each way by
 itself: clients that each wait for an answer before they send again ask for it soon, and not for
@@ -18,7 +18,7 @@ from itertools import product
 from typing import Final
 
 from bench.broker_sends import BATCH, BODY, CPU_SUFFIX
-from bench.ha import ASYNC_ORDERS, BODIES, KIB, SYNC_ORDERS, Order, client_text, size_text
+from bench.ha import ASYNC_ORDERS, CLIENT_ORDERS, KIB, SYNC_ORDERS, ClientOrder, Order, size_text
 from bench.ha_floor import FLOOR
 from bench.ha_groups import COLUMNS
 from bench.report import Row, Target
@@ -31,7 +31,7 @@ OURS: Final = tuple(name for name in COLUMNS if name != JAVA)
 def judge_sync(rows: Sequence[Row]) -> list[Target]:
     """Two lines that are judged, and what is told beside them."""
     by_name = {row.what: row for row in rows}
-    lines = list(_most_of_all(by_name, SYNC_ORDERS, BODIES, is_promised=True))
+    lines = list(_most_of_all(by_name, SYNC_ORDERS, CLIENT_ORDERS, is_promised=True))
     return lines + _each_way(rows, by_name)
 
 
@@ -45,15 +45,15 @@ def judge_async(rows: Sequence[Row]) -> list[Target]:
 def _most_of_all(
     by_name: Mapping[str, Row],
     orders: Sequence[Order],
-    client_bodies: Sequence[int],
+    client_orders: Sequence[ClientOrder],
     *,
     is_promised: bool,
 ) -> Iterator[Target]:
     """Of our pair first, and of single sends before batches."""
     for name, batch, body in product(OURS, (1, BATCH), (BODY, KIB)):
         ways = [each.text for each in orders if each.batch == batch and each.body == body]
-        if batch == 1 and body in client_bodies:
-            ways.append(client_text(body))
+        if batch == 1:
+            ways += [each.text for each in client_orders if each.body == body]
         if ways:
             what = f"batches of {batch}" if batch > 1 else "single sends"
             title = f"{name}: the most {what} of {size_text(body)}"
