@@ -15,7 +15,8 @@ its records. Held against it:
 
 A loss is excused where the operator allowed it. Where messages do not wait for disks it is also
 excused where each member of the set had them, and lost them with its machine: then the new master
-has as much as the log of anybody of the set still has, whether its process runs or not. Until then
+has as much as the log of anybody of the set still has, whether its process runs or not. A master
+that was elected and ended before it led does not count: its set may never have had them. Until then
 a member of the set may lack what its machine lost, and nothing else. What a machine lost is read
 from its disk in the moment the power goes, not taken from recovery, which must find all of it. If
 the lease was lost as well, the logs of all members count. And whoever no master has taken in since
@@ -84,6 +85,17 @@ class Rules:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Election:
+    """An epoch that the lease tells of; its master may end before it leads."""
+
+    chosen_from: frozenset[int]
+    """The set that the master was to be one of."""
+    heard: frozenset[int] | None
+    """Whose logs counted; None: everybody's."""
+
+
+@final
 class Checks:
     """Of one group."""
 
@@ -96,10 +108,8 @@ class Checks:
         self.renewed = Renewed()
         self.top: Stored | None = None
         self.history: dict[int, Stored] = {}
-        self._elected_from: frozenset[int] = frozenset()
-        """The set that the last master was to be one of."""
-        self._heard: frozenset[int] | None = None
-        """Whose logs counted when it was elected; None: everybody's."""
+        self._elections: list[_Election] = []
+        """The last one, and those before that nobody has led since."""
         self._was_without_lease = False
         """Nobody has led since there was an election that no lease said anything of."""
         self._flushes = rules.flushes
@@ -368,11 +378,20 @@ class Checks:
         if self._store.allowed_unclean:
             return
         assert not self._flushes, what
-        for number in sorted(self._elected_from):
-            assert self._is_taken(number, top), f"{what}; member {number} did not lose it"
-        for number in sorted(self.mirrors.keys() if self._heard is None else self._heard):
+        faults = [self._fault(election, top, common) for election in self._elections]
+        assert not all(faults), f"{what}{faults[-1]}"
+
+    def _fault(self, election: _Election, top: Stored, common: int) -> str:
+        """Why that one excuses no loss of what lies behind `common`; "" where it does."""
+        for number in sorted(election.chosen_from):
+            if not self._is_taken(number, top):
+                return f"; member {number} did not lose it"
+        heard = self.mirrors.keys() if election.heard is None else election.heard
+        for number in sorted(heard):
             other = self._common(self.mirror(number))
-            assert other <= common, f"{what}, and member {number} has {other}"
+            if other > common:
+                return f", and member {number} has {other}"
+        return ""
 
     def _forget(self, common: int) -> None:
         """What lies behind was lost."""
@@ -398,8 +417,9 @@ class Checks:
             grown = len(lease.in_sync) > len(before.in_sync)
             self._world.tally["grows" if grown else "shrinks"] += 1
         if lease.epoch > before.epoch:
-            self._elected_from = self._true_set
-            self._heard = self._true_set if is_known else None
+            if before.epoch <= self.epoch:
+                self._elections.clear()
+            self._elections.append(_Election(self._true_set, self._true_set if is_known else None))
             self._was_without_lease |= not is_known
         if self._store.truth is not None:
             self._true_set = lease.in_sync

@@ -231,6 +231,47 @@ def test_and_then_one_from_outside_of_the_set_may_have_most() -> None:
     assert scene.world.tally["excused losses"] == 1
 
 
+def elected_twice_without_a_lease(*lost: int) -> Scene:
+    """Member 3, whose first epoch nobody led; it had two of three messages."""
+    scene = acknowledged_by_both()
+    scene.log(3, b"a", b"b")
+    for number in lost:
+        scene.lose(number, b"a")
+    scene.leases.delete()
+    scene._version = ""
+    scene.write(Lease())
+    scene.write(Lease(holder=3, epoch=2, in_sync=frozenset({3})))
+    scene.write(Lease(holder=3, epoch=3, in_sync=frozenset({3})))
+    scene.brokers.append(Broker(3))
+    return scene
+
+
+def test_an_epoch_that_nobody_led_takes_no_excuse_away() -> None:
+    scene = elected_twice_without_a_lease(1, 2)
+    scene.lead(2, 3)
+    assert scene.world.tally["excused losses"] == 1
+
+
+def test_and_gives_none() -> None:
+    scene = elected_twice_without_a_lease(1)
+    with pytest.raises(AssertionError, match="member 3 did not lose it"):
+        scene.lead(2, 3)
+
+
+def test_nor_does_one_that_was_led() -> None:
+    scene = elected_twice_without_a_lease(1, 2)
+    scene.lead(2, 3)
+    for number in (2, 3):
+        scene.log(number, b"a", b"b", b"d")
+    scene.write(Lease(holder=3, epoch=3, in_sync=frozenset({2, 3})))
+    scene.acknowledge(2, 2)
+    scene.lose(2, b"a", b"b")
+    scene.log(3, b"a", b"b")
+    scene.write(Lease(holder=3, epoch=4, in_sync=frozenset({3})))
+    with pytest.raises(AssertionError, match="member 3 did not lose it"):
+        scene.lead(2, 4)
+
+
 def test_a_member_of_the_set_may_lack_what_its_machine_lost_and_nothing_else() -> None:
     scene = Scene(flushes=False)
     scene.log(1, b"a", b"b", b"c")
