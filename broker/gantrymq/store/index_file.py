@@ -15,8 +15,8 @@ maxIndexNum - 1 entries and has its full length from its first day.
 
 Only the file that is being filled has its slots in memory, as far as they are used, and its
 newest entries until they are written. The slots lie anywhere in 20 MB, so that a look at one waits
-for memory: entries are hung into their chains many at a time, whose waits then overlap, before
-anybody asks and before they are written. On disk an entry is safe before a slot names it, and both
+for memory: entries are hung into their chains many at a time, whose waits then overlap, and before
+anybody asks or they are written. On disk an entry is safe before a slot names it, and both
 before the header counts it: so the header never says too much, and a slot that names an entry not
 counted leads, along the chain, to the newest one that is.
 """
@@ -40,6 +40,10 @@ SLOT_BYTES: Final = 4
 ENTRY: Final = struct.Struct(">iqii")
 ENTRY_BYTES: Final = ENTRY.size
 ENTRY_INTS: Final = 5
+
+# So many overlap as well as more would, and pages that are needed the first time are made for few.
+CHAIN_ENTRIES: Final = 512
+
 SECONDS_MAX: Final = 0x7FFFFFFF
 
 # Slots are written, and kept in memory, by pages of the disk's size.
@@ -76,19 +80,19 @@ def _page(data: bytes) -> BytesWriter:
     return page
 
 
-def _int(page: BytesWriter, at: i64) -> i64:
+def _int(data: BytesWriter, at: i64) -> i64:
     first: i64 = at << 2
-    number = i64(page[first]) << 24 | i64(page[first + 1]) << 16
-    number |= i64(page[first + 2]) << 8 | i64(page[first + 3])
+    number = i64(data[first]) << 24 | i64(data[first + 1]) << 16
+    number |= i64(data[first + 2]) << 8 | i64(data[first + 3])
     return number if number < 0x80000000 else number - 0x100000000
 
 
-def _set_int(page: BytesWriter, at: i64, number: i64) -> None:
+def _set_int(data: BytesWriter, at: i64, number: i64) -> None:
     first: i64 = at << 2
-    page[first] = u8((number >> 24) & 0xFF)
-    page[first + 1] = u8((number >> 16) & 0xFF)
-    page[first + 2] = u8((number >> 8) & 0xFF)
-    page[first + 3] = u8(number & 0xFF)
+    data[first] = u8((number >> 24) & 0xFF)
+    data[first + 1] = u8((number >> 16) & 0xFF)
+    data[first + 2] = u8((number >> 8) & 0xFF)
+    data[first + 3] = u8(number & 0xFF)
 
 
 @final
@@ -150,6 +154,7 @@ class IndexFile:
 
     def put(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
         """Enter one key of a record; the file is not full."""
+        assert self.pages is not None, "an entry for a file that was given up"
         tail = self.tail
         write_i32_be(tail, i32(key_hash))
         write_i64_be(tail, physical_offset)
@@ -162,6 +167,8 @@ class IndexFile:
         self.count = count + 1
         self.end_offset = physical_offset
         self.end_ms = store_ms
+        if self.count - self._chained >= CHAIN_ENTRIES:
+            self._chain()
 
     def _chain(self) -> None:
         """Hang all entries into the chains of their slots."""
@@ -169,7 +176,6 @@ class IndexFile:
         assert pages is not None, "an entry for a file that was given up"
         tail = self.tail
         slots: i64 = self._slots
-        used: i64 = self.used_slots
         number: i64 = self._chained
         count: i64 = self.count
         at: i64 = (number - self.tail_start) * ENTRY_INTS
@@ -179,17 +185,16 @@ class IndexFile:
             page = pages[page_number]
             if page is None:
                 page = pages[page_number] = _page(EMPTY_PAGE)
+            self._note_dirty(page_number)
             previous = _int(page, slot & 1023)
             if previous <= 0 or previous > number:
-                used += 1
+                self.used_slots += 1
             else:
                 _set_int(tail, at + 4, previous)
             _set_int(page, slot & 1023, number)
-            self._note_dirty(page_number)
             number += 1
+            self._chained = number  # what needs memory comes before: there is nothing half done
             at += ENTRY_INTS
-        self.used_slots = used
-        self._chained = number
 
     def write_entries(self) -> None:
         """The first of three steps, a sync after each: entries, slots, header."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import CorruptionError
-from gantrymq.store.index_file import ENTRY, HEADER, IndexFile, IndexSizes
+from gantrymq.store.index_file import CHAIN_ENTRIES, ENTRY, HEADER, IndexFile, IndexSizes
 from gantrymq.store.open_files import OpenFiles
 from gantrymq.testing.memory_disk import MemoryDisk
 
@@ -112,6 +112,21 @@ def test_a_look_between_two_puts_changes_nothing(hashes: list[int], data: st.Dat
         assert file.used_slots == len(newest)
     path = looked_at.path
     assert seen.open(path).read(0, SIZES.file_bytes) == unseen.open(path).read(0, SIZES.file_bytes)
+
+
+def test_few_entries_wait_for_their_chain() -> None:
+    sizes = IndexSizes(slots=4 * CHAIN_ENTRIES, entries=4 * CHAIN_ENTRIES)
+    file = IndexFile(OpenFiles(MemoryDisk()), "index", "20261121012644065", sizes)
+    for number in range(1, 3 * CHAIN_ENTRIES):
+        file.put(number, number, 1000)  # each has a slot of its own
+        assert number - CHAIN_ENTRIES < file.used_slots <= number
+
+
+def test_a_file_that_was_given_up_takes_nothing() -> None:
+    file = file_on(MemoryDisk())
+    file.pages = None
+    with pytest.raises(AssertionError, match="given up"):
+        file.put(1, 1, 1000)
 
 
 def test_slots_ahead_of_the_header_lead_to_entries_that_count() -> None:
