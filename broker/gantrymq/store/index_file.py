@@ -41,7 +41,7 @@ ENTRY: Final = struct.Struct(">iqii")
 ENTRY_BYTES: Final = ENTRY.size
 ENTRY_INTS: Final = 5
 
-# So many overlap as well as more would, and pages that are needed the first time are made for few.
+# Enough that waits overlap, and few enough that none of the pages a new file needs hold up a turn.
 CHAIN_ENTRIES: Final = 512
 
 SECONDS_MAX: Final = 0x7FFFFFFF
