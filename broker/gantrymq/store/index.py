@@ -149,8 +149,7 @@ class Index:
             is_behind_loss = is_behind_loss or not is_kept or not file.is_full
         self._lose(lost, on_loss)
         self.was_cut = bool(lost)
-        if self.files and not self.files[-1].is_full:
-            self.files[-1].load_pages()
+        self._open_newest()
 
     @property
     def end_offset(self) -> int:
@@ -238,6 +237,7 @@ class Index:
         newer = [file for file in self.files if file.count > 1 and file.end_offset >= log_end]
         self.files = [file for file in self.files if file not in newer]
         self._lose(newer, on_loss)
+        self._open_newest()
         return bool(newer)
 
     def clear(self) -> None:
@@ -252,6 +252,11 @@ class Index:
     def close(self) -> None:
         """Give the handles back; nothing is written."""
         self._handles.close()
+
+    def _open_newest(self) -> None:
+        """The newest file, if not full, is filled further: that takes its slots in memory."""
+        if self.files and not self.files[-1].is_full and self.files[-1].pages is None:
+            self.files[-1].load_pages()
 
     def _has_header(self, file: IndexFile) -> bool:
         try:

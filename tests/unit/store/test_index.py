@@ -178,6 +178,25 @@ def test_after_a_clean_stop_it_is_left_alone_and_told() -> None:
     assert len(disk.list("index")) == 2
 
 
+def test_a_file_that_is_not_full_is_filled_further_when_those_behind_it_are_cut() -> None:
+    disk = MemoryDisk()
+    index = loaded(disk)
+    for number in range(1, SIZES.entries + 2):
+        put(index, number, b"k")
+    stop(index, disk)
+    first = index.files[0]
+    header = list(HEADER.unpack(first.header()))
+    header[3], header[5] = 1500, 16  # of its entries the header tells fifteen
+    first.write_at(0, HEADER.pack(*header))
+    again = loaded(disk)
+    assert again.cut(1600)
+    assert [file.name for file in again.files] == [first.name]
+    put(again, 16, b"new")
+    stop(again, disk)
+    assert offsets(loaded(disk), b"new") == [1600]
+    assert offsets(loaded(disk), b"k") == list(range(100, 1600, 100))
+
+
 def test_a_file_expires_with_its_last_record_and_the_newest_stays() -> None:
     disk = MemoryDisk()
     index = loaded(disk)
