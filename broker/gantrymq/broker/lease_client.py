@@ -64,13 +64,13 @@ class LeaseClient:
         before = self._last if lease.version else None
         if lease.version and (before is None or before.lease.version != lease.version):
             return Conflict()
-        body = lease_object.encode(lease, before, self._place, self._wall_ms())
         try:
+            body = lease_object.encode(lease, before, self._place, self._wall_ms())
             if before is None:
                 answer = await self._api.ask("POST", self._collection(), body)
             else:
                 answer = await self._api.ask("PUT", self._path(), body)
-        except UnansweredError as error:
+        except (UnansweredError, RemoteError) as error:
             return Unanswered(str(error))
         if answer.status == _CONFLICT:
             return Conflict()

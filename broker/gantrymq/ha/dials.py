@@ -188,18 +188,23 @@ class Dials:
                 self._hang_up(number, "somebody else is master")
         self._master = master
         self._next[master] = now
+        if master not in self._addresses and master != NOBODY:
+            text = f"member {master} is master, and groupMembers does not name it: add it here"
+            self._actions.append(Say(text, is_warning=True))
         lease = self._agent.lease
         address = lease.address if lease and master else ""
         self._roles.master_is(address, now, self.wall_ms)
 
     def _dial(self, member: int, now: float) -> None:
-        self._last_number += 2
         lease = self._agent.lease
-        address = self._addresses[member]
+        address = self._addresses.get(member, "")
         if member == self._master and lease is not None and lease.ha_address:
             address = lease.ha_address
         is_master = member == self._master
         self._next[member] = now + (REDIAL_SECONDS if is_master else ENQUIRY_SECONDS)
+        if not address:
+            return  # a master whom groupMembers does not name, and whose lease says none
+        self._last_number += 2
         self._links[self._last_number] = _Dialed(member, address)
         self._actions.append(Dial(self._last_number, address))
 

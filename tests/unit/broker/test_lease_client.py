@@ -13,10 +13,12 @@ from gantrymq.fakes.lease_api import Fault, LeaseApi
 from gantrymq.ha.endpoint_slice import Endpoint
 from gantrymq.ha.lease import Conflict, Found, Lease, Missing, Unanswered, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
+from gantrymq.ha.place import Place
 from gantrymq.runtime.kube_api import ApiPlace, KubeApi
 
 PLACE = ObjectName("mq", "main-broker-0")
 KEY = ("leases", "mq", "main-broker-0")
+PLACE_OF_TWO = Place(2, frozenset({1, 2}), "10.0.0.2:10911", "10.0.0.2:10912")
 FIRST = Lease("", 1, "10.0.0.1:10911", "10.0.0.1:10912", 1, frozenset({1, 2}))
 
 
@@ -83,6 +85,16 @@ async def test_a_deleted_object_is_not_made_anew_by_a_renewal(bench: Bench) -> N
     bench.api.objects.delete(KEY)
     assert await bench.one.write(replace(lease, renewals=1)) == Conflict()
     assert await bench.one.read() == Missing()
+
+
+async def test_an_object_that_is_odd_where_we_only_write_is_no_answer(bench: Bench) -> None:
+    lease = await bench.begun()
+    bench.api.objects.patch(KEY, {"spec": {"leaseTransitions": "often"}})
+    found = await bench.one.read()
+    assert isinstance(found, Found)
+    answer = await bench.one.write(found.lease.taken(PLACE_OF_TWO, lease.epoch + 1, frozenset({1})))
+    assert isinstance(answer, Unanswered)
+    assert "leaseTransitions" in answer.text
 
 
 async def test_a_wish_of_an_operator_is_not_overwritten(bench: Bench) -> None:

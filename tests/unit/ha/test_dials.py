@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gantrymq.fakes.electing import Group, Node
 from gantrymq.ha import epoch_file
+from gantrymq.ha.lease import NOBODY
 
 
 def well(messages: int = 3) -> Group:
@@ -68,3 +71,29 @@ def test_a_member_of_the_set_leaves_it_before_it_copies_its_log_anew() -> None:
     assert any("once this member is out of the in-sync set" in word for word in late.words)
     group.until("well")
     assert late.bodies() == [0, 1, 2]
+
+
+def test_a_master_that_the_settings_do_not_name_is_followed_where_the_lease_says() -> None:
+    """A group grows, or shrinks, by one restart after the other."""
+    group = well()
+    node = followers(group)[0]
+    node.kill()
+    group.numbers = tuple({*group.numbers} - {master_of(group).number})
+    node.start()
+    group.until("well")
+    assert any("groupMembers does not name it" in word for word in node.words)
+    assert node.bodies() == [0, 1, 2]
+
+
+def test_a_master_that_neither_settings_nor_the_lease_place_is_waited_for() -> None:
+    group = well()
+    lease = group.lease.lease
+    assert lease is not None
+    group.lease.edit(replace(lease, holder=4, epoch=lease.epoch + 1, address="", ha_address=""))
+    group.run(1.0)
+    for node in group.nodes.values():
+        assert sum("groupMembers does not name it" in word for word in node.words) == 1
+    lease = group.lease.lease
+    assert lease is not None
+    group.lease.edit(replace(lease, holder=NOBODY))
+    group.until("well")
