@@ -139,8 +139,8 @@ class Persistence:
     def _due(self) -> float:
         """When there is something to write besides the log's flush."""
         queues = max(self._queue_flush.deadline(), self._units_retry)
-        queues_or_keys = min(queues, self._index_flush.deadline())
-        return min(queues_or_keys, self._next_round)
+        due = min(queues, self._next_round)
+        return min(due, self._index_flush.deadline()) if self._is_indexed else due
 
     @property
     def is_syncing(self) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.base.disk import DiskFailure
-from gantrymq.fakes.store import SYNC, OpenedStore
+from gantrymq.fakes.store import SETTINGS, SYNC, OpenedStore
 from gantrymq.store.put import PutStatus
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.testing.faulty_disk import FaultyDisk
@@ -35,6 +37,17 @@ def test_a_disk_that_takes_no_units_is_not_asked_all_the_time() -> None:
     queue = opened.store.queues.find("T", 0)
     assert queue is not None
     assert queue.synced == queue.end == 1
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_nothing_stays_due_for_ever(has_index: bool) -> None:
+    """Each turn does what it was due for, or it would be followed by the next one at once."""
+    opened = OpenedStore(FaultyDisk(), replace(SETTINGS, message_index_enable=has_index))
+    for number in range(5):
+        opened.put(number)
+        opened.turn(THOROUGH_SECONDS)
+        opened.settle()
+        assert opened.store.deadline() > opened.now
 
 
 def test_a_folder_that_cannot_be_synced_ends_everything() -> None:
