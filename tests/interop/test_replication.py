@@ -104,13 +104,13 @@ def wait_for_slave(both: Pair) -> None:
 
 def log_of(of: Broker, start: int, end: int) -> bytes:
     """What its files have from one position to another."""
-    data = b""
+    pieces = []
     folder = of.folder / "store" / "commitlog"
     for file in sorted(folder.iterdir()):
         first = int(file.name)
         if first + FILE_BYTES > start and first < end:
-            data += file.read_bytes()[max(0, start - first) : end - first]
-    return data
+            pieces.append(file.read_bytes()[max(0, start - first) : end - first])
+    return b"".join(pieces)
 
 
 def assert_equal(both: Pair) -> None:
