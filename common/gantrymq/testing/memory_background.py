@@ -13,21 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final, runtime_checkable
+from typing import TypeAlias, final
 
 from gantrymq.base.disk import Completion, Disk, DiskError, File
 from gantrymq.base.errors import LocalError
+from gantrymq.testing.faulty_disk import FaultyFile
+from gantrymq.testing.memory_disk import MemoryFile
 
-
-@runtime_checkable
-class DetachableFile(Protocol):
-    """What the files of the tests' disks can do so that jobs on them outlive a close."""
-
-    def duplicate(self) -> File:
-        """Another handle of the same file."""
-
-    def start_sync(self) -> Callable[[], None]:
-        """What ends a sync that covers only the writes so far."""
+DetachableFile: TypeAlias = MemoryFile | FaultyFile
+"""Files whose jobs outlive a close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +50,12 @@ class MemoryBackground:
     def jobs(self) -> Sequence[Job]:
         """What is under way, oldest first."""
         return tuple(self._jobs.values())
+
+    def asked_since(self, ticket: int) -> Sequence[int]:
+        """The tickets behind this one that are under way, oldest first."""
+        if ticket == self._last_ticket:
+            return ()
+        return tuple(each for each in self._jobs if each > ticket)
 
     def sync(self, file: File) -> int:
         finish = _detachable(file).start_sync()

@@ -74,7 +74,7 @@ class Storage:
 
     def reserve(self, inode: Inode, position: int, size: int) -> bool:
         """Take the blocks of this range; False, with nothing taken, when there are too few."""
-        missing = {block for block in touched(position, size) if block not in inode.blocks}
+        missing = set(touched(position, size)) - inode.blocks
         if len(missing) * BLOCK_BYTES > self.free_bytes:
             return False
         inode.blocks |= missing

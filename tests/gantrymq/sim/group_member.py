@@ -26,6 +26,7 @@ from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_network import End
 from gantrymq.sim.group_node import HA_PORT, Node, address
 from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.group_world import Do
 from gantrymq.store.engine import Store
 from gantrymq.testing.faulty_disk import FaultyDisk
 
@@ -130,8 +131,8 @@ class MemberReplica:
         self.member.leave(self._now)
         self._process.turn_soon()
 
-    def deadline(self) -> float:
-        return self.member.deadline(self._now)
+    def deadline(self, now: float) -> float:
+        return self.member.deadline(now)
 
     def turn(self, now: float, wall_ms: int) -> None:
         """As the real host has it: what it wants done, then what it wants said."""
@@ -143,15 +144,19 @@ class MemberReplica:
             self._do(action)
             if process.life.is_over:
                 return
-        for link in list(member.links):
+        for link in member.links:
             pieces = member.take_output(link)
-            end = self._ends.get(link)
-            if end is not None and pieces:
-                end.send(b"".join(pieces))
-                if end.is_held_up:
-                    member.is_held_up(link, is_held_up=True)
+            if pieces:
+                self._send(link, pieces)
         if member.is_due:
             process.turn_soon()
+
+    def _send(self, link: int, pieces: Sequence[bytes]) -> None:
+        end = self._ends.get(link)
+        if end is not None:
+            end.send(b"".join(pieces))
+            if end.is_held_up:
+                self.member.is_held_up(link, is_held_up=True)
 
     # ------------------------------------------------------------------ what the broker asks
 
@@ -199,17 +204,16 @@ class MemberReplica:
     def _published(self, epoch: int, is_done: bool) -> None:
         self._enter(lambda: self.member.published(epoch, is_done=is_done))
 
-    def _enter(self, do: object) -> None:
+    def _enter(self, do: Do) -> None:
         """In the process, with a turn behind it; at once where that ends our reign."""
-        assert callable(do)
+        self._process.enter(partial(self._with_turn, do))
 
-        def both() -> None:
-            do()
-            if self.member.is_deposed:
-                self._process.replica_turn()
-            self._process.turn_soon()
-
-        self._process.enter(both)
+    def _with_turn(self, do: Do) -> None:
+        process = self._process
+        do()
+        if self.member.is_deposed:
+            process.replica_turn(self._now, process.place.wall_ms)
+        process.turn_soon()
 
     # ------------------------------------------------------------------ links
 
@@ -247,7 +251,7 @@ class MemberReplica:
 
     def _received(self, link: int, data: bytes) -> None:
         if link in self._ends:
-            self._enter(lambda: self._hear(link, data))
+            self._enter(partial(self._hear, link, data))
 
     def _hear(self, link: int, data: bytes) -> None:
         """As the real host has it: of the log alone the core does not hear by itself."""

@@ -124,8 +124,7 @@ class End:
 
     def _waits(self) -> bool:
         """Whether one more has to wait."""
-        is_cut = self._network.is_cut(self.place.number, self.peer.place.number)
-        if self._waiting or is_cut:
+        if self._waiting or self._network.is_cut(self.place.number, self.peer.place.number):
             self._waiting += 1
         return self._waiting > 0
 

@@ -83,7 +83,7 @@ class Replica(Protocol):
     def turn(self, now: float, wall_ms: int) -> None:
         """Behind the core's; what it wants done is done when this returns."""
 
-    def deadline(self) -> float: ...
+    def deadline(self, now: float) -> float: ...
 
 
 @final
@@ -146,6 +146,7 @@ class BrokerProcess:
         self._files = machine.files
         self._is_masters_turn = False
         self._is_turn_due = False
+        self._log = state.store.log
         self._log_end = 0
         self._pace = machine.pace
         self._random = machine.random
@@ -262,7 +263,7 @@ class BrokerProcess:
 
     def look_at_log(self) -> None:
         """What is new in it."""
-        end = self.state.store.log.end
+        end = self._log.end
         if end != self._log_end:
             self._log_end = end
             mirror = self._checks.mirror(self.number)
@@ -270,29 +271,29 @@ class BrokerProcess:
 
     def _finish_turn(self, effects: list[Effect]) -> None:
         """Answers leave, then the member has its turn."""
-        if self.epoch and not self.is_cut_off():
-            self._checks.has_authority(self, self.place.monotonic)
+        now, wall_ms = self.place.monotonic, self.place.wall_ms
+        if self.epoch and not self._has_no_authority:
+            self._checks.has_authority(self, now)
         for effect in effects:
             self._do(effect)
         replica, deadline = self.replica, self.core.deadline()
         if replica is not None:
-            self.replica_turn()
+            self.replica_turn(now, wall_ms)
             if self.life.is_over:
                 return
-            deadline = min(deadline, replica.deadline())
+            deadline = min(deadline, replica.deadline(now))
             if not self.state.effects.is_empty:
                 self.turn_soon()
         self._begin_jobs()
-        self._wake_by(deadline)
+        self._wake_by(deadline, now)
 
-    def replica_turn(self) -> None:
+    def replica_turn(self, now: float, wall_ms: int) -> None:
         """The member's."""
         assert self.replica is not None
-        self.replica.turn(self.place.monotonic, self.place.wall_ms)
+        self.replica.turn(now, wall_ms)
         self.look_at_log()
 
-    def _wake_by(self, deadline: float) -> None:
-        now = self.place.monotonic
+    def _wake_by(self, deadline: float, now: float) -> None:
         if deadline <= now:
             self.turn_soon()
         elif deadline < self._wakes_at:
@@ -308,11 +309,9 @@ class BrokerProcess:
 
     def _begin_jobs(self) -> None:
         """What the turn gave the disk to do takes its time."""
-        jobs = self._background.jobs
-        for job in jobs:
-            if job.ticket > self._started:
-                self._started = job.ticket
-                self._finish_later(job.ticket)
+        for ticket in self._background.asked_since(self._started):
+            self._started = ticket
+            self._finish_later(ticket)
 
     def _sync_seconds(self) -> float:
         pace, random = self._pace, self._random.random

@@ -146,10 +146,7 @@ class Place:
 
     @property
     def monotonic(self) -> float:
-        return self._shows(self.world.now)
-
-    def _shows(self, time: float) -> float:
-        return self._offset + time * self._rate
+        return self._offset + self.world.now * self._rate
 
     @property
     def wall_ms(self) -> int:
@@ -164,7 +161,7 @@ class Place:
     def at(self, monotonic: float, do: Do, life: Life) -> None:
         """When its own clock shows this, and not less by what is lost in rounding."""
         time = (monotonic - self._offset) / self._rate
-        while self._shows(time) < monotonic:
+        while self._offset + time * self._rate < monotonic:
             time = nextafter(time, inf)
         self.world.push(time, do, self, life)
 
