@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs lock format clean
+.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,8 +30,13 @@ lint: .venv/ready ## ruff, formatting, import directions, house rules
 types: .venv/ready ## mypy --strict over code and tests
 	$(BIN)/mypy
 
-units: .venv/ready ## unit and property tests, compiled and pure (ARGS for pytest)
+units: .venv/ready ## unit and property tests, compiled and pure side by side (ARGS for pytest)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target units-compiled units-pure
+
+units-compiled: .venv/ready
 	$(BIN)/python -m pytest tests/unit -q $(ARGS)
+
+units-pure: .venv/ready
 	GANTRY_PURE=1 $(BIN)/python -m pytest tests/unit -q $(ARGS)
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
