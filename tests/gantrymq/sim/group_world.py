@@ -161,7 +161,7 @@ class Place:
     def at(self, monotonic: float, do: Do, life: Life) -> None:
         """When its own clock shows this, and not less by what is lost in rounding."""
         time = (monotonic - self._offset) / self._rate
-        while self._offset + time * self._rate < monotonic:
+        while self._offset + time * self._rate < monotonic:  # by the same sum as `monotonic`
             time = nextafter(time, inf)
         self.world.push(time, do, self, life)
 
