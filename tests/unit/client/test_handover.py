@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from gantrymq.client.blocking import handover, loop_thread
 from gantrymq.client.blocking.handover import Handover
+from gantrymq.client.blocking.loop_thread import LoopThread
 from gantrymq.client.core.errors import StateError
 
 
@@ -37,6 +40,23 @@ class Basin:
         self._emptied.set()
 
 
+@contextmanager
+def held(thread: LoopThread) -> Iterator[None]:
+    """Its loop does nothing else meanwhile."""
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        may_go_on.wait(10.0)
+
+    thread.post(hold)
+    begun.wait(10.0)
+    try:
+        yield
+    finally:
+        may_go_on.set()
+
+
 def test_the_loop_is_woken_once_for_all_that_waits() -> None:
     thread = loop_thread.join()
     try:
@@ -44,18 +64,10 @@ def test_the_loop_is_woken_once_for_all_that_waits() -> None:
         taken = basin.taken
         rounds: list[int] = []
         handed = Handover[int](basin)
-        begun, may_go_on = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            begun.set()
-            may_go_on.wait(10.0)
-
-        thread.post(hold)
-        begun.wait(10.0)
-        for number in range(100):
-            handed.add(thread, number)
-            thread.post(lambda: rounds.append(len(taken)))
-        may_go_on.set()
+        with held(thread):
+            for number in range(100):
+                handed.add(thread, number)
+                thread.post(lambda: rounds.append(len(taken)))
         assert thread.call(lambda: list(taken)) == list(range(100))
         assert set(rounds) == {100}
     finally:
@@ -81,8 +93,9 @@ def test_who_finds_no_room_waits_for_it_in_his_turn() -> None:
     try:
         basin = Basin(holds=3)
         handed = Handover[int](basin)
-        for number in range(5):
-            handed.add(thread, number)
+        with held(thread):  # else it may find no room for the fourth, and the fifth would wait
+            for number in range(5):
+                handed.add(thread, number)
         assert thread.call(lambda: list(basin.taken)) == [0, 1, 2]
         last = threading.Thread(target=handed.add, args=(thread, 5), daemon=True)
         last.start()
