@@ -282,7 +282,9 @@ class Agent:
         verdict = self._candidacy.judge(self._desk, around, now)
         if verdict is None:
             return
-        if verdict.epoch:
+        if verdict.epoch and not around.secure(now):
+            self._say("our log goes to our disk before we seek the lease")
+        elif verdict.epoch:
             self._seek(verdict, now)
         elif verdict.is_missing:
             self._desk.write(Lease(), now)
@@ -313,7 +315,11 @@ class Agent:
             self._hand_over(around, now)
         else:
             self._consider_switch(around, in_sync, now)
-        if desk.is_busy or not self.epoch:
+        if not self.epoch:
+            return
+        if in_sync.lets_go:
+            around.secure(now)  # what is acknowledged meanwhile waits for it
+        if desk.is_busy:
             return
         if now >= desk.read_at:
             desk.read(now)
@@ -327,7 +333,9 @@ class Agent:
             self._say(f"the lease is not renewed: {stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
-        elif (wanted := in_sync.wanted(now)) is not None:
+        elif (wanted := in_sync.wanted(now)) is not None and (
+            in_sync.persisted <= wanted or around.secure(now)
+        ):
             self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
             in_sync.propose(wanted)
             self._renew(now, wanted)
@@ -448,10 +456,9 @@ class Agent:
 
     def _release(self, lease: Lease, heir: int, now: float, *, goes: bool) -> None:
         """Nobody's from now on: we are not master any more, whether this is carried out or not. Who
-        goes, or cannot follow, is waited for by nobody, unless nobody else has everything."""
-        others = lease.in_sync - {self._place.number}
-        in_sync = others if goes and heir else lease.in_sync
-        self._desk.write(lease.given_away(heir, in_sync), now)
+        goes, or cannot follow, is not waited for by its heir."""
+        leaver = self._place.number if goes and heir else NOBODY
+        self._desk.write(lease.given_away(heir, leaver), now)
 
     def _say(self, text: str, *, is_warning: bool = False) -> None:
         """Once, until something else is said."""

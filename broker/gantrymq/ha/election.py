@@ -144,7 +144,7 @@ def _knows_less(view: View, lease: Lease, now: float) -> bool:
 def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     """We are in the set."""
     if lease.heir == view.me and view.standing.is_electable:
-        others = lease.in_sync - {view.me}
+        others = lease.in_sync - {view.me, lease.leaver}
         return Verdict("the last master chose us", lease.epoch + 1, in_sync=others)
     heard = fresh(view.sightings, now)
     said = {each: heard[each] for each in lease.in_sync - {view.me} if each in heard}

@@ -8,8 +8,10 @@
 
 Invariants. A message is acknowledged when all members of *every* set that may be the persisted one
 have it: whoever is elected then has it. So a member that is to go counts until it is known that it
-is gone, and one that comes counts before anybody can know that it came. The set that is proposed
-differs from the persisted one, and there is one proposal at a time.
+is gone, and one that comes counts before anybody can know that it came. What is acknowledged while
+somebody may go is on our own disk, for we stay: a power cut here would take what nobody else still
+has but who was let go. The set that is proposed differs from the persisted one, and there is one
+proposal at a time.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class _Progress:
 class InSync:
     """Of one master in its epoch."""
 
-    __slots__ = ("_flushes", "_me", "_progress", "_proposed", "fenced", "persisted")
+    __slots__ = ("_flushes", "_me", "_progress", "_proposed", "fenced", "lets_go", "persisted")
 
     def __init__(self, me: int, persisted: AbstractSet[int], now: float, *, flushes: bool) -> None:
         """`flushes`: what is acknowledged is on the disks, not only in the logs, of all. Members
@@ -67,6 +69,8 @@ class InSync:
         """Who may not be master by an operator's word, and so is waited for by nobody."""
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
+        self.lets_go = False
+        """Whether somebody goes by the set that is proposed."""
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
@@ -152,11 +156,13 @@ class InSync:
         """Called before the request leaves."""
         assert self._proposed is None
         self._proposed = members
+        self.lets_go = not self.persisted <= members
 
     def settled(self, persisted: AbstractSet[int]) -> None:
         """The lease was read or written, and this is what it says."""
         self.persisted = frozenset(persisted) | {self._me}
         self._proposed = None
+        self.lets_go = False
         for progress in self._progress.values():
             progress.joins_at = None
         # No keys() here: they would make it a set, and compiled code believes that it is frozen.
@@ -188,7 +194,7 @@ class InSync:
 
     def acknowledged(self, own: Report) -> int:
         """Up to where all have the log; `own` is what we have ourselves."""
-        end = self._position(own)
+        end = own.flushed if self.lets_go else self._position(own)
         for member in self.counted:
             if member != self._me:
                 end = min(end, self._position(self._progress[member].report))

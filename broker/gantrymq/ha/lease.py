@@ -56,6 +56,8 @@ class Lease:
     fenced: frozenset[int] = frozenset()
     heir: int = NOBODY
     """Whom the last holder handed it to: nobody else seeks it for a moment."""
+    leaver: int = NOBODY
+    """Of the set, and still counts: it has everything. But the heir is not to wait for it."""
     renewals: int = 0
     """How often it was renewed: what changes when nothing else does."""
     granted: int = 0
@@ -72,6 +74,7 @@ class Lease:
             epoch=epoch,
             in_sync=in_sync | {by.number},
             heir=NOBODY,
+            leaver=NOBODY,
             renewals=self.renewals + 1,
         )
 
@@ -79,15 +82,15 @@ class Lease:
         """The same one is master."""
         return replace(self, in_sync=in_sync, renewals=self.renewals + 1, granted=granted)
 
-    def given_away(self, heir: int, in_sync: frozenset[int]) -> Lease:
+    def given_away(self, heir: int, leaver: int) -> Lease:
         """Nobody is, and it is the heir's for a moment. No switchover is left to be done."""
         return replace(
             self,
-            in_sync=in_sync,
             holder=NOBODY,
             address="",
             ha_address="",
             heir=heir,
+            leaver=leaver,
             renewals=self.renewals + 1,
             granted=max(self.granted, self.wishes.number),
         )

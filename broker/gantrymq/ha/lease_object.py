@@ -41,7 +41,7 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
 
 _OURS: Final = (
-    "epoch", "in-sync", "address", "ha-address", "heir", "renewals", "granted",
+    "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
     "fenced", "preferred", "switch-to", "switch-number", "allow-unclean",
 )  # fmt: skip
 
@@ -87,6 +87,7 @@ def read(data: bytes) -> LeaseObject:
         notes.members("in-sync"),
         notes.members("fenced"),
         notes.number("heir"),
+        notes.number("leaver"),
         notes.number("renewals"),
         notes.number("granted"),
         Wishes(
@@ -212,7 +213,7 @@ def _noted(lease: Lease) -> JsonObject:
     wishes = lease.wishes
     values = (
         str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
-        str(lease.heir), str(lease.renewals), str(lease.granted),
+        str(lease.heir), str(lease.leaver), str(lease.renewals), str(lease.granted),
         _members(lease.fenced), str(wishes.preferred), str(wishes.switch_to), str(wishes.number),
         "true" if wishes.allows_unclean else "false",
     )  # fmt: skip

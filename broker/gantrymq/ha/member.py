@@ -288,6 +288,11 @@ class Member:
     def trouble(self, now: float) -> str | None:
         return self._store.trouble(now)
 
+    def secure(self, now: float) -> bool:
+        store = self._store
+        store.flush_soon(now)
+        return store.flushed >= (self._followers.held if self._led else store.log.end)
+
     def others_take(self) -> bool:
         lease = self.agent.lease
         if self._in_sync is None or lease is None:

@@ -392,6 +392,11 @@ class MemberFollowers:
             reign.answered = max(number, reign.answered or 0)
         return sorted(lacking)
 
+    @property
+    def held(self) -> int:
+        """Up to where all who may become master have had the log."""
+        return 0 if self._reign is None else self._reign.held
+
     def stored_by(self, members: AbstractSet[int]) -> int:
         """All of these have stored all tables up to this number."""
         reign = self._reign

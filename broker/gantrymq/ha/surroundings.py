@@ -24,6 +24,10 @@ class Surroundings(Protocol):
     def trouble(self, now: float) -> str | None:
         """Why we cannot take messages, or could not as master: a disk that is full, or stalls."""
 
+    def secure(self, now: float) -> bool:
+        """Have our log on our disk, as it is now. Whether all that may have been acknowledged is
+        there already."""
+
     def others_take(self) -> bool:
         """Whether somebody of the set follows us who could take messages as master."""
 

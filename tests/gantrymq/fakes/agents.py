@@ -38,6 +38,8 @@ class Around:
         self.full: str | None = None
         self.heirs: set[int] = set()
         self.is_following = False
+        self.is_on_disk = True
+        self.asked_for_disk = 0
         self.others: dict[int, Standing] = {2: BEHIND, 3: BEHIND}
         self.promised: float | None = None
         self.seen_epoch = 4
@@ -56,6 +58,10 @@ class Around:
 
     def trouble(self, now: float) -> str | None:
         return self.stuck or self.full
+
+    def secure(self, now: float) -> bool:
+        self.asked_for_disk += 1
+        return self.is_on_disk
 
     def others_take(self) -> bool:
         return bool(self.takers)

@@ -14,15 +14,16 @@ its records. Held against it:
   nothing is on the disks of all of the set: they were replaced, or nothing was ever sent
 
 A loss is excused where the operator allowed it. Where messages do not wait for disks it is also
-excused where each member of the set had them, and lost them with its machine: then the new master
-has as much as the log of anybody of the set still has, whether its process runs or not. A master
-that was elected and ended before it led does not count: its set may never have had them. Until then
-a member of the set may lack what its machine lost, and nothing else. What a machine lost is read
-from its disk in the moment the power goes, not taken from recovery, which must find all of it. If
-the lease was lost as well, the logs of all members count. And whoever no master has taken in since
-such a loss may show a consumer once more what was lost. A member of the set whose disk was replaced
-may lack what was on the old one, until it has as much again, on the disk where messages wait for
-that; it may not lead, for others have it.
+excused where each member of the set had them, and lost them with its machine: both of the set that
+they were promised in and of the one that the new master is chosen from. And this has as much as the
+log of anybody of that set still has, whether its process runs or not. A master that was elected and
+ended before it led does not count: its set may never have had them. Until then a member of the set
+may lack what its machine lost, and nothing else. What a machine lost is read from its disk in the
+moment the power goes, not taken from recovery, which must find all of it. If the lease was lost as
+well, the logs of all members count. And whoever no master has taken in since such a loss may show a
+consumer once more what was lost. A member of the set whose disk was replaced may lack what was on
+the old one, until it has as much again, on the disk where messages wait for that; it may not lead,
+for others have it.
 """
 
 from __future__ import annotations
@@ -119,6 +120,8 @@ class Checks:
         """What was promised and lost, and excused: the end and the digest of each record, and the
         epoch that began without it."""
         self._network = network
+        self._promised_in: dict[int, frozenset[int]] = {}
+        """The set that had each record of the history when it was promised."""
         self._read: dict[Place, int] = {}
         self._rules = rules
         self._store = store
@@ -273,6 +276,7 @@ class Checks:
             if each.end > record.end:
                 break
             self.history[each.end] = each
+            self._promised_in[each.end] = self._true_set
         self.top = record
         self._look_at_set(what)
 
@@ -380,6 +384,13 @@ class Checks:
         assert not self._flushes, what
         faults = [self._fault(election, top, common) for election in self._elections]
         assert not all(faults), f"{what}{faults[-1]}"
+        for record in self.history.values():
+            members = self._promised_in[record.end] if record.end > common else ()
+            left = [number for number in sorted(members) if not self._is_taken(number, record)]
+            assert not left, (
+                f"{what}; {record} was promised in {set(members)}, and member {left[0]} did not"
+                " lose it"
+            )
 
     def _fault(self, election: _Election, top: Stored, common: int) -> str:
         """Why that one excuses no loss of what lies behind `common`; "" where it does."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, final
 
 import pytest
@@ -25,11 +26,13 @@ from gantrymq.ha.events import Ended
 from gantrymq.ha.in_sync import InSync
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer, Unanswered
 from gantrymq.ha.lease_desk import LeaseDesk
+from gantrymq.ha.member import Member
 from gantrymq.ha.member_follower import MemberFollower
 from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.ha.member_frames import Report
-from gantrymq.namesrv.core.brokers import MASTER_ID, Member
+from gantrymq.namesrv.core.brokers import MASTER_ID
+from gantrymq.namesrv.core.brokers import Member as Registered
 from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Channel
 from gantrymq.sim.group_faults import Plan, plan_of
@@ -111,6 +114,25 @@ def _members_join_before_they_have_everything() -> None:
 
 def _too_small_a_set_is_no_matter() -> None:
     PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
+
+
+def _goes_before_our_disk_has_it(while_it_leads: bool) -> None:
+    """What is acknowledged is on no disk when a set begins without somebody who has it."""
+    secure = Member.secure
+
+    def hasty(self: Member, now: float) -> bool:
+        return bool(self.epoch) is while_it_leads or secure(self, now)
+
+    PATCH.setattr(Member, "secure", hasty)
+
+
+def _who_leaves_is_out_at_once() -> None:
+    given_away = Lease.given_away
+
+    def hasty(self: Lease, heir: int, leaver: int) -> Lease:
+        return replace(given_away(self, heir, leaver), in_sync=self.in_sync - {leaver})
+
+    PATCH.setattr(Lease, "given_away", hasty)
 
 
 # ---------------------------------------------------------------------- time
@@ -286,7 +308,7 @@ def _offsets_are_not_clamped() -> None:
 def _an_old_channel_takes_the_new_master_with_it() -> None:
     closed = Liveness.closed
 
-    def careless(self: Liveness, channel: Channel, now: float) -> list[Member]:
+    def careless(self: Liveness, channel: Channel, now: float) -> list[Registered]:
         leaving = closed(self, channel, now)
         masters = [each for each in self._routes.members.values() if each.broker_id == MASTER_ID]
         return [*leaving, *(each for each in masters if each not in leaving)]
@@ -304,6 +326,7 @@ _CUTS: Final = {"isolate": 1.0, "cut pair": 1.0, "cut from members": 1.0, "pause
 _FLAPS: Final = {"cut pair": 1.0, "cut from members": 1.0, "resets": 1.0, "kill": 0.3}
 _SLOW: Final = {"pause_between": 0.6, "weather": Weather(latency=0.05)}
 _DISKS: Final = {"new disk": 1.0, "kill": 1.0, "lease outage": 1.0}
+_PARTED: Final = {"cut pair": 2.0, "isolate": 1.0, "power cut": 2.0, "stop": 0.5, "kill": 0.5}
 _POWER: Final = {"power cut": 2.0, "kill": 1.0, "cut in a write": 1.0, "stop": 0.3}
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
@@ -324,6 +347,21 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         changes=_SLOW,
     ),
     "too small a set is no matter": Mutant(_too_small_a_set_is_no_matter, weights=_CUTS),
+    "let go before our disk has it": Mutant(
+        partial(_goes_before_our_disk_has_it, while_it_leads=True),
+        weights=_PARTED,
+        changes={"flushes": False},
+    ),
+    "elected before our disk has it": Mutant(
+        partial(_goes_before_our_disk_has_it, while_it_leads=False),
+        weights=_PARTED,
+        changes={"flushes": False},
+    ),
+    "who leaves is out at once": Mutant(
+        _who_leaves_is_out_at_once,
+        weights={"stop": 1.0, "power cut": 1.0},
+        changes={"members": 2, "flushes": False, "pause_between": 0.5},
+    ),
     "lease timed from the reply": Mutant(_lease_is_timed_from_the_reply, weights={"ambush": 1.0}),
     "observer trusts renewTime": Mutant(
         _observers_go_by_the_holders_clock, weights={"isolate": 1.0, "ambush": 1.0}

@@ -183,6 +183,15 @@ def test_but_not_where_a_machine_that_is_down_still_has_it() -> None:
         scene.lead(1, 2)
 
 
+def test_nor_where_who_was_let_go_had_it_too() -> None:
+    scene = acknowledged_by_both()
+    scene.write(Lease(holder=1, epoch=1, in_sync=frozenset({1})))
+    scene.lose(1, b"a")
+    scene.write(Lease(holder=1, epoch=2, in_sync=frozenset({1})))
+    with pytest.raises(AssertionError, match=r"in \{1, 2\}, and member 2 did not"):
+        scene.lead(0, 2)
+
+
 def test_nor_where_a_part_of_it_is_left_elsewhere() -> None:
     scene = acknowledged_by_both()
     scene.lose(1, b"a", b"b")

@@ -18,6 +18,7 @@ from gantrymq.fakes.agents import (
 )
 from gantrymq.fakes.lease_store import LeaseStore
 from gantrymq.ha.handshake import Standing
+from gantrymq.ha.in_sync import PROGRESS_SECONDS
 from gantrymq.ha.lease import (
     AUTHORITY_SECONDS,
     DURATION_SECONDS,
@@ -32,6 +33,17 @@ def test_a_free_lease_makes_a_master() -> None:
     assert (life.store.lease.holder, life.store.lease.epoch) == (1, 5)
     assert life.store.lease.ha_address == "m1:10912"
     assert life.may_acknowledge
+
+
+def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
+    life = Life(LeaseStore(ALONE), Around())
+    life.around.is_on_disk = False
+    life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
+    life.around.is_on_disk = True
+    life.run(2 * STEP)
+    assert life.is_in(Phase.LEADING)
 
 
 def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:
@@ -195,6 +207,40 @@ def test_a_member_that_has_caught_up_is_taken_into_the_set() -> None:
     assert life.store.lease.in_sync == {1, 2}
     assert life.agent.in_sync is not None
     assert life.agent.in_sync.persisted == {1, 2}
+
+
+def test_nobody_is_let_go_before_what_was_acknowledged_is_on_our_disk() -> None:
+    life = pair()
+    life.around.is_on_disk = False
+    life.run(PROGRESS_SECONDS + 3.0)
+    assert life.store.lease is not None
+    assert life.store.lease.in_sync == {1, 2}
+    assert life.may_acknowledge, "it is renewed all the same"
+    life.around.is_on_disk = True
+    life.run(2 * STEP)
+    assert life.store.lease.in_sync == {1}
+
+
+def test_who_comes_waits_for_no_disk() -> None:
+    life = leading()
+    life.around.is_on_disk = False
+    joined(life, 2)
+    life.run(STEP)
+    assert life.store.lease is not None
+    assert life.store.lease.in_sync == {1, 2}
+
+
+def test_our_disk_goes_on_while_nobody_knows_whether_somebody_was_let_go() -> None:
+    """What is acknowledged meanwhile waits for it."""
+    life = pair()
+    life.run(PROGRESS_SECONDS - 2 * STEP)
+    life.store.is_gone = True
+    life.run(1.0)
+    assert life.agent.in_sync is not None
+    assert life.agent.in_sync.size == 1, "it was proposed"
+    before = life.around.asked_for_disk
+    life.run(5 * STEP)
+    assert life.around.asked_for_disk >= before + 5
 
 
 def test_a_set_whose_outcome_is_unknown_counts_both_ways_until_another_version_is_seen() -> None:

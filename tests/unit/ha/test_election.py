@@ -19,6 +19,7 @@ from gantrymq.ha.election import (
 from gantrymq.ha.epochs import Epoch
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, Wishes
+from gantrymq.ha.place import Place
 
 ALL = frozenset({1, 2, 3})
 LEASE = Lease("7", holder=1, epoch=4, in_sync=ALL)
@@ -113,6 +114,14 @@ def test_whom_the_last_master_chose_is_left_its_chance() -> None:
     assert verdict(lease, CHANGED_AT + 1, others=others).epoch == 0
     assert verdict(lease, CHANGED_AT + 1, me=3, others={1: standing(1), 2: standing(1)}).epoch == 5
     assert verdict(lease, CHANGED_AT + PATIENCE_SECONDS, others=others).epoch == 5
+
+
+def test_who_leaves_counts_and_is_not_waited_for() -> None:
+    chosen = replace(FREE, heir=2, leaver=1)
+    assert verdict(chosen, CHANGED_AT).in_sync == {3}
+    assert verdict(chosen, me=1).epoch, "where nobody else takes it"
+    taken = chosen.taken(Place(2, ALL, "m2:10911", "m2:10912"), 5, frozenset({3}))
+    assert (taken.heir, taken.leaver) == (NOBODY, NOBODY)
 
 
 def test_only_who_is_in_the_set_may() -> None:

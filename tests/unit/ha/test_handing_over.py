@@ -268,6 +268,8 @@ def test_leaving_gives_the_lease_away_to_who_has_everything() -> None:
     assert life.is_in(Phase.RELEASED)
     assert life.store.lease is not None
     assert (life.store.lease.holder, life.store.lease.heir) == (NOBODY, 2)
+    assert life.store.lease.in_sync == {1, 2}
+    assert life.store.lease.leaver == 1
 
 
 def test_leaving_takes_a_second_at_most_where_nobody_has_everything() -> None:

@@ -72,6 +72,20 @@ def test_who_is_leaving_is_to_go_at_once_and_counts_until_it_is_gone() -> None:
     assert group.acknowledged(has(100)) == 100
 
 
+def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
+    group = of(1, 2, 3)
+    for member in (2, 3):
+        group.heard(member, has(90, flushed=0), 100, 0.1)
+    ours = has(100, flushed=40)
+    assert group.acknowledged(ours) == 90
+    group.propose(frozenset({1, 2}))
+    assert group.acknowledged(ours) == 40
+    group.settled(frozenset({1, 2}))
+    assert group.acknowledged(ours) == 90
+    group.propose(frozenset({1, 2, 3}))
+    assert group.acknowledged(ours) == 90, "nobody goes"
+
+
 def test_who_was_leaving_and_came_back_stays() -> None:
     group = of(1, 2)
     group.heard(2, Report(100, 100, is_leaving=True), 100, 0.1)

@@ -17,7 +17,7 @@ from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, LeaseObject, ObjectName, 
 PLACE = ObjectName("mq", "main-broker-0")
 LEASE = Lease(
     "7", 2, "10.0.0.2:10911", "10.0.0.2:10912", 5, frozenset({1, 2}), frozenset({3}),
-    1, 99, 4, Wishes(preferred=1, switch_to=2, number=4, allows_unclean=True),
+    1, 3, 99, 4, Wishes(preferred=1, switch_to=2, number=4, allows_unclean=True),
 )  # fmt: skip
 
 numbers = st.integers(0, 10**12)

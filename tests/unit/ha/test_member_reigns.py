@@ -12,6 +12,7 @@ from gantrymq.ha.in_sync import PROGRESS_SECONDS
 from gantrymq.ha.lease import NOBODY, Wishes
 from gantrymq.ha.phase import Phase
 from gantrymq.store.settings import FlushDiskType
+from gantrymq.testing.unsynced import lose_all
 
 
 def well(*numbers: int, flushes: bool = False) -> Group:
@@ -133,6 +134,92 @@ def test_who_is_to_end_while_it_seeks_the_lease_hands_it_over_or_gives_it_away()
     assert other.member.is_released, group.story()
     assert group.lease.lease is not None
     assert group.lease.lease.holder == NOBODY
+
+
+# ---------------------------------------------------------------------- machines that go down
+
+
+def unsynced(*numbers: int) -> Group:
+    """All members have what was acknowledged; by itself no disk would for a long time."""
+    settings = replace(SETTINGS, flush_commit_log_thorough_interval=3_600_000)
+    group = Group(*numbers, settings=settings)
+    group.until("well")
+    for number in range(5):
+        send(group, number)
+    return group
+
+
+def whole_again_without(group: Group, down: Node) -> None:
+    """Its machine went down, and with it all that was not synced; then everybody is there again:
+    nothing is lost."""
+    down.disk.choose = lose_all
+    down.lose_power()
+    group.parted.clear()
+    for node in group.nodes.values():
+        if not node.is_up:
+            node.start()
+    group.until("well")
+    assert group.master is not None
+    assert group.master.bodies() == list(range(5)), group.story()
+
+
+def test_a_machine_takes_nothing_with_it_of_what_those_have_who_were_let_go() -> None:
+    group = unsynced(1, 2, 3)
+    master = group.master
+    assert master is not None
+    group.parted = {frozenset({master.number, each.number}) for each in others(group)}
+    group.run(PROGRESS_SECONDS + 1.0)
+    assert group.lease.lease is not None
+    assert group.lease.lease.in_sync == {master.number}
+    whole_again_without(group, master)
+
+
+def test_nor_does_that_of_a_new_master_whom_nobody_follows_yet() -> None:
+    group = unsynced(1, 2, 3)
+    old = ended(group)
+    group.parted = {frozenset({1, 2}), frozenset({1, 3}), frozenset({2, 3})}
+    group.until("led")
+    new = group.master
+    assert new is not None
+    assert new is not old
+    whole_again_without(group, new)
+
+
+def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
+    group = unsynced(1, 2)
+    master, (other,), lease = group.master, others(group), group.lease.lease
+    assert master is not None
+    assert lease is not None
+    group.write_answers_late = 1.0
+    group.lease.edit(replace(lease, fenced=frozenset({other.number})))
+    while len(group.lease.writes[-1].in_sync) == 2:
+        group.run(0.02)
+        assert group.now < 200.0, group.story()
+    master.is_stuck = True
+    assert master.put(5)
+    group.run(0.5)
+    assert other.bodies() == list(range(6))
+    assert 5 not in master.acknowledged
+    master.is_stuck = False
+    group.run(0.1)
+    assert 5 in master.acknowledged
+    assert master.member.agent.in_sync is not None
+    assert master.member.agent.in_sync.lets_go, "nobody knows yet whether it was"
+
+
+def test_nor_does_that_of_an_heir_who_never_came_to_lead() -> None:
+    group = unsynced(1, 2)
+    old, (heir,) = group.master, others(group)
+    assert old is not None
+    group.off_lease.add(heir.number)
+    old.member.leave(group.now)
+    while not old.member.is_released and group.now < 200.0:
+        group.run(0.02)
+    assert group.lease.lease is not None
+    assert group.lease.lease.heir == heir.number
+    old.kill()
+    group.off_lease.clear()
+    whole_again_without(group, heir)
 
 
 def test_whom_an_operator_fences_nobody_waits_for() -> None:
