@@ -95,6 +95,11 @@ class GroupMember:
         """How often its log says so."""
         return (self.folder / "out.log").read_text(errors="replace").count(text)
 
+    def has_logged(self, body: bytes) -> bool:
+        """Whether its commit log has such a message."""
+        files = (self.folder / "store" / "commitlog").iterdir()
+        return any(body in file.read_bytes() for file in files)
+
 
 @final
 class Sender:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker import member_host
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.server import BrokerHost
@@ -18,6 +19,7 @@ from gantrymq.fakes.hosts import running, setup
 from gantrymq.fakes.lease_api import Fault, LeaseApi
 from gantrymq.ha.frames import encode_report
 from gantrymq.interop import ports
+from gantrymq.runtime import kube_api
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.ha_status import HaStatus
@@ -29,6 +31,12 @@ from gantrymq.wire.headers.topic import CreateTopicRequest
 LEASE = ("leases", "mq", "defaultcluster-broker-a")
 SLICE = ("endpointslices", "mq", "broker-a-master")
 WAIT_SECONDS = 30.0
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API of a busy machine answers late, and does answer."""
+    monkeypatch.setattr(kube_api, "REQUEST_SECONDS", WAIT_SECONDS)
 
 
 class HostGroup:
@@ -247,16 +255,21 @@ async def test_a_master_that_stops_hands_over(tmp_path: Path) -> None:
         assert group.in_sync == str(3 - old)
 
 
-async def test_who_handed_over_still_relays_what_comes_to_it(tmp_path: Path) -> None:
+async def test_who_handed_over_still_relays_what_comes_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with group_of(tmp_path, 1, 2) as group:
         old = group.holder
         await asked(group.hosts[old], new_topic())
-        stopping = asyncio.create_task(group.ends[old].aclose())
+        monkeypatch.setattr(member_host, "RELAY_SECONDS", WAIT_SECONDS)
+        stopping = asyncio.create_task(group.hosts[old].stop())
         await until(lambda: group.holder == 3 - old)
         await asyncio.sleep(0.2)  # a Service leads here, until it was told otherwise
         answer = await asked(group.hosts[old], new_message())
         assert answer.code == ResponseCode.SLAVE_NOT_AVAILABLE, "stored, by the only one of the set"
-        await stopping
+        stopping.cancel()  # it has relayed for long enough; the group stops it once more
+        await asyncio.wait([stopping])
+        monkeypatch.setattr(member_host, "RELAY_SECONDS", 0.0)
 
 
 async def test_a_master_goes_on_without_the_api_while_the_other_promises(tmp_path: Path) -> None:

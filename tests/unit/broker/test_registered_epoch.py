@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from gantrymq.broker import registrar
 from gantrymq.broker.core.messages import Register
+from gantrymq.fakes.connections import until
 from gantrymq.fakes.members import FakeMembers
 from gantrymq.fakes.servers import Servers, servers
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -22,16 +22,12 @@ def epochs(running: Servers) -> list[int]:
 
 async def test_the_name_server_knows_the_epoch_of_a_member(tmp_path: Path) -> None:
     async with servers(tmp_path) as running:
-        assert epochs(running) == [0], "its roles are fixed"
+        await until(lambda: epochs(running) == [0])  # its roles are fixed
         state = running.broker.state
         state.members = FakeMembers()
         state.effects.add(Register())
         await running.store("a message, so that there is a turn")
-        for _ in range(1000):
-            if epochs(running) == [1]:
-                break
-            await asyncio.sleep(0.01)
-        assert epochs(running) == [1]
+        await until(lambda: epochs(running) == [1])
 
 
 async def test_a_reign_that_ends_while_it_is_told_does_not_pass_for_the_next(
@@ -53,9 +49,6 @@ async def test_a_reign_that_ends_while_it_is_told_does_not_pass_for_the_next(
         state.members = members
         state.topics.put(TopicConfig("New"), 1)
         running.broker._registrar.changed()
-        for _ in range(1000):
-            if epochs(running) == [2]:
-                break
-            await asyncio.sleep(0.01)
+        await until(lambda: epochs(running) == [2])
         known = running.names.core.state.routes.members.values()
         assert [(each.broker_id, each.epoch) for each in known] == [(1, 2)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker import registrar
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.server import BrokerHost
 from gantrymq.interop.authority import Authority, Identity
@@ -52,6 +53,12 @@ async def name_server(folder: Path, tls: Mapping[str, str]) -> AsyncIterator[Nam
         yield host
     finally:
         await host.stop()
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start is over when it is known what became of the registration, on a slow machine too."""
+    monkeypatch.setattr(registrar, "START_SECONDS", 60.0)
 
 
 def door(authority: Authority, server: Identity, *, is_mutual: bool) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker import registrar
 from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
@@ -41,7 +42,10 @@ async def test_requests_are_answered_on_both_ports(tmp_path: Path) -> None:
         await dialer.close()
 
 
-async def test_a_broker_registers_and_unregisters(tmp_path: Path) -> None:
+async def test_a_broker_registers_and_unregisters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registrar, "START_SECONDS", 60.0)  # a slow machine is waited for
     flags = {"listenPort": "0", "metricsPort": "0", "bindAddress": "127.0.0.1"}
     names = NameServerHost(load_namesrv(None, {}, flags, tmp_path))
     await names.start()

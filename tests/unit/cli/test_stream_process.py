@@ -61,7 +61,8 @@ def test_what_is_piped_in_comes_out(gantry: Gantry, tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_bytes(b"from a file\n")
     assert gantry.run("produce", *place, "--file", str(file))[0] == 0
-    code, out, _ = gantry.run("consume", "-t", "Piped", "--timeout", "2", "--output", "body")
+    count = ("--count", str(len(lines) + 1))
+    code, out, _ = gantry.run("consume", "-t", "Piped", *count, "--output", "body")
     assert code == 0
     assert out.split(b"\n") == [*lines, b"from a file", b""]
 
@@ -135,15 +136,15 @@ def test_an_output_that_is_closed_is_an_error(gantry: Gantry) -> None:
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("produce --soon", ["produce"]),
-        ("consume", ["consume"]),
-        ("both --tasks 4", ["produce", "consume"]),
+        ("produce --soon --seconds 0.5", ["produce"]),
+        ("consume --seconds 30", ["consume"]),  # it ends when it has read all there is
+        ("both --tasks 4 --seconds 0.5", ["produce", "consume"]),
     ],
 )
 def test_a_bench_ends_with_figures(gantry: Gantry, line: str, names: list[str]) -> None:
-    gantry.run("produce", "-t", "Bench", "x", "--count", "100")
-    words = ("bench", *line.split(), "-t", "Bench", "--seconds", "0.5", "--output", "json")
-    code, out, err = gantry.run(*words)
+    topic = "-".join(["Figures", *names])
+    gantry.run("produce", "-t", topic, "x", "--count", "100")
+    code, out, err = gantry.run("bench", *line.split(), "-t", topic, "--output", "json")
     assert (code, err) == (0, b"")
     runs = json.loads(out)["runs"]
     assert [run["what"] for run in runs] == names

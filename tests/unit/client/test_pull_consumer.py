@@ -10,6 +10,7 @@ import pytest
 from gantrymq.client.aio.pull_consumer import PullConsumer
 from gantrymq.client.core.errors import MessageError, StateError
 from gantrymq.client.core.start_offset import ConsumeFrom
+from gantrymq.fakes.connections import some_turns
 from gantrymq.fakes.servers import servers
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -59,13 +60,18 @@ async def test_the_end_of_a_consumer_ends_its_iteration(tmp_path: Path) -> None:
         consumer.subscribe("T")
         await consumer.start()
 
-        async def read() -> list[bytes]:
-            return [message.body async for message in consumer]
+        found: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def read() -> None:
+            async for message in consumer:
+                found.put_nowait(message.body)
 
         reading = asyncio.ensure_future(read())
-        await asyncio.wait([reading], timeout=1.0)
+        assert await found.get() == b"a"
+        await some_turns()  # it waits for more
         await consumer.close()
-        assert await asyncio.wait_for(reading, 5.0) == [b"a"]
+        await asyncio.wait_for(reading, 30.0)
+        assert found.empty()
         await consumer.close()
 
 

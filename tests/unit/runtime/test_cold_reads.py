@@ -3,7 +3,7 @@
 A read of what is not cached takes `DEVICE_SECONDS` here, whoever waits for it. A clock that ticks
 beside the reader tells how late the loop was: at most `ALLOWANCE` of such a read later than with
 everything cached, in the same run. Whatever else keeps a busy machine only adds to that, so the
-best of a few runs is compared.
+best of a few runs is compared, or of more where these were too busy to tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from gantrymq.store.settings import StoreSettings
 DEVICE_SECONDS = 0.1
 ALLOWANCE = 0.5
 RUNS = 3
+RUNS_MAX = 20
 TICK_SECONDS = 0.001
 TICKS_MIN = 50
 
@@ -103,26 +104,34 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_a_cold_backlog_is_read_without_blocking(folder: Path, device: Device) -> None:
-    cached, cold = await lateness_cached_and_cold(folder, device)
+    def does_not_block(cached: Lateness, cold: Lateness) -> bool:
+        allowed = ALLOWANCE * DEVICE_SECONDS
+        return cold.p99 <= cached.p99 + allowed and cold.longest <= cached.longest + allowed
+
+    assert does_not_block(*await lateness_cached_and_cold(folder, device, does_not_block))
     assert device.slow_reads >= 2 * RUNS
-    assert cold.p99 <= cached.p99 + ALLOWANCE * DEVICE_SECONDS
-    assert cold.longest <= cached.longest + ALLOWANCE * DEVICE_SECONDS
 
 
 async def test_a_disk_that_waits_for_its_device_is_noticed(
     folder: Path, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def blocks(cached: Lateness, cold: Lateness) -> bool:
+        return cold.longest > cached.longest + ALLOWANCE * DEVICE_SECONDS
+
     monkeypatch.setattr(FolderFile, "read_cached", device.read)
-    cached, cold = await lateness_cached_and_cold(folder, device)
-    assert cold.longest > cached.longest + ALLOWANCE * DEVICE_SECONDS
+    assert blocks(*await lateness_cached_and_cold(folder, device, blocks))
 
 
-async def lateness_cached_and_cold(folder: Path, device: Device) -> tuple[Lateness, Lateness]:
+async def lateness_cached_and_cold(
+    folder: Path, device: Device, is_as_expected: Callable[[Lateness, Lateness], bool]
+) -> tuple[Lateness, Lateness]:
     """The best of some runs of each, in turns."""
     runs: dict[bool, list[Lateness]] = {False: [], True: []}
-    for _ in range(RUNS):
+    for count in range(1, RUNS_MAX + 1):
         for is_cold, seen in runs.items():
             seen.append(await lateness_of_reading(folder, device, is_cold=is_cold))
+        if count >= RUNS and is_as_expected(best(runs[False]), best(runs[True])):
+            break
     return best(runs[False]), best(runs[True])
 
 

@@ -154,7 +154,8 @@ async def test_too_many_requests_in_flight_are_our_own_fault(start_server: Start
 # ---------------------------------------------------------------------- failing
 
 
-async def test_a_refused_connection_backs_off_and_says_why(dialer: Dialer) -> None:
+async def test_a_refused_connection_backs_off_and_says_why() -> None:
+    dialer = Dialer(clock=VirtualClock(), chance=lambda: 0.0)  # it backs off until the end
     server = Server(Peer())
     await server.start([Listener("internal", "127.0.0.1", 0)])
     gone = address(server)
@@ -167,6 +168,7 @@ async def test_a_refused_connection_backs_off_and_says_why(dialer: Dialer) -> No
         await connection.request(Command(ECHO), 30.0)
 
     assert dialer.backoff.failures(gone) == 1
+    await dialer.close()
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 70, "ü" * 64])

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime import kube_api
 from gantrymq.runtime.kube_api import (
     ApiAnswer,
     ApiPlace,
@@ -24,6 +25,12 @@ from gantrymq.runtime.kube_api import (
     namespace_of_pod,
     place_of_pod,
 )
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy answers late, and does answer."""
+    monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 60.0)
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
