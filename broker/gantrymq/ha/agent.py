@@ -333,14 +333,18 @@ class Agent:
             self._say(f"the lease is not renewed: {stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
-        elif (wanted := in_sync.wanted(now)) is not None and (
-            in_sync.persisted <= wanted or around.secure(now)
-        ):
+        elif (wanted := self._wanted(around, in_sync, now)) is not None:
             self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
             in_sync.propose(wanted)
             self._renew(now, wanted)
         elif now >= self._desk.tried_at + RENEW_SECONDS:
             self._renew(now)
+
+    def _wanted(self, around: Surroundings, in_sync: InSync, now: float) -> frozenset[int] | None:
+        """The set to propose. Before somebody goes all that was acknowledged is on our disk."""
+        wanted = in_sync.wanted(now)
+        in_sync.prepare(wanted)
+        return None if in_sync.lets_go and not around.secure(now) else wanted
 
     def _renew(self, now: float, in_sync: frozenset[int] | None = None) -> None:
         """With another set, if one is given."""

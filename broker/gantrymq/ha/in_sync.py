@@ -70,7 +70,8 @@ class InSync:
         self.persisted = frozenset(persisted) | {me}
         self._flushes = flushes
         self.lets_go = False
-        """Whether somebody goes by the set that is proposed."""
+        """Whether somebody is to go, from before that is proposed: else what was acknowledged could
+        grow faster than it gets to our disk."""
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
@@ -152,11 +153,15 @@ class InSync:
             due = min(due, at)
         return due
 
+    def prepare(self, wanted: frozenset[int] | None) -> None:
+        """Called with each answer of `wanted`: from now on what is acknowledged is on our own disk
+        where somebody is to go."""
+        self.lets_go = wanted is not None and not self.persisted <= wanted
+
     def propose(self, members: frozenset[int]) -> None:
         """Called before the request leaves."""
         assert self._proposed is None
         self._proposed = members
-        self.lets_go = not self.persisted <= members
 
     def settled(self, persisted: AbstractSet[int]) -> None:
         """The lease was read or written, and this is what it says."""

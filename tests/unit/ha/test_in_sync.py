@@ -78,12 +78,15 @@ def test_what_is_acknowledged_while_somebody_goes_is_on_our_own_disk() -> None:
         group.heard(member, has(90, flushed=0), 100, 0.1)
     ours = has(100, flushed=40)
     assert group.acknowledged(ours) == 90
+    group.prepare(frozenset({1, 2}))
+    assert group.acknowledged(ours) == 40
     group.propose(frozenset({1, 2}))
     assert group.acknowledged(ours) == 40
     group.settled(frozenset({1, 2}))
     assert group.acknowledged(ours) == 90
-    group.propose(frozenset({1, 2, 3}))
-    assert group.acknowledged(ours) == 90, "nobody goes"
+    for wanted in (frozenset({1, 2, 3}), None):
+        group.prepare(wanted)
+        assert group.acknowledged(ours) == 90, "nobody goes"
 
 
 def test_who_was_leaving_and_came_back_stays() -> None:
