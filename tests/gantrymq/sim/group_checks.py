@@ -23,7 +23,8 @@ moment the power goes, not taken from recovery, which must find all of it. If th
 well, the logs of all members count. And whoever no master has taken in since such a loss may show a
 consumer once more what was lost. A member of the set whose disk was replaced may lack what was on
 the old one, until it has as much again, on the disk where messages wait for that; it may not lead,
-for others have it.
+for others have it. It may have been the one disk that had what its set was to keep when somebody
+was let go: whoever was outside of the set by then does not count for what was promised before.
 """
 
 from __future__ import annotations
@@ -164,7 +165,10 @@ class Checks:
         """Somebody replaced it, and these were on the old one, whether messages wait for it or
         not."""
         lease = self._store.truth
-        self._world.tally["new disks in the set"] += lease is not None and number in lease.in_sync
+        if lease is not None and number in lease.in_sync:
+            self._world.tally["new disks in the set"] += 1
+            for end, members in self._promised_in.items():
+                self._promised_in[end] = members & lease.in_sync
         self._take(number, gone)
         self._look_at_disk(number, f"the disk of {number} of the set was replaced")
 

@@ -207,6 +207,20 @@ def test_what_is_acknowledged_while_somebody_is_let_go_is_on_our_disk() -> None:
     assert master.member.agent.in_sync.lets_go, "nobody knows yet whether it was"
 
 
+def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() -> None:
+    group = unsynced(1, 2, 3)
+    master, leaver = group.master, others(group)[0]
+    assert master is not None
+    leaver.member.leave(group.now)
+    for step in range(20):
+        master.is_stuck = step % 4 != 0  # a sync takes longer than until there is more
+        master.put(100 + step)
+        group.run(0.02)
+    assert group.lease.lease is not None
+    assert leaver.number not in group.lease.lease.in_sync
+    assert leaver.is_up
+
+
 def test_nor_does_that_of_an_heir_who_never_came_to_lead() -> None:
     group = unsynced(1, 2)
     old, (heir,) = group.master, others(group)
