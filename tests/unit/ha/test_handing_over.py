@@ -76,6 +76,18 @@ def test_who_is_told_to_be_what_it_is_grants_that() -> None:
     assert life.is_in(Phase.LEADING)
 
 
+def test_who_only_switches_is_waited_for() -> None:
+    life = pair()
+    life.around.heirs = {2}
+    switch(life, 2)
+    runs_beside_2(life, 1.0)
+    lease = life.store.lease
+    assert lease is not None
+    assert lease.heir == 2
+    assert lease.in_sync == {1, 2}
+    assert lease.leaver == NOBODY
+
+
 def test_who_is_full_hands_over_to_who_is_not() -> None:
     life = pair()
     life.around.full, life.around.takers, life.around.heirs = "no space is left", {2}, {2}
@@ -278,7 +290,7 @@ def test_leaving_takes_a_second_at_most_where_nobody_has_everything() -> None:
     life.run(1.5)
     assert life.is_in(Phase.RELEASED)
     assert life.store.lease is not None
-    assert not life.is_in(Phase.LEADING)
+    assert life.store.lease.leaver == NOBODY
 
 
 def test_a_follower_leaves_without_touching_the_lease() -> None:
