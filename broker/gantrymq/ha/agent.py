@@ -460,7 +460,7 @@ class Agent:
 
     def _release(self, lease: Lease, heir: int, now: float, *, goes: bool) -> None:
         """Nobody's from now on: we are not master any more, whether this is carried out or not. Who
-        goes, or cannot follow, is not waited for by its heir."""
+        goes, or cannot follow, is not waited for by its heir, if it has one."""
         leaver = self._place.number if goes and heir else NOBODY
         self._desk.write(lease.given_away(heir, leaver), now)
 

@@ -394,7 +394,7 @@ class MemberFollowers:
 
     @property
     def held(self) -> int:
-        """Up to where all who may become master have had the log."""
+        """Up to where all who may become master have had the log, since this reign began."""
         return 0 if self._reign is None else self._reign.held
 
     def stored_by(self, members: AbstractSet[int]) -> int:

@@ -26,7 +26,8 @@ class Surroundings(Protocol):
 
     def secure(self, now: float) -> bool:
         """Have our log on our disk, as it is now. Whether all that may have been acknowledged is
-        there already."""
+        there already: of a master what it acknowledged itself, for the rest was there when it
+        sought the lease."""
 
     def others_take(self) -> bool:
         """Whether somebody of the set follows us who could take messages as master."""

@@ -20,6 +20,7 @@ from gantrymq.client.core.results import SendStatus
 from gantrymq.client.core.start_offset import ConsumeFrom
 from gantrymq.client.core.transactions import TransactionState
 from gantrymq.client.log_handler import LogHandler
+from gantrymq.fakes.loop_threads import held
 from gantrymq.fakes.servers import Servers
 
 
@@ -30,21 +31,6 @@ def reader(running: Servers, topic: str = "T") -> Iterator[PullConsumer]:
     ) as consumer:
         consumer.subscribe(topic)
         yield consumer
-
-
-@contextmanager
-def producer_kept_busy(producer: Producer) -> Iterator[None]:
-    """Its loop looks at nothing meanwhile."""
-    busy, may_go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        busy.set()
-        may_go_on.wait(10.0)
-
-    producer.thread.post(hold)
-    busy.wait(10.0)
-    yield
-    may_go_on.set()
 
 
 def stored(running: Servers, topic: str, count: int) -> list[bytes]:
@@ -95,7 +81,7 @@ def test_what_somebody_looks_at_is_not_in_the_log(
 ) -> None:
     seen: list[object] = []
     with Producer("P", name_servers=running.name_server) as producer:
-        with producer_kept_busy(producer):
+        with held(producer.thread):
             producer.send_soon(Message("T", b"x" * (5 << 20))).add_done_callback(seen.append)
             producer.send_soon_many("T", [b""]).add_done_callback(seen.append)
         producer.flush()
@@ -129,7 +115,7 @@ def test_lists_are_sent_soon(running: Servers) -> None:
 def test_the_arguments_of_a_list_may_be_used_anew(running: Servers) -> None:
     with Producer("P", name_servers=running.name_server) as producer:
         bodies, properties = [b"a"], {"number": "1"}
-        with producer_kept_busy(producer):
+        with held(producer.thread):
             future = producer.send_soon_many("T", bodies, properties=properties)
             bodies.append(b"b")
             properties["number"] = "2"
@@ -151,7 +137,7 @@ def test_a_send_that_is_refused_keeps_nobody_else_waiting(running: Servers) -> N
             refused.set_result(error)
 
     with Producer("P", name_servers=running.name_server) as producer:
-        with producer_kept_busy(producer):  # else it may be done before, and be called here
+        with held(producer.thread):  # else it may be done before, and be called here
             producer.send_soon(Message("T", b"a")).add_done_callback(again)
         assert "own event loop" in str(refused.result(10.0))
         producer.send_soon(Message("T", b"c")).result(10.0)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from gantrymq.client.blocking import handover, loop_thread
 from gantrymq.client.blocking.handover import Handover
-from gantrymq.client.blocking.loop_thread import LoopThread
 from gantrymq.client.core.errors import StateError
+from gantrymq.fakes.loop_threads import held
 
 
 class Basin:
@@ -38,23 +36,6 @@ class Basin:
     def empty(self) -> None:
         self._room = self._holds
         self._emptied.set()
-
-
-@contextmanager
-def held(thread: LoopThread) -> Iterator[None]:
-    """Its loop does nothing else meanwhile."""
-    begun, may_go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        begun.set()
-        may_go_on.wait(10.0)
-
-    thread.post(hold)
-    begun.wait(10.0)
-    try:
-        yield
-    finally:
-        may_go_on.set()
 
 
 def test_the_loop_is_woken_once_for_all_that_waits() -> None:

@@ -214,7 +214,7 @@ def test_who_leaves_is_let_go_though_more_is_acknowledged_than_the_disk_has() ->
     leaver.member.leave(group.now)
     for step in range(20):
         master.is_stuck = step % 4 != 0  # a sync takes longer than until there is more
-        master.put(100 + step)
+        assert master.put(100 + step)
         group.run(0.02)
     assert group.lease.lease is not None
     assert leaver.number not in group.lease.lease.in_sync
