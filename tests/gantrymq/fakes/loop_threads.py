@@ -19,7 +19,7 @@ def held(thread: LoopThread) -> Iterator[None]:
         may_go_on.wait(10.0)
 
     thread.post(hold)
-    begun.wait(10.0)
+    assert begun.wait(10.0), "the loop's thread does not come to it"
     try:
         yield
     finally:
