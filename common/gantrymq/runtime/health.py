@@ -2,26 +2,36 @@
 
 | path | answer |
 |---|---|
-| /health/live | 200 while the event loop turns; a process that fails this is to be restarted |
+| /health/live | 200, or 503 once the event loop has stalled (pulse.py): restart the process |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
 | pages given by the owner | further documents: metrics under other names, or HTML |
 
-A connection serves one answer and has a few seconds for all of it, and there are only so many: who
-probes and scrapes is a handful, whoever else finds the port cannot use up files or memory.
+A thread with an event loop of its own serves them, so that a probe is answered while the owner's
+loop recovers a store or is flooded by clients. What the owner knows is asked for within the owner's
+loop; where that does not get to it in time the answer is 503, with what the loop does instead.
+
+A connection serves one answer and has a few seconds for all of it, and there are only so many:
+probes and scrapes are a handful, and any other client that finds the port cannot use up files or
+memory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, final
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Final, TypeVar, cast, final
 
 from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
+from gantrymq.runtime.pulse import Pulse
+
+T = TypeVar("T")
 
 HTML: Final = "text/html; charset=utf-8"
 
@@ -34,6 +44,10 @@ CONNECTION_SECONDS: Final = 10.0
 CONNECTIONS_MAX: Final = 64
 # How often connections are looked at.
 GUARD_SECONDS: Final = 1.0
+# How long the owner's loop may take to get to a question: kubelets wait 1 s unless told otherwise,
+# and a Prometheus 10 s.
+READY_SECONDS: Final = 0.8
+SCRAPE_SECONDS: Final = 8.0
 
 Check = Callable[[], str | None]
 Page = Callable[[], bytes]
@@ -60,17 +74,23 @@ class Readiness:
 
 @final
 class HealthServer:
-    """Owner of the HTTP listener. `start`, then `stop`."""
+    """Owner of the HTTP listener and its thread. `start` and `stop` are called within the owner's
+    loop, where the checks, metrics and pages are called, too."""
 
     __slots__ = (
         "_born_at",
         "_guard",
         "_listening",
+        "_loop",
         "_metrics",
+        "_owner",
         "_page_type",
         "_pages",
+        "_questions",
         "_readiness",
         "_runner",
+        "_thread",
+        "pulse",
     )
 
     def __init__(
@@ -80,8 +100,9 @@ class HealthServer:
         pages: Mapping[str, Page] | None = None,
         *,
         page_type: str = CONTENT_TYPE,
+        pulse: Pulse | None = None,
     ) -> None:
-        """`page_type` is the content type of the `pages`."""
+        """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's."""
         self._readiness = readiness
         self._metrics = metrics
         self._pages = dict(pages or {})
@@ -90,9 +111,46 @@ class HealthServer:
         self._listening: Sequence[asyncio.Server] = ()
         self._guard: asyncio.TimerHandle | None = None
         self._born_at: dict[web.RequestHandler, float] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._owner: asyncio.AbstractEventLoop | None = None
+        self._questions: dict[Callable[[], object], asyncio.Future[object]] = {}
+        """Those that the owner has not answered; each is under way once, however many ask it."""
+        self._thread: threading.Thread | None = None
+        self.pulse = pulse or Pulse()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, for port 0."""
+        self._owner = asyncio.get_running_loop()
+        self._loop = asyncio.new_event_loop()
+        # A daemon: a process whose owner has failed ends without it.
+        self._thread = threading.Thread(
+            target=_turn, args=(self._loop,), name="health", daemon=True
+        )
+        self._thread.start()
+        self.pulse.start()
+        try:
+            return await self._there(self._listen(host, port))
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        self.pulse.stop()
+        if self._loop is None or self._thread is None:
+            return
+        await self._there(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()  # at once: nothing else runs there
+        self._loop = self._thread = None
+
+    async def _there(self, work: Coroutine[None, None, T]) -> T:
+        """Have the thread do it."""
+        assert self._loop is not None
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    # ------------------------------------------------------------------ within the thread
+
+    async def _listen(self, host: str, port: int) -> tuple[str, int]:
         self._runner = web.AppRunner(
             self._application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
         )
@@ -100,7 +158,6 @@ class HealthServer:
         try:
             self._listening = await listen(self._accept, host, port)
         except OSError as error:
-            await self.stop()
             raise ConfigurationError(
                 f"health and metrics: cannot listen on {host}:{port}: {error.strerror or error}"
             ) from error
@@ -108,7 +165,7 @@ class HealthServer:
         bound = self._listening[0].sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 
-    async def stop(self) -> None:
+    async def _close(self) -> None:
         if self._guard is not None:
             self._guard.cancel()
         for listening in self._listening:
@@ -148,11 +205,17 @@ class HealthServer:
 
     async def _live(self, request: web.Request) -> web.Response:
         del request
-        return web.Response(text="alive\n")
+        pulse = self.pulse
+        if pulse.is_stalled:
+            return web.Response(status=503, text=f"stalled\n{pulse.silence}\n")
+        working = pulse.working
+        return web.Response(text="alive\n" if working is None else f"alive\n{working}\n")
 
     async def _ready(self, request: web.Request) -> web.Response:
         del request
-        reasons = self._readiness.reasons()
+        reasons = await self._ask(self._readiness.reasons, READY_SECONDS)
+        if reasons is None:
+            reasons = {"busy": self.pulse.working or self.pulse.silence}
         if not reasons:
             return web.Response(text="ready\n")
         lines = "".join(f"{name}: {reason}\n" for name, reason in reasons.items())
@@ -160,12 +223,48 @@ class HealthServer:
 
     async def _scrape(self, request: web.Request) -> web.Response:
         del request
-        body = self._metrics.exposition()
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+        return self._document(
+            await self._ask(self._metrics.exposition, SCRAPE_SECONDS), CONTENT_TYPE
+        )
 
     async def _page(self, request: web.Request) -> web.Response:
-        body = self._pages[request.path]()
-        return web.Response(body=body, headers={"Content-Type": self._page_type})
+        page = await self._ask(self._pages[request.path], SCRAPE_SECONDS)
+        return self._document(page, self._page_type)
+
+    def _document(self, body: bytes | None, kind: str) -> web.Response:
+        if body is None:
+            return web.Response(status=503, text=f"{self.pulse.working or self.pulse.silence}\n")
+        return web.Response(body=body, headers={"Content-Type": kind})
+
+    async def _ask(self, question: Callable[[], T], seconds: float) -> T | None:
+        """What the owner says; None where its loop does not get to the question in time."""
+        asked = self._questions.get(question)
+        if asked is None:
+            asked = self._questions[question] = self._put(question)
+            asked.add_done_callback(lambda _: self._questions.pop(question, None))
+        done, _ = await asyncio.wait([asked], timeout=seconds)
+        return cast("T", asked.result()) if done else None
+
+    def _put(self, question: Callable[[], object]) -> asyncio.Future[object]:
+        """To the owner's loop."""
+        answer: concurrent.futures.Future[object] = concurrent.futures.Future()
+
+        def answer_it() -> None:
+            try:
+                answer.set_result(question())
+            except Exception as error:
+                answer.set_exception(error)
+
+        assert self._owner is not None
+        self._owner.call_soon_threadsafe(answer_it)
+        return asyncio.wrap_future(answer)
+
+
+def _turn(loop: asyncio.AbstractEventLoop) -> None:
+    """The thread."""
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    loop.close()
 
 
 async def _close_after(request: web.Request, response: web.StreamResponse) -> None:

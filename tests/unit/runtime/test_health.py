@@ -3,14 +3,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from http.client import HTTPConnection
 
 import pytest
 from aiohttp import ClientSession
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.health import CONNECTIONS_MAX, HealthServer, Readiness
 from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.pulse import STALL_SECONDS, Pulse
 
 Get = Callable[[str], Awaitable[tuple[int, str]]]
 
@@ -91,6 +95,17 @@ async def test_a_connection_serves_one_answer(served: tuple[HealthServer, str, i
     await close(writer)
 
 
+async def cut_old(server: HealthServer) -> None:
+    """In its own thread, where it is called once a second."""
+
+    async def cut() -> None:
+        assert server._guard is not None
+        server._guard.cancel()
+        server._cut_old()
+
+    await server._there(cut())
+
+
 async def test_half_a_request_has_its_time_and_no_more(
     served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,24 +114,32 @@ async def test_half_a_request_has_its_time_and_no_more(
     writer.write(b"GET /metrics HT")
     await asyncio.sleep(0)
     while not server._born_at:
-        await asyncio.sleep(0)
-        server._cut_old()
+        await cut_old(server)
     assert not reader.at_eof()
     monkeypatch.setattr("gantrymq.runtime.health.CONNECTION_SECONDS", 0.0)
 
-    server._cut_old()
+    await cut_old(server)
 
     with suppress(ConnectionResetError):
         assert await reader.read() == b""
     await close(writer)
 
 
+async def accepted(server: HealthServer, count: int) -> None:
+    """Until its thread has so many connections."""
+    assert server._runner is not None
+    assert server._runner.server is not None
+    async with asyncio.timeout(30):
+        while len(server._runner.server.connections) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
 async def test_connections_beyond_the_bound_are_closed_and_the_others_served(
     served: tuple[HealthServer, str, int],
 ) -> None:
-    _, host, port = served
+    server, host, port = served
     first = [await asyncio.open_connection(host, port) for _ in range(CONNECTIONS_MAX)]
-    await asyncio.sleep(0)
+    await accepted(server, CONNECTIONS_MAX)
     reader, writer = await asyncio.open_connection(host, port)
 
     assert await reader.read() == b""
@@ -127,3 +150,91 @@ async def test_connections_beyond_the_bound_are_closed_and_the_others_served(
     assert (await reader.read()).endswith(b"alive\n")
     for _, writer in first:
         await close(writer)
+
+
+# ---------------------------------------------------------------------- a loop that does not turn
+
+
+def asked_by_a_thread(port: int, path: str) -> tuple[int, str]:
+    """As a kubelet does, while this process's loop is held."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def hold(pulse: Pulse | None, port: int, path: str) -> tuple[int, str]:
+    """Ask from another thread, and hold this thread, and so the loop, until the answer is there."""
+    work = nullcontext() if pulse is None else pulse.work("recovering")
+    with ThreadPoolExecutor(1) as pool, work:
+        return pool.submit(asked_by_a_thread, port, path).result()
+
+
+async def test_it_is_alive_while_its_loop_recovers_a_store(
+    served: tuple[HealthServer, str, int],
+) -> None:
+    server, _, port = served
+    status, text = hold(server.pulse, port, "/health/live")
+    assert (status, text.startswith("alive\nrecovering for ")) == (200, True)
+    status, text = hold(server.pulse, port, "/health/ready")
+    assert (status, text.startswith("not ready\nbusy: recovering for ")) == (503, True)
+
+
+async def test_metrics_that_the_loop_cannot_give_are_told_as_such(
+    served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.runtime.health.SCRAPE_SECONDS", 0.05)
+    _, _, port = served
+    status, text = hold(None, port, "/metrics")
+    assert (status, text.startswith("the event loop has not turned for ")) == (503, True)
+
+
+async def test_questions_that_wait_for_the_loop_are_under_way_once(
+    served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantrymq.runtime.health.READY_SECONDS", 0.01)
+    server, _, port = served
+    for _ in range(3):
+        assert hold(server.pulse, port, "/health/ready")[0] == 503
+    assert len(server._questions) == 1
+
+
+async def test_a_failing_check_is_an_error_and_no_hang(get: Get, readiness: Readiness) -> None:
+    def fail() -> str:
+        raise ValueError("a bug")
+
+    readiness.add("broken", fail)
+    assert (await get("/health/ready"))[0] == 500
+
+
+@pytest.fixture
+async def stalling() -> AsyncIterator[tuple[VirtualClock, Pulse, int]]:
+    clock = VirtualClock()
+    pulse = Pulse(clock)
+    server = HealthServer(Metrics(), Readiness(), pulse=pulse)
+    _, port = await server.start("127.0.0.1", 0)
+    yield clock, pulse, port
+    await server.stop()
+
+
+async def test_a_loop_that_stalls_in_normal_operation_is_dead(
+    stalling: tuple[VirtualClock, Pulse, int],
+) -> None:
+    clock, _, port = stalling
+    clock.advance(STALL_SECONDS - 1)
+    assert hold(None, port, "/health/live")[0] == 200
+    clock.advance(1)
+    status, text = hold(None, port, "/health/live")
+    assert (status, text) == (503, "stalled\nthe event loop has not turned for 60 s\n")
+
+
+async def test_a_recovery_of_hours_is_no_stall_and_begins_none(
+    stalling: tuple[VirtualClock, Pulse, int],
+) -> None:
+    clock, pulse, port = stalling
+    with pulse.work("recovering the store"):
+        clock.advance(7200)
+        assert hold(pulse, port, "/health/live")[0] == 200
+    assert hold(None, port, "/health/live") == (200, "alive\n")

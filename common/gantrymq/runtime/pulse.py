@@ -1,0 +1,86 @@
+"""Tells any thread whether the event loop of this process still turns.
+
+    turning   the loop beats once a second
+    working   its owner said that it does something long, such as recovering a store: alive, however
+              long that takes, for a restart would only begin it anew
+    stalled   no beat for `STALL_SECONDS` in normal operation: the process is to be restarted
+
+The loop writes, other threads read. Each value is one reference, replaced as a whole, so no lock is
+needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, final
+
+from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+
+BEAT_SECONDS: Final = 1.0
+
+# Longer than any pause that passes by itself: a busy machine, a sync of a slow disk, a stopped
+# virtual machine.
+STALL_SECONDS: Final = 60.0
+
+
+@final
+class _Work(NamedTuple):
+    """What the loop does, and since when."""
+
+    text: str
+    since: float
+
+
+@final
+class Pulse:
+    """The heartbeat of one event loop. Its owner calls `start` within the loop, then `stop`."""
+
+    __slots__ = ("_beat_at", "_clock", "_timer", "_work")
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._beat_at = clock.monotonic()
+        self._timer: asyncio.TimerHandle | None = None
+        self._work: _Work | None = None
+
+    def start(self) -> None:
+        """Beat from now on."""
+        self._beat_at = self._clock.monotonic()
+        self._timer = asyncio.get_running_loop().call_later(BEAT_SECONDS, self.start)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    @contextmanager
+    def work(self, text: str) -> Iterator[None]:
+        """The loop may not turn meanwhile, and is alive."""
+        before = self._work
+        self._work = _Work(text, self._clock.monotonic())
+        try:
+            yield
+        finally:
+            self._beat_at = self._clock.monotonic()
+            self._work = before
+
+    @property
+    def working(self) -> str | None:
+        """What it does that is long, and for how long; None in normal operation."""
+        work = self._work
+        if work is None:
+            return None
+        return f"{work.text} for {self._clock.monotonic() - work.since:.0f} s"
+
+    @property
+    def silence(self) -> str:
+        """How long the loop has not turned, in words."""
+        seconds = self._clock.monotonic() - self._beat_at
+        return f"the event loop has not turned for {seconds:.0f} s"
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether only a restart helps."""
+        return self._work is None and self._clock.monotonic() >= self._beat_at + STALL_SECONDS
