@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs lock format clean
+.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -76,6 +76,21 @@ format: .venv/ready ## rewrite sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+cluster-bits: .venv/ready ## build the test cluster's binaries and base image into the cache
+	$(BIN)/python -m cluster bits
+
+cluster-up: .venv/ready ## a real Kubernetes of three nodes on this machine (CLUSTER=local or kind)
+	$(BIN)/python -m cluster up
+
+cluster-down: .venv/ready ## take the test cluster down; nothing of it is left
+	$(BIN)/python -m cluster down
+
+cluster-status: .venv/ready ## nodes, versions, faults and kubeconfig of the test cluster
+	$(BIN)/python -m cluster status
+
+cluster-load: .venv/ready ## put images on every node (IMAGES="archive.tar name:tag")
+	$(BIN)/python -m cluster load $(IMAGES)
+
 lock: .venv/ready ## rewrite requirements/ from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
@@ -95,5 +110,5 @@ clean: ## remove what the verbs made in the checkout
 
 .venv/ready: .venv/installed tools/speedups.py $(HOT)
 	$(BIN)/python -m tools.speedups
-	$(BIN)/python -m compileall -q common namesrv broker client
+	$(BIN)/python -m compileall -q common namesrv broker client operator/gantrymq
 	touch $@

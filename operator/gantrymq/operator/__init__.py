@@ -1,0 +1,1 @@
+"""The Kubernetes operator of Gantry: reconciles BrokerCluster and Topic resources."""

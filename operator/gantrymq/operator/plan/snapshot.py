@@ -1,0 +1,65 @@
+"""Snapshot of one cluster: everything a plan may look at, as plain values.
+
+`None` means "could not be read"; an empty tuple or mapping means "read, and there is none". A plan
+takes no disruptive action on a part that is `None`. A snapshot can be stored as JSON, so that any
+incident becomes a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from gantrymq.operator.plan.actions import Json
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OperatorDefaults:
+    """What the operator's own installation decides."""
+
+    broker_image: str
+    name_server_image: str
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemberReport:
+    """What a group's master said of one follower, or of itself, over the remoting protocol."""
+
+    member: int
+    is_in_sync: bool
+    lag_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClusterSnapshot:
+    """One BrokerCluster with all that belongs to it."""
+
+    resource: Json
+    """The BrokerCluster as the API server returned it."""
+    namespace_is_terminating: bool
+    defaults: OperatorDefaults
+    objects: Mapping[str, tuple[Json, ...]] | None
+    """Owned objects by kind: StatefulSet, Service, ConfigMap, Secret, PodDisruptionBudget,
+    ServiceAccount, Role, RoleBinding. None until the reflectors are in sync."""
+    pods: tuple[Json, ...] | None
+    volume_claims: tuple[Json, ...] | None
+    leases: Mapping[str, Json | None] | None
+    """By group: the Lease, or None where it does not exist. A group missing here could not be
+    read."""
+    nodes: Mapping[str, Json] | None
+    """Nodes by name, reduced to labels, taints, unschedulable and the Ready condition."""
+    storage_classes: frozenset[str] | None
+    events: Mapping[str, str] = field(default_factory=dict)
+    """The newest Warning of each pod or claim that is not ready, by its name: why it is stuck."""
+    reports: Mapping[str, tuple[MemberReport, ...]] = field(default_factory=dict)
+    """By group, as far as its master answered."""
+    unmanaged_topics: tuple[str, ...] | None = None
+    """Topics on the brokers that no Topic resource names; None when not known."""
+    new_secret: str = ""
+    """Random text for a replication secret that does not exist yet; the plan draws no dice."""
