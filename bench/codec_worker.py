@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from gantrymq.app.speedups import implementations
+from gantrymq.runtime.speedups import implementations
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
 

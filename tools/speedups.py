@@ -8,9 +8,11 @@ newer than every hot source, this file and the settings.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import tomllib
@@ -44,18 +46,43 @@ class SideBySide(build_ext):
 
 modules = mypycify(sys.argv[2:], opt_level="2", debug_level="0", multi_file=True,
                    group_name=sys.argv[1])
-# The first two are Python's own, and needed: somebody's CFLAGS would replace those. By the others
+# The first two are Python's own, and needed: a user's CFLAGS would replace those. By the next two
 # calls lead straight to a function, not by way of a table in which another library may replace it.
+# A warning that a newer compiler has for mypyc's C must not fail a user's installation.
 for module in modules:
     module.extra_compile_args = [*module.extra_compile_args, "-DNDEBUG", "-fwrapv",
-                                 "-fvisibility=hidden", "-fno-plt"]
+                                 "-fvisibility=hidden", "-fno-plt", "-Wno-error"]
 setup(name="speedups", ext_modules=modules, cmdclass={"build_ext": SideBySide},
       script_args=["-q", "build_ext", "--build-lib", "built", "--build-temp", "temp"])
 """
 
 
+# Types of installed packages are left out: a build environment has none of the product's
+# dependencies, and the compiled modules must not differ with what happens to be installed.
+# `make types` checks the sources against the real packages.
+_MYPY_SETTINGS = """\
+[mypy]
+namespace_packages = True
+explicit_package_bases = True
+no_site_packages = True
+ignore_missing_imports = True
+"""
+
+
 class SpeedupsError(Exception):
     """The hot modules could not be compiled; the text holds the compiler's words."""
+
+
+def has_compiler() -> bool:
+    """Whether the C compiler that setuptools would call is on the PATH."""
+    command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    return shutil.which(shlex.split(command)[0]) is not None
+
+
+def _require_headers() -> None:
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    if not header.exists():
+        raise SpeedupsError(f"Python's headers are not installed: there is no {header}")
 
 
 def hot_sources(root: Path) -> list[Path]:
@@ -75,6 +102,7 @@ def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
     sources = hot_sources(root)
     if not sources:
         return {}
+    _require_headers()
     # Compiled from a copy, by relative names: tracebacks then name `common/...`, not a build path.
     roots = source_roots(root)
     for source_root in roots:
@@ -83,10 +111,7 @@ def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
             folder / source_root,
             ignore=shutil.ignore_patterns("*.so", "__pycache__"),
         )
-    (folder / "mypy.ini").write_text(
-        "[mypy]\nnamespace_packages = True\nexplicit_package_bases = True\n"
-        f"mypy_path = {':'.join(roots)}\n"
-    )
+    (folder / "mypy.ini").write_text(f"{_MYPY_SETTINGS}mypy_path = {':'.join(roots)}\n")
     environment = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", _SCRIPT, GROUP, "--config-file=mypy.ini", *map(str, sources)],

@@ -79,9 +79,9 @@ def dispatch(arguments: list[str]) -> int:
         sys.stdout.write(_USAGE + overview())
         return 0 if arguments else 2
     if arguments[0] in {"--version", "version"}:
-        from gantrymq.app.version import describe  # noqa: PLC0415 - as the programs
+        from gantrymq.app.version import told  # noqa: PLC0415 - as the programs
 
-        sys.stdout.write(describe() + "\n")
+        sys.stdout.write(told())
         return 0
     program = _PROGRAMS.get(arguments[0])
     return _command(arguments) if program is None else program(arguments[1:])

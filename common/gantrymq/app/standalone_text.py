@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gantrymq.app.standalone_setup import StandaloneSetup
+from gantrymq.runtime import speedups
 
 _PAGE: Final = """\
 <!doctype html>
@@ -80,3 +81,4 @@ def _addresses(setup: StandaloneSetup) -> Iterator[str]:
         shown = place.address if path is None else f"http://{place.address}{path}"
         yield f"  {place.what:<18}{shown}"
     yield f"  {'data':<18}{setup.data}"
+    yield f"  {'modules':<18}{speedups.of_process()}"

@@ -1,15 +1,21 @@
-"""What this installation is: its version, and whether its hot modules run compiled."""
+"""Describes this installation: its version, and whether its hot modules run compiled."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
 
-from gantrymq.app.speedups import implementation
+from gantrymq.runtime.speedups import PURE_ADVICE, implementation
 
 
 def describe() -> str:
-    """One line for `gantry --version`."""
+    """One line: version, Python's version, implementation of the hot modules."""
     version = importlib.metadata.version("gantrymq")
     python = platform.python_version()
     return f"gantry {version} (Python {python}, hot modules {implementation()})"
+
+
+def told() -> str:
+    """What `gantry --version` prints: that line, and advice where modules are not compiled."""
+    line = describe()
+    return f"{line}\n" if implementation() == "compiled" else f"{line}\nWarning: {PURE_ADVICE}.\n"

@@ -23,6 +23,7 @@ from typing import Final, final
 import uvloop
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime import speedups
 from gantrymq.runtime.logs import Log
 
 STOP_SECONDS: Final = 25.0  # within the 30 s that Kubernetes waits before it kills
@@ -106,6 +107,7 @@ class Process:
 def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
     """Run `program` on uvloop until it returns or is stopped; returns the exit code."""
     log = Log("process")
+    speedups.report(log)
     _allow_many_files()
     _keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -33,7 +33,8 @@ def test_version_tells_which_implementation_is_live(capsys: pytest.CaptureFixtur
     assert dispatch(["--version"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("gantry ")
-    assert ("compiled" in text) != ("pure" in text)
+    assert ("modules compiled" in text) != ("modules pure" in text)
+    assert ("modules pure" in text) == ("pip install --force-reinstall" in text)
 
 
 def test_help_loads_no_program() -> None:

@@ -42,6 +42,7 @@ def test_a_program_that_ends_is_a_success_on_uvloop() -> None:
     """)
 
     assert (code, 'stopping cause="the program ended"' in errors) == (ExitCode.OK, True)
+    assert " modules=" in errors.splitlines()[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -7,7 +7,11 @@ import tomllib
 from pathlib import Path
 from types import FunctionType
 
-from gantrymq.app.speedups import HOT_MODULES, implementation, implementations
+import pytest
+
+from gantrymq.runtime import speedups
+from gantrymq.runtime.logs import Log
+from gantrymq.runtime.speedups import HOT_MODULES, implementation, implementations
 from gantrymq.wire import header_json
 
 ROOT = Path(__file__).parents[3]
@@ -34,3 +38,14 @@ def test_the_library_was_compiled_without_assertions_of_python_itself() -> None:
 
 def test_the_answer_agrees_with_the_functions_themselves() -> None:
     assert isinstance(header_json.decode, FunctionType) == (implementation() == "pure")
+
+
+def test_a_server_logs_what_it_runs_and_warns_where_that_is_slow(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    speedups.report(Log("broker"))
+    (line,) = caplog.records
+    assert f"modules={implementation()}" in line.message
+    assert (line.levelname == "WARNING") == (implementation() == "pure")
+    assert speedups.of_process() == implementation()
