@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from cluster import base_image, image_sources, kind
+from cluster import base_image, image_sources, kind, smoke
 from cluster.local import control_plane, lifecycle, nodes
 from cluster.settings import NODES, Layout, layout_from_environment
 from cluster.shell import ClusterError
@@ -110,6 +110,12 @@ def make_base_image(_options: argparse.Namespace, layout: Layout) -> int:
     return 0
 
 
+def smoke_test(_options: argparse.Namespace, layout: Layout) -> int:
+    require_local(layout)
+    smoke.run(layout)
+    return 0
+
+
 def show_environment(_options: argparse.Namespace, layout: Layout) -> int:
     if uses_kind("env"):
         print(f"export KUBECONFIG={kind.kubeconfig(layout)}")
@@ -177,6 +183,7 @@ def parser() -> argparse.ArgumentParser:
         ("status", status, "tell how it is; exit code 0 if all is well"),
         ("bits", bits, "build the binaries and the base image into the cache"),
         ("base-image", make_base_image, "make the base image and print its archive"),
+        ("smoke", smoke_test, "prove that a running local cluster does what tests need of it"),
         ("env", show_environment, "print shell commands that set KUBECONFIG and PATH"),
     ):
         verbs.add_parser(name, help=text).set_defaults(run=action)

@@ -66,6 +66,7 @@ class ApiProxy:
             self._server = None
             for connection in self._connections:
                 connection.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection to the control socket."""

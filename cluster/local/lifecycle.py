@@ -59,8 +59,7 @@ def up(layout: Layout) -> None:
     network.ensure(layout)
     certificates.ensure(layout)
     ensure_system_images(layout)
-    control_plane.ensure(layout)
-    on_each_node(lambda node: nodes.heal(layout, node))
+    heal(layout)
     for manifest in sorted(MANIFESTS.glob("*.yaml")):
         control_plane.kubectl(layout, "apply", "--filename", str(manifest))
     wait_until(
@@ -71,6 +70,12 @@ def up(layout: Layout) -> None:
     )
     rollout = ("--namespace=kube-system", "rollout", "status", "deployment/coredns")
     control_plane.kubectl(layout, *rollout, f"--timeout={READY_TIMEOUT_S:g}s")
+
+
+def heal(layout: Layout) -> None:
+    """Ends all faults and starts whatever does not run."""
+    control_plane.ensure(layout)
+    on_each_node(lambda node: nodes.heal(layout, node))
 
 
 def down(layout: Layout) -> None:

@@ -28,9 +28,7 @@ def test_equal_inputs_have_equal_keys_whatever_their_order() -> None:
     ],
     ids=["content", "a new file", "bytes moved between files", "architecture"],
 )
-def test_a_change_of_any_input_changes_the_key(
-    inputs: dict[str, bytes], architecture: str
-) -> None:
+def test_a_change_of_any_input_changes_the_key(inputs: dict[str, bytes], architecture: str) -> None:
     assert binaries.build_key(inputs, architecture) != binaries.build_key(INPUTS, "x86_64")
 
 
