@@ -2,7 +2,7 @@
 
 | path | answer |
 |---|---|
-| /health/live | 200, or 503 once the event loop has stalled (pulse.py): restart the process |
+| /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
 | pages given by the owner | further documents: metrics under other names, or HTML |
@@ -48,6 +48,8 @@ GUARD_SECONDS: Final = 1.0
 # and a Prometheus 10 s.
 READY_SECONDS: Final = 0.8
 SCRAPE_SECONDS: Final = 8.0
+# An owner with liveness checks of its own is stalled when its loop does not answer them in time.
+LIVE_SECONDS: Final = 5.0
 
 Check = Callable[[], str | None]
 Page = Callable[[], bytes]
@@ -81,6 +83,7 @@ class HealthServer:
         "_born_at",
         "_guard",
         "_listening",
+        "_liveness",
         "_loop",
         "_metrics",
         "_owner",
@@ -101,8 +104,11 @@ class HealthServer:
         *,
         page_type: str = CONTENT_TYPE,
         pulse: Pulse | None = None,
+        liveness: Readiness | None = None,
     ) -> None:
-        """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's."""
+        """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's;
+        `liveness` has checks that only a restart mends."""
+        self._liveness = liveness
         self._readiness = readiness
         self._metrics = metrics
         self._pages = dict(pages or {})
@@ -208,6 +214,13 @@ class HealthServer:
         pulse = self.pulse
         if pulse.is_stalled:
             return web.Response(status=503, text=f"stalled\n{pulse.silence}\n")
+        if self._liveness is not None:
+            reasons = await self._ask(self._liveness.reasons, LIVE_SECONDS)
+            if reasons is None:
+                return web.Response(status=503, text=f"stalled\n{pulse.silence}\n")
+            if reasons:
+                lines = "".join(f"{name}: {reason}\n" for name, reason in reasons.items())
+                return web.Response(status=503, text="not alive\n" + lines)
         working = pulse.working
         return web.Response(text="alive\n" if working is None else f"alive\n{working}\n")
 

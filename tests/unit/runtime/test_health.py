@@ -238,3 +238,22 @@ async def test_a_recovery_of_hours_is_no_stall_and_begins_none(
         clock.advance(7200)
         assert hold(pulse, port, "/health/live")[0] == 200
     assert hold(None, port, "/health/live") == (200, "alive\n")
+
+
+async def test_a_failing_liveness_check_asks_for_a_restart() -> None:
+    liveness = Readiness()
+    silent: dict[str, str] = {"reflector pods": "silent for 91 s"}
+    liveness.add("reflector pods", lambda: silent.get("reflector pods"))
+    server = HealthServer(Metrics(), Readiness(), liveness=liveness)
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/health/live"
+    try:
+        async with ClientSession() as session:
+            async with session.get(url) as reply:
+                assert reply.status == 503
+                assert await reply.text() == "not alive\nreflector pods: silent for 91 s\n"
+            silent.clear()
+            async with session.get(url) as reply:
+                assert (reply.status, await reply.text()) == (200, "alive\n")
+    finally:
+        await server.stop()
