@@ -1,0 +1,1 @@
+"""`kubectl gantry`: shows clusters, plans and topics, and asks for switchovers."""

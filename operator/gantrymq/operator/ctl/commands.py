@@ -1,0 +1,174 @@
+"""The commands of `kubectl gantry`, each by the API: read, decide, show."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.operator.ctl import switchover, topics_page
+from gantrymq.operator.ctl.access import CLUSTERS, LEASES, TOPICS, ChangedError, Json, KubeAccess
+from gantrymq.operator.ctl.status_page import status_lines
+
+DONE: Final = 0
+FAILED: Final = 1
+
+POLL_SECONDS: Final = 0.2
+# The operator and the members write the Lease as well; each may come first a few times.
+TRIES_MAX: Final = 20
+
+
+class CommandError(GantryError):
+    """The command cannot do what was asked; the text says why and what to do."""
+
+
+def status(access: KubeAccess, arguments: argparse.Namespace) -> int:
+    """One screen for each cluster asked for."""
+    clusters = _clusters(access, arguments)
+    if arguments.output == "json":
+        _print_json([each.get("status", {}) | {"name": _name(each)} for each in clusters])
+        return DONE
+    if not clusters:
+        raise CommandError(
+            "there is no BrokerCluster here; kubectl apply one (ten lines: examples/kubernetes),"
+            " or look into all namespaces with -A"
+        )
+    _print("\n\n".join("\n".join(status_lines(each)) for each in clusters))
+    return DONE
+
+
+def topics(access: KubeAccess, arguments: argparse.Namespace) -> int:
+    """The topics of a cluster, with and without resources; --adopt makes a resource."""
+    namespace = _namespace(access, arguments)
+    cluster = _cluster(access, arguments)
+    if arguments.adopt:
+        return _adopt(access, namespace, arguments)
+    found = topics_page.of_cluster(access.objects(TOPICS, namespace), arguments.cluster)
+    unmanaged = (cluster.get("status") or {}).get("unmanagedTopics") or {}
+    if arguments.output == "json":
+        _print_json({"topics": found, "unmanagedTopics": unmanaged})
+    else:
+        _print("\n".join(topics_page.topic_lines(found, unmanaged)))
+    return DONE
+
+
+def _adopt(access: KubeAccess, namespace: str, arguments: argparse.Namespace) -> int:
+    write, _, read = arguments.queues.partition("/")
+    if not (write.isdecimal() and (read or write).isdecimal()):
+        raise CommandError("--queues is WRITE/READ, the queues that the topic has, as in 8/8")
+    counts = (int(write), int(read or write))
+    body = topics_page.adopting(arguments.cluster, namespace, arguments.adopt, counts)
+    access.create(TOPICS, namespace, body)
+    name = body["metadata"]["name"]
+    _print(f"topic.gantrymq.dev/{name} created; kubectl get topic {name} -n {namespace} shows it")
+    return DONE
+
+
+def switch(access: KubeAccess, arguments: argparse.Namespace) -> int:
+    """Make another member of a group its master, and wait until it leads."""
+    namespace, group = _namespace(access, arguments), arguments.group
+    _cluster(access, arguments)
+    name = f"{arguments.cluster}-{group}"
+    target = switchover.member_number(arguments.to, group) if arguments.to else None
+    wanted = _ask(access, namespace, name, group, target)
+    began = time.monotonic()
+    _note(f"asked for member {wanted.target} to become master of {group}")
+    deadline = began + arguments.timeout
+    while time.monotonic() < deadline:
+        lease = _lease(access, namespace, name, group)
+        if switchover.is_done(lease, wanted):
+            seconds = time.monotonic() - began
+            answer = {"group": group, "master": wanted.target, "epoch": lease.epoch}
+            if arguments.output == "json":
+                _print_json(answer | {"seconds": round(seconds, 2)})
+            else:
+                _print(
+                    f"member {wanted.target} is master of {group} in epoch {lease.epoch},"
+                    f" after {seconds:.1f} s"
+                )
+            return DONE
+        if switchover.is_given_up(lease, wanted):
+            raise CommandError(
+                f"the switchover of {group} was given up: member {lease.holder} leads (epoch"
+                f" {lease.epoch}); kubectl gantry status says which members are in sync"
+            )
+        time.sleep(POLL_SECONDS)
+    raise CommandError(
+        f"member {wanted.target} is not master of {group} after {arguments.timeout:g} s; the"
+        " request stays in the Lease, and is carried out once that member has all of the log"
+    )
+
+
+def _ask(
+    access: KubeAccess, namespace: str, name: str, group: str, target: int | None
+) -> switchover.Request:
+    for _ in range(TRIES_MAX):
+        wanted = switchover.request(_lease(access, namespace, name, group), group, target)
+        try:
+            access.patch(LEASES, namespace, name, wanted.body)
+        except ChangedError:
+            continue
+        return wanted
+    raise CommandError(f"the Lease {name} changes faster than it can be written; try again")
+
+
+def _lease(access: KubeAccess, namespace: str, name: str, group: str) -> switchover.GroupLease:
+    lease = access.get(LEASES, namespace, name)
+    if lease is None:
+        raise CommandError(
+            f"group {group} has no Lease {name} in namespace {namespace} yet: its members make it"
+            " when they first elect a master (kubectl gantry status lists the groups)"
+        )
+    return switchover.read_lease(lease)
+
+
+def _clusters(access: KubeAccess, arguments: argparse.Namespace) -> list[Json]:
+    if arguments.cluster:
+        return [_cluster(access, arguments)]
+    namespace = "" if arguments.all_namespaces else _namespace(access, arguments)
+    return access.objects(CLUSTERS, namespace)
+
+
+def _cluster(access: KubeAccess, arguments: argparse.Namespace) -> Json:
+    namespace = _namespace(access, arguments)
+    found = access.get(CLUSTERS, namespace, arguments.cluster)
+    if found is None:
+        raise CommandError(
+            f"there is no BrokerCluster {arguments.cluster} in namespace {namespace}; kubectl get"
+            " brokerclusters -A lists all"
+        )
+    return found
+
+
+def _namespace(access: KubeAccess, arguments: argparse.Namespace) -> str:
+    return arguments.namespace or access.namespace
+
+
+def _name(cluster: Json) -> str:
+    name: str = cluster["metadata"]["name"]
+    return name
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _print_json(value: Any) -> None:
+    _print(json.dumps(value, indent=2, sort_keys=True))
+
+
+Command = Callable[[KubeAccess, argparse.Namespace], int]
+COMMANDS: Final[dict[str, Command]] = {"status": status, "topics": topics, "switchover": switch}
+
+
+def names() -> Sequence[str]:
+    """The commands, in the order of the help."""
+    return tuple(COMMANDS)
