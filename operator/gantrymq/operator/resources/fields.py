@@ -1,0 +1,153 @@
+"""Declares fields of the resources: what a field means, its bounds and its rules.
+
+A dataclass field made by `described` carries everything that the schema, the documentation and the
+parser need. Rules are written twice, in CEL for the API server and in Python for the operator,
+which also has to refuse what an API server with an older definition let through; the tests feed
+both the same values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, NewType, Protocol, final
+
+Quantity = NewType("Quantity", str)
+"""A quantity of Kubernetes, such as `250m` or `1Gi`."""
+
+Scalar = NewType("Scalar", str)
+"""The value of a configuration key: text, or a whole number that becomes text."""
+
+REQUIRED: Final[Any] = object()
+"""Default of a field that the user must give."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What must hold of a value beyond its type, and what to tell the user otherwise.
+
+    `holds` takes the JSON value; where `cel` names `oldSelf`, it takes the old value and the new.
+    """
+
+    cel: str
+    message: str
+    holds: Callable[..., bool]
+    at: str = ""
+    """The field, below the value, that the message is about."""
+
+    @property
+    def is_transition(self) -> bool:
+        """Whether the rule compares a change with what was there before."""
+        return "oldSelf" in self.cel
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Bounds of a text: its length, and a pattern that the whole text matches, in words."""
+
+    max_length: int
+    pattern: str = ""
+    words: str = ""
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The pattern as a rule: its message is readable, a pattern of OpenAPI shows itself."""
+        if not self.pattern:
+            return ()
+        compiled = re.compile(self.pattern)
+        # `$` of Python also matches before a final line end; CEL's does not.
+        return (
+            Rule(
+                f"self.matches({quoted(f'^({self.pattern})$')})",
+                self.words,
+                lambda text: compiled.fullmatch(text) is not None,
+            ),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is declared of one field."""
+
+    about: str
+    minimum: int | None = None
+    maximum: int | None = None
+    text: Text | None = None
+    """Bounds of a text, or of the values of a list or map of texts."""
+    max_items: int | None = None
+    """Of a list or a map."""
+    rules: tuple[Rule, ...] = ()
+    default_words: str = ""
+    """What holds when the field is absent; the schema then has no default."""
+    example: str = ""
+    is_required: bool = False
+    map_key: str = ""
+    """Of a list of objects: the field that names an entry, so that appliers can share the list."""
+    is_reported: bool = False
+    """Of a status: written by the operator, so that the schema sets no default."""
+
+
+class Described(Protocol):
+    """A dataclass whose fields are made by `described`; `RULES` are about the object as a whole."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+def described(
+    about: str,
+    default: Any = REQUIRED,
+    *,
+    factory: Callable[[], Any] | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    text: Text | None = None,
+    max_items: int | None = None,
+    rules: tuple[Rule, ...] = (),
+    default_words: str = "",
+    example: str = "",
+    map_key: str = "",
+) -> Any:
+    """Declare a field. Any: like dataclasses.field, the result stands for the field's own type."""
+    is_required = default is REQUIRED and factory is None
+    facts = Facts(
+        about,
+        minimum,
+        maximum,
+        text,
+        max_items,
+        rules,
+        default_words,
+        example,
+        is_required,
+        map_key,
+    )
+    metadata = {"facts": facts}
+    if factory is not None:
+        return field(default_factory=factory, metadata=metadata)
+    if is_required:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def reported(
+    about: str, default: Any = None, *, factory: Callable[[], Any] | None = None, map_key: str = ""
+) -> Any:
+    """Declare a field of a status."""
+    metadata = {"facts": Facts(about, map_key=map_key, is_reported=True)}
+    if factory is not None:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def quoted(text: str) -> str:
+    """The text as a literal of CEL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def one_of(values: tuple[str, ...]) -> str:
+    """A list literal of CEL."""
+    return f"[{', '.join(quoted(each) for each in values)}]"

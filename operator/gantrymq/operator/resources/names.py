@@ -1,0 +1,63 @@
+"""Names of the API group, and which names clusters, groups and topics may have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.operator.resources.fields import Text
+
+GROUP: Final = "gantrymq.dev"
+VERSION: Final = "v1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+CATEGORY: Final = "gantry"
+
+GROUPS_MAX: Final = 64
+"""Of a cluster: clients keep a route of all of them, and each renews a Lease every 0.8 s."""
+MEMBERS_MAX: Final = 5
+"""Of a group: the master sends its log to each of the others."""
+
+CLUSTER_NAME_MAX: Final = 40
+"""Leaves 23 of a label's 63 characters to `-broker-63` and the hash of a StatefulSet's revision."""
+TOPIC_NAME_MAX: Final = 127
+"""RocketMQ's bound."""
+
+CLUSTER_NAME_PATTERN: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+GROUP_NAME_PATTERN: Final = "broker-(0|[1-9][0-9]?)"
+TOPIC_NAME_PATTERN: Final = "[%|a-zA-Z0-9_-]+"
+
+CLUSTER_NAME: Final = Text(
+    CLUSTER_NAME_MAX,
+    CLUSTER_NAME_PATTERN,
+    "must be the name of a BrokerCluster: lower-case letters, digits and hyphens, beginning with a"
+    " letter and ending with a letter or digit",
+)
+TOPIC_NAME: Final = Text(
+    TOPIC_NAME_MAX,
+    TOPIC_NAME_PATTERN,
+    "must be letters, digits, or any of % | _ - (RocketMQ's rule for topics)",
+)
+
+# RocketMQ's own topics; brokers refuse to change or delete them.
+SYSTEM_TOPICS: Final = (
+    "TBW102",
+    "SCHEDULE_TOPIC_XXXX",
+    "BenchmarkTest",
+    "RMQ_SYS_TRANS_HALF_TOPIC",
+    "RMQ_SYS_TRACE_TOPIC",
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+    "TRANS_CHECK_MAX_TIME_TOPIC",
+    "SELF_TEST_TOPIC",
+    "OFFSET_MOVED_EVENT",
+    "CHECKPOINT_TOPIC",
+)
+SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
+
+
+def group_name(index: int) -> str:
+    """The name of a group, which is its `brokerName`."""
+    return f"broker-{index}"
+
+
+def group_index(name: str) -> int:
+    """The index of a group with a valid name."""
+    return int(name.removeprefix("broker-"))

@@ -1,0 +1,9 @@
+"""Definitions and documentation in the repository are what the model says."""
+
+from __future__ import annotations
+
+from tools.resources import outdated_files
+
+
+def test_files_made_from_the_model_are_current() -> None:
+    assert outdated_files() == [], "run: python -m tools.resources"
