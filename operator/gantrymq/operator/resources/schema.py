@@ -170,7 +170,8 @@ def _value_schema(hint: Any, facts: Facts) -> Schema:
 def _element_schema(hint: Any, facts: Facts) -> Schema:
     element = element_type(hint)
     if is_dataclass(element):
-        return object_schema(element)
+        schema = object_schema(element)
+        return schema | ({"required": [facts.map_key]} if facts.map_key else {})
     schema = _scalar_schema(element, facts)
     return _with_rules(schema, facts.text.rules()) if facts.text is not None else schema
 
