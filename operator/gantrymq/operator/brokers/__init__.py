@@ -1,0 +1,1 @@
+"""What the operator asks name servers and brokers, by `gantrymq.client`."""

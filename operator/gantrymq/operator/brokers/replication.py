@@ -1,0 +1,84 @@
+"""Asks the master of a group how far its followers have come, over the remoting protocol.
+
+A follower shows up with the address of its replication connection: the name of its pod, when the
+master opened the connection, or the IP address of its pod, when the follower did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client.aio.admin import Admin
+from gantrymq.operator.plan.snapshot import MemberReport
+from gantrymq.runtime.logs import Log
+from gantrymq.wire.bodies.ha_status import HaStatus
+
+# Within a reconciliation; a broker that takes longer is shown as it was not asked.
+ASK_SECONDS: Final = 2.0
+
+
+@final
+class ReplicationReader:
+    """Owner of the connections to masters; `start` before use, then `close`."""
+
+    def __init__(self) -> None:
+        # Every address comes from a Lease, so no name server is ever asked.
+        self._admin = Admin(name_servers="127.0.0.1:9876", timeout_s=ASK_SECONDS)
+        self._log = Log("operator.replication")
+
+    async def start(self) -> None:
+        await self._admin.start()
+
+    async def close(self) -> None:
+        await self._admin.close()
+
+    async def ask(
+        self, address: str, master: int, members_by_host: Mapping[str, int]
+    ) -> tuple[MemberReport, ...] | None:
+        """What the master at this address reports; None where it does not answer."""
+        try:
+            status = await self._admin.brokers.replication(address)
+        except (GantryError, OSError, TimeoutError) as error:
+            self._log.debug("master does not answer", address=address, cause=error)
+            return None
+        return reports(status, master, members_by_host)
+
+
+def reports(
+    status: HaStatus, master: int, members_by_host: Mapping[str, int]
+) -> tuple[MemberReport, ...] | None:
+    """The reports by member; None where the broker asked is not the master."""
+    if not status.is_master:
+        return None
+    found = {master: MemberReport(master, is_in_sync=True, lag_bytes=0)}
+    for follower in status.slaves:
+        member = members_by_host.get(host_of(follower.address))
+        if member is not None and member != master:
+            found[member] = MemberReport(member, follower.is_in_sync, follower.behind_bytes)
+    return tuple(found[member] for member in sorted(found))
+
+
+def host_of(address: str) -> str:
+    """The IP address, or the first label of the name, of a `host:port`."""
+    host = address.rpartition(":")[0].strip("[]/")
+    is_ip = ":" in host or host.replace(".", "").isdecimal()
+    return host if is_ip else host.partition(".")[0]
+
+
+def members_by_host(pods: Sequence[Mapping[str, object]]) -> dict[str, int]:
+    """Member numbers of a group's pods, by the name and by the IP address of each pod."""
+    members: dict[str, int] = {}
+    for pod in pods:
+        metadata, status = pod["metadata"], pod.get("status")
+        assert isinstance(metadata, Mapping)
+        name = str(metadata["name"])
+        ordinal = name.rpartition("-")[2]
+        if not ordinal.isdecimal():
+            continue
+        members[name] = int(ordinal) + 1
+        ip = status.get("podIP") if isinstance(status, Mapping) else None
+        if ip:
+            members[str(ip)] = int(ordinal) + 1
+    return members

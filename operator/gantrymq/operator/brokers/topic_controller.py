@@ -1,0 +1,168 @@
+"""Keeps the topics of clusters as their Topic resources say: reads, plans, carries out.
+
+One run of a cluster reads its masters' tables, plans, and carries out a bounded part of the plan:
+what is left is done by the next run at once, so that a topic made while 10 000 others wait for
+their statuses does not wait for all of them. A run in which nothing changed costs one request for
+each master and no write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, final
+
+from gantrymq.operator.brokers.topic_memory import TopicMemory
+from gantrymq.operator.brokers.topic_run import TopicRun
+from gantrymq.operator.brokers.topics import ClusterTopics
+from gantrymq.operator.topics.api import TopicApi
+from gantrymq.operator.topics.plan import needs_order, plan_topics
+from gantrymq.operator.topics.steps import TopicsPlan
+from gantrymq.operator.topics.values import (
+    ClusterStage,
+    ClusterView,
+    DrainAnswer,
+    DrainQuestion,
+    Place,
+    TopicResource,
+    TopicsSnapshot,
+)
+
+STEPS_PER_RUN: Final = 1000
+"""Topics that one run changes: a few seconds of status writes."""
+
+QUESTIONS_PER_RUN: Final = 100
+"""Each takes a broker a request for each consumer group of the topic."""
+
+Connect: TypeAlias = Callable[[tuple[str, ...]], ClusterTopics]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicTarget:
+    """A cluster, where its name servers are, and whether its masters are known."""
+
+    cluster: ClusterView
+    """Its groups have addresses and no tables."""
+    name_servers: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicRunReport:
+    """What one run found and did."""
+
+    requeue_seconds: float | None = None
+    """When the cluster shall be looked at again without an event; None: the safety interval."""
+    unmanaged: tuple[str, ...] | None = None
+    """Topics that no resource names; None when no master could be asked."""
+    topics_changed: int = 0
+    """Topics that were made, changed or deleted on brokers."""
+    writes: int = 0
+    """Requests to the API that changed a resource."""
+
+
+@final
+class _Cluster:
+    """What is kept of one cluster between runs."""
+
+    def __init__(self, connection: ClusterTopics) -> None:
+        self.connection = connection
+        self.memory = TopicMemory()
+
+
+@final
+class TopicController:
+    """Of all clusters. Runs of one cluster follow each other; those of several go on side by side.
+    Raises nothing of brokers; a TopicApiError when the API failed, once all else was done."""
+
+    def __init__(
+        self, api: TopicApi, wall: Callable[[], float], connect: Connect = ClusterTopics
+    ) -> None:
+        """`wall` gives the time in seconds since 1970."""
+        self._api = api
+        self._wall = wall
+        self._connect = connect
+        self._clusters: dict[tuple[str, str], _Cluster] = {}
+
+    async def close(self) -> None:
+        """End all connections."""
+        clusters, self._clusters = self._clusters, {}
+        await asyncio.gather(*(each.connection.close() for each in clusters.values()))
+
+    async def run_cluster(
+        self, target: TopicTarget, topics: Iterable[TopicResource]
+    ) -> TopicRunReport:
+        """Bring the topics of one cluster closer to what their resources say."""
+        cluster = await self._cluster(target)
+        seen = cluster.memory.resources(topics)
+        snapshot = await self._snapshot(cluster, target.cluster, seen)
+        now = self._wall()
+        plan = plan_topics(snapshot, now)
+        questions = cluster.memory.due(plan.questions, now, QUESTIONS_PER_RUN)
+        if questions:
+            drained = await _answers(cluster.connection, questions)
+            snapshot = replace(snapshot, drained=drained)
+            plan = plan_topics(snapshot, now)
+        run = TopicRun(cluster.connection, self._api, cluster.memory, snapshot, now)
+        steps = plan.steps[:STEPS_PER_RUN]
+        await run.carry_out(steps)
+        is_unfinished = len(steps) < len(plan.steps) or run.is_unfinished
+        report = TopicRunReport(
+            requeue_seconds=0.0 if is_unfinished else _sooner(plan, run.retry_s),
+            unmanaged=plan.unmanaged,
+            topics_changed=run.topics_changed,
+            writes=run.writes,
+        )
+        if run.failure is not None:
+            raise run.failure
+        return report
+
+    async def _cluster(self, target: TopicTarget) -> _Cluster:
+        """The connections of a cluster, made anew when its name servers are others."""
+        key = (target.cluster.namespace, target.cluster.name)
+        known = self._clusters.get(key)
+        if known is not None and known.connection.name_servers == target.name_servers:
+            return known
+        connection = self._connect(target.name_servers)
+        await connection.start()
+        if known is not None:
+            old, known.connection = known.connection, connection
+            await old.close()
+            return known
+        return self._clusters.setdefault(key, _Cluster(connection))
+
+    async def forget(self, namespace: str, name: str) -> None:
+        """The cluster is gone, and no Topic names it any more."""
+        cluster = self._clusters.pop((namespace, name), None)
+        if cluster is not None:
+            await cluster.connection.close()
+
+    async def _snapshot(
+        self, cluster: _Cluster, view: ClusterView, topics: tuple[TopicResource, ...]
+    ) -> TopicsSnapshot:
+        connection, memory = cluster.connection, cluster.memory
+        if view.stage is ClusterStage.PRESENT and view.groups is not None:
+            groups = await asyncio.gather(*map(connection.read, view.groups))
+            view = replace(view, groups=tuple(groups))
+            connection.keep(frozenset(each.address for each in groups))
+            await memory.forget_routes(connection, view.name)
+        snapshot = TopicsSnapshot(view, topics, refusals=memory.refusals, made=memory.made)
+        if view.stage is ClusterStage.PRESENT and needs_order(snapshot):
+            snapshot = replace(snapshot, order=await connection.order_tables())
+        return snapshot
+
+
+async def _answers(
+    connection: ClusterTopics, questions: Iterable[DrainQuestion]
+) -> Mapping[Place, DrainAnswer]:
+    asked = tuple(questions)
+    answers = await asyncio.gather(*map(connection.drained, asked))
+    found = zip(asked, answers, strict=True)
+    return {each.place: answer for each, answer in found if answer is not None}
+
+
+def _sooner(plan: TopicsPlan, retry_s: float | None) -> float | None:
+    times = [each for each in (plan.requeue_seconds, retry_s) if each is not None]
+    return min(times, default=None)

@@ -1,0 +1,103 @@
+"""Remembers, between runs of one cluster, what the caches do not show yet.
+
+A resource that was just written comes back from the API with a delay; until then the controller
+plans with what it wrote. All of it may be lost with the process: the next one finds it out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.operator.topics.values import (
+    DrainQuestion,
+    Place,
+    Refusal,
+    TopicResource,
+)
+from gantrymq.operator.topics.verdicts import ASK_AGAIN_S
+from gantrymq.remoting.failures import ClientError
+
+if TYPE_CHECKING:
+    from gantrymq.operator.brokers.topics import ClusterTopics
+
+ROUTES_MAX: Final = 10_000
+"""Topics whose routes are still to be forgotten: more are left to the name servers' restart."""
+
+
+@final
+class TopicMemory:
+    """Of one cluster."""
+
+    def __init__(self) -> None:
+        self.refusals: dict[Place, Refusal] = {}
+        self.made: dict[str, frozenset[str]] = {}
+        """By uid: groups on which the topic was made, until the status in the cache says so."""
+        self._written: dict[str, tuple[str, TopicResource]] = {}
+        """By uid: the resourceVersion that was planned with, and what became of the resource."""
+        self._asked: dict[Place, float] = {}
+        self._routes: set[str] = set()
+
+    def resources(self, topics: Iterable[TopicResource]) -> tuple[TopicResource, ...]:
+        """The resources, with what was written since they were read."""
+        seen = tuple(self._newest(each) for each in topics)
+        uids = {each.uid for each in seen}
+        for table in (self._written, self.made):
+            for uid in table.keys() - uids:
+                del table[uid]
+        return seen
+
+    def _newest(self, topic: TopicResource) -> TopicResource:
+        written = self._written.get(topic.uid)
+        if written is not None:
+            if written[0] == topic.resource_version:
+                return written[1]
+            del self._written[topic.uid]
+        made = self.made.get(topic.uid)
+        if made is not None and all(topic.status.group(each) for each in made):
+            del self.made[topic.uid]
+        return topic
+
+    def wrote(self, before: TopicResource, after: TopicResource) -> None:
+        """A resource was written; `before` is what the run had."""
+        known = self._written.get(before.uid)
+        # Several writes in a row still belong to the version that the cache shows.
+        seen = known[0] if known is not None else before.resource_version
+        self._written[before.uid] = (seen, after)
+
+    def made_on(self, topic: TopicResource, group: str) -> None:
+        """A broker has the topic now, by this operator."""
+        self.made[topic.uid] = self.made.get(topic.uid, frozenset()) | {group}
+
+    def due(
+        self, questions: Iterable[DrainQuestion], now: float, most: int
+    ) -> tuple[DrainQuestion, ...]:
+        """Those that were not asked lately; they count as asked."""
+        self._asked = {
+            place: asked for place, asked in self._asked.items() if 0 <= now - asked < ASK_AGAIN_S
+        }
+        due = [each for each in questions if each.place not in self._asked][:most]
+        self._asked |= {each.place: now for each in due}
+        return tuple(due)
+
+    def forget_expired_refusals(self, now: float) -> None:
+        """Refusals that count no longer."""
+        expired = [place for place, each in self.refusals.items() if each.retry_at <= now]
+        for place in expired:
+            del self.refusals[place]
+
+    # ------------------------------------------------------------------ routes
+
+    def deleted(self, topic: str) -> None:
+        """Brokers have deleted a topic, and name servers still have its routes."""
+        if len(self._routes) < ROUTES_MAX:
+            self._routes.add(topic)
+
+    async def forget_routes(self, connection: ClusterTopics, cluster: str) -> None:
+        """Let the name servers forget what was deleted; what fails is tried again next time."""
+        for topic in tuple(self._routes):
+            try:
+                await connection.forget(topic, cluster)
+            except ClientError:
+                return
+            self._routes.discard(topic)

@@ -1,0 +1,211 @@
+"""Asks and orders the masters and name servers of one cluster about topics.
+
+A master's table is read by one request, and taken apart only when the answer is another one than
+before: it begins with the DataVersion of the table. (QUERY_DATA_VERSION would be smaller, but only
+name servers answer it, and they take the question for a sign of life of the broker it is about.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, Self, final
+
+from gantrymq.acl.signature import Credentials
+from gantrymq.client.aio.admin import Admin
+from gantrymq.client.aio.configuration import ClientKeywords
+from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
+from gantrymq.client.core.answers import accepted
+from gantrymq.client.core.errors import BrokerError
+from gantrymq.client.core.steps import Ask
+from gantrymq.operator.brokers.topic_tables import TopicTables
+from gantrymq.operator.topics.steps import Change, OrderEntry, attribute_changes
+from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupView
+from gantrymq.remoting.failures import ClientError
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.consumption import GroupList
+from gantrymq.wire.bodies.kv import kv_table_from_json
+from gantrymq.wire.bodies.queue_stats import ConsumeStats, TopicStatsTable
+from gantrymq.wire.bodies.shared import TopicConfig, TopicFilterType
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.header import Header
+from gantrymq.wire.headers.route import (
+    GetKvListRequest,
+    KvConfigKeyRequest,
+    PutKvConfigRequest,
+)
+from gantrymq.wire.headers.topic import QueryTopicConsumeByWhoRequest
+
+TIMEOUT_S: Final = 5.0
+"""A master that is silent for so long is left out of this run."""
+
+_GROUPS_AT_ONCE: Final = 8
+"""Consumer groups that a broker is asked about at once."""
+
+
+@final
+class ClusterTopics:
+    """`async with`; the connections are those of one administrator."""
+
+    def __init__(
+        self,
+        name_servers: Sequence[str],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        credentials: Credentials | None = None,
+    ) -> None:
+        keywords = ClientKeywords(name_servers=name_servers)
+        if credentials is not None:
+            keywords["access_key"] = credentials.access_key
+            keywords["secret_key"] = credentials.secret_key
+        self.name_servers = tuple(name_servers)
+        self._timeout_s = timeout_s
+        self._admin = Admin(timeout_s=timeout_s, **keywords)
+        self._tables = TopicTables()
+
+    async def start(self) -> None:
+        await self._admin.start()
+
+    async def close(self) -> None:
+        await self._admin.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # ------------------------------------------------------------------ tables
+
+    async def read(self, group: GroupView) -> GroupView:
+        """The group with its master's table, or with the reason why there is none."""
+        if not group.address:
+            return GroupView(group.name, why="has no master")
+        try:
+            body = await self._ask(group.address, RequestCode.GET_ALL_TOPIC_CONFIG)
+            system = self._tables.system(group.address)
+            if system is None:
+                system = frozenset(await self._admin.topics.system_names(group.address))
+        except BrokerError as refusal:
+            return GroupView(group.name, group.address, why=f"refuses to answer: {refusal.remark}")
+        except ClientError:
+            return GroupView(group.name, group.address, why="has a master that does not answer")
+        table = self._tables.read(group.address, body, system)
+        return GroupView(group.name, group.address, table)
+
+    def keep(self, addresses: frozenset[str]) -> None:
+        """Forget the tables of other masters."""
+        self._tables.keep(addresses)
+
+    async def create(self, address: str, changes: Sequence[Change]) -> None:
+        """All of them or none; raises BrokerError, or RequestError."""
+        await self._admin.topics.create_all(address, [_config(each) for each in changes])
+
+    async def delete(self, address: str, topic: str) -> None:
+        """With its messages; raises BrokerError, or RequestError."""
+        (await self._admin.topics.delete(topic, [address])).all()
+
+    async def forget(self, topic: str, cluster: str) -> None:
+        """Let every name server forget the routes; raises the first failure."""
+        (await self._admin.topics.forget(topic, cluster)).all()
+
+    # ------------------------------------------------------------------ ordered topics
+
+    async def order_tables(self) -> dict[str, Mapping[str, str] | None]:
+        """The queues of ordered topics, by name server."""
+        tables = await asyncio.gather(*map(self._order_table, self.name_servers))
+        return dict(zip(self.name_servers, tables, strict=True))
+
+    async def _order_table(self, server: str) -> Mapping[str, str] | None:
+        header = GetKvListRequest(namespace=ORDER_NAMESPACE)
+        try:
+            body = await self._ask(server, RequestCode.GET_KVLIST_BY_NAMESPACE, header)
+        except BrokerError as refusal:
+            return {} if refusal.code == ResponseCode.QUERY_NOT_FOUND else None
+        except ClientError:
+            return None
+        return kv_table_from_json(javajson.loads(body))
+
+    async def put_order(self, entry: OrderEntry) -> None:
+        """Write or delete one entry at one name server; raises BrokerError, or RequestError."""
+        header: Header
+        if entry.value is None:
+            code = RequestCode.DELETE_KV_CONFIG
+            header = KvConfigKeyRequest(namespace=ORDER_NAMESPACE, key=entry.topic)
+        else:
+            code, key, value = RequestCode.PUT_KV_CONFIG, entry.topic, entry.value
+            header = PutKvConfigRequest(namespace=ORDER_NAMESPACE, key=key, value=value)
+        await self._ask(entry.name_server, code, header)
+
+    # ------------------------------------------------------------------ drained queues
+
+    async def drained(self, question: DrainQuestion) -> DrainAnswer | None:
+        """Which consumer groups have not read the queues; None when a broker cannot say."""
+        address, topic = question.address, question.topic
+        header = QueryTopicConsumeByWhoRequest(topic=topic)
+        try:
+            body = await self._ask(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, header)
+            groups = GroupList.from_json(javajson.loads(body)).groups
+            stats = await self._admin.topics.stats_of(address, topic)
+            limit = asyncio.Semaphore(_GROUPS_AT_ONCE)
+
+            async def progress(group: str) -> ConsumeStats:
+                async with limit:
+                    return await self._admin.groups.progress_at(address, group, topic)
+
+            found = await asyncio.gather(*map(progress, groups))
+        except ClientError:
+            return None
+        return drain_answer(question.first_queue, stats, dict(zip(groups, found, strict=True)))
+
+    async def _ask(self, address: str, code: RequestCode, header: Header | None = None) -> bytes:
+        return await self._admin.run(_answer_body(address, code, header, self._timeout_s))
+
+
+async def _answer_body(
+    address: str, code: RequestCode, header: Header | None, timeout_s: float
+) -> bytes:
+    """A flow of the client: the body of the answer as it came."""
+    command = Command(code, ext=None if header is None else header.encode())
+    return accepted(await Ask(address, command, timeout_s), address).body
+
+
+def _config(change: Change) -> TopicConfig:
+    wanted = change.config
+    return TopicConfig(
+        change.topic,
+        read_queue_nums=wanted.read,
+        write_queue_nums=wanted.write,
+        perm=wanted.perm,
+        topic_filter_type=TopicFilterType(wanted.filter_type),
+        topic_sys_flag=wanted.system_flag,
+        order=wanted.order,
+        attributes=attribute_changes(change),
+    )
+
+
+def drain_answer(
+    first_queue: int, stats: TopicStatsTable, groups: Mapping[str, ConsumeStats]
+) -> DrainAnswer:
+    """What is left in the queues from `first_queue` on. A group without any entry gave the topic
+    up, and does not count."""
+    ends = {
+        queue: (offset.min_offset, offset.max_offset)
+        for queue, offset in stats.queues.items()
+        if queue.queue_id >= first_queue and offset.max_offset > offset.min_offset
+    }
+    last_ms = max((each.last_update_ms for each in stats.queues.values()), default=0)
+    readers = {name: progress for name, progress in groups.items() if progress.queues}
+    behind = []
+    for name, progress in sorted(readers.items()):
+        left = []
+        for queue, (start, end) in ends.items():
+            consumed = progress.queues.get(queue)
+            if consumed is None or max(consumed.consumer_offset, start) < end:
+                left.append(queue.queue_id)
+        if left:
+            behind.append((name, tuple(sorted(left))))
+    unread = () if readers else tuple(sorted(queue.queue_id for queue in ends))
+    return DrainAnswer(tuple(behind), unread, last_ms / 1000)

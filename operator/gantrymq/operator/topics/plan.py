@@ -1,0 +1,237 @@
+"""Plans the topics of one cluster: what brokers, name servers and resources need, and why.
+
+Invariants: the oldest of several Topics with one name has it; a topic that no resource made is not
+touched before it is adopted or described as it is; read queues never become fewer before consumers
+have read them; a plan made of what a plan asked for is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from gantrymq.operator.resources.topic import DeletionPolicy
+from gantrymq.operator.topics import statuses
+from gantrymq.operator.topics.claims import Claims
+from gantrymq.operator.topics.names import is_reported
+from gantrymq.operator.topics.removal import Removing, remove
+from gantrymq.operator.topics.statuses import Saying, status_of
+from gantrymq.operator.topics.steps import Change, OrderEntry, TopicsPlan, TopicStep
+from gantrymq.operator.topics.values import (
+    FINALIZER,
+    ClusterStage,
+    DrainQuestion,
+    TopicResource,
+    TopicSpec,
+    TopicsSnapshot,
+)
+from gantrymq.operator.topics.verdicts import Standing, Verdict, judge
+
+
+def plan_topics(snapshot: TopicsSnapshot, now: float) -> TopicsPlan:
+    """What to do now; `now` is in seconds since 1970."""
+    planner = _Planner(snapshot, now)
+    for resource in snapshot.topics:
+        if resource.deleted is None:
+            planner.live(resource)
+        else:
+            planner.removed(remove(resource, planner.claims, snapshot, now))
+    return TopicsPlan(
+        steps=tuple(planner.steps),
+        questions=tuple(planner.questions),
+        unmanaged=unmanaged(snapshot),
+        requeue_seconds=planner.requeue_seconds,
+    )
+
+
+def needs_order(snapshot: TopicsSnapshot) -> bool:
+    """Whether name servers have to be asked for the queues of ordered topics."""
+    tables = [each.table for each in snapshot.cluster.groups or () if each.table is not None]
+    for resource in snapshot.topics:
+        if resource.spec is None:
+            continue
+        if resource.spec.order:
+            return True
+        held = (table.topics.get(resource.spec.topic_name) for table in tables)
+        if any(each is not None and each.order for each in held):
+            return True
+    return False
+
+
+def unmanaged(snapshot: TopicsSnapshot) -> tuple[str, ...] | None:
+    """Topics on brokers that no resource names; those of brokers and groups are left out."""
+    tables = [each.table for each in snapshot.cluster.groups or () if each.table is not None]
+    if not tables:
+        return None
+    named = {each.spec.topic_name for each in snapshot.topics if each.spec is not None}
+    system: set[str] = set()
+    found: set[str] = set()
+    for table in tables:
+        found |= table.topics.keys() - named
+        system |= table.system
+    own = system | {each.name for each in snapshot.cluster.groups or ()}
+    cluster = snapshot.cluster.name
+    return tuple(sorted(each for each in found - own if is_reported(each, cluster)))
+
+
+@final
+class _Planner:
+    """Collects the steps of one plan."""
+
+    def __init__(self, snapshot: TopicsSnapshot, now: float) -> None:
+        self._snapshot = snapshot
+        self._now = now
+        self._now_text = statuses.text_of(now)
+        self.claims = Claims(snapshot.topics)
+        self.steps: list[TopicStep] = []
+        self.questions: list[DrainQuestion] = []
+        self.requeue_seconds: float | None = None
+
+    def removed(self, removing: Removing) -> None:
+        """Take over what was decided for a resource that is being deleted."""
+        if removing.step is not None:
+            self.steps.append(removing.step)
+        self.questions += removing.questions
+        self._look_again(removing.look_again_s)
+
+    def live(self, resource: TopicResource) -> None:
+        """Plan a resource that is not being deleted."""
+        spec = resource.spec
+        cluster = self._snapshot.cluster
+        if spec is None:
+            self._say(resource, statuses.invalid(resource))
+        elif cluster.stage is ClusterStage.MISSING:
+            self._say(resource, statuses.cluster_not_found(resource))
+        elif cluster.stage is ClusterStage.TERMINATING or cluster.namespace_is_terminating:
+            self._say(resource, statuses.cluster_terminating(resource))
+        elif (winner := self.claims.winner(spec.topic_name)) is not resource and winner is not None:
+            self._lose(resource, winner)
+        elif cluster.groups is not None:
+            self._serve(resource, spec)
+
+    def _look_again(self, seconds: float | None) -> None:
+        if seconds is not None:
+            known = self.requeue_seconds
+            self.requeue_seconds = seconds if known is None else min(known, seconds)
+
+    # ------------------------------------------------------------------ without a broker
+
+    def _say(self, resource: TopicResource, saying: Saying) -> None:
+        status = status_of(resource, saying, self._now_text, drift=resource.status.drift)
+        self._add(TopicStep(resource, saying.message, self._finalizers(resource), status=status))
+
+    def _lose(self, resource: TopicResource, winner: TopicResource) -> None:
+        saying = statuses.name_taken(resource, winner)
+        extra = statuses.conflict(resource, winner, saying.message, self._now_text)
+        status = status_of(resource, saying, self._now_text, extra=(extra,))
+        self._add(TopicStep(resource, saying.message, self._finalizers(resource), status=status))
+
+    def _finalizers(
+        self, resource: TopicResource, *, is_served: bool = False
+    ) -> tuple[str, ...] | None:
+        """All that the resource shall have, None when it has them: an own one unless the policy is
+        Retain, and only once the topic can be made."""
+        spec, has = resource.spec, FINALIZER in resource.finalizers
+        if spec is None:
+            return None
+        wants = spec.deletion_policy is not DeletionPolicy.RETAIN
+        if has and not wants:
+            return tuple(each for each in resource.finalizers if each != FINALIZER)
+        if wants and not has and is_served:
+            return (*resource.finalizers, FINALIZER)
+        return None
+
+    def _add(self, step: TopicStep) -> None:
+        if step.status == step.resource.status:
+            step = TopicStep(
+                step.resource, step.reason, step.finalizers, step.changes, order=step.order
+            )
+        if not step.is_empty:
+            self.steps.append(step)
+
+    # ------------------------------------------------------------------ with brokers
+
+    def _serve(self, resource: TopicResource, spec: TopicSpec) -> None:
+        verdicts = self._verdicts(resource, spec)
+        saying = statuses.saying_of(resource, verdicts)
+        drift = tuple(each.drift for each in verdicts if each.drift)
+        is_same = resource.status.observed_generation == resource.generation
+        status = status_of(
+            resource,
+            saying,
+            self._now_text,
+            extra=statuses.draining(resource, verdicts, self._now_text),
+            groups=statuses.groups_of(resource, verdicts),
+            drift=drift or (resource.status.drift if is_same else ()),
+            created=self._is_created(resource, verdicts),
+        )
+        changes = tuple(_changes(spec.topic_name, verdicts))
+        self._add(
+            TopicStep(
+                resource,
+                "; ".join(drift) or saying.message,
+                self._finalizers(resource, is_served=saying.reason != "Differs"),
+                changes,
+                order=self._order(resource, spec, verdicts),
+                status=status,
+            )
+        )
+        for verdict in verdicts:
+            self._look_again(verdict.look_again_s)
+            if verdict.question is not None:
+                self.questions.append(verdict.question)
+
+    def _verdicts(self, resource: TopicResource, spec: TopicSpec) -> list[Verdict]:
+        """Of every group. Where a topic of the same name is another one's everywhere, no group gets
+        this one."""
+        status = resource.status
+        has_all = spec.adopt
+        if not status.groups:
+            has_all = has_all or status.created or self.claims.inherits(resource)
+        quiet_s = statuses.quiet_seconds(resource, self._now)
+        verdicts = [
+            judge(
+                resource,
+                spec,
+                group,
+                self._snapshot,
+                self._now,
+                is_ours=has_all or self._snapshot.owns(resource, group.name),
+                quiet_s=quiet_s,
+            )
+            for group in self._snapshot.cluster.groups or ()
+        ]
+        is_foreign = any(each.standing is Standing.FOREIGN for each in verdicts)
+        if is_foreign and not status.groups:
+            return [each for each in verdicts if each.change is None]
+        return verdicts
+
+    def _is_created(self, resource: TopicResource, verdicts: Iterable[Verdict]) -> bool:
+        if resource.status.created or self.claims.inherits(resource):
+            return True
+        return any(each.held is not None for each in verdicts)
+
+    def _order(
+        self, resource: TopicResource, spec: TopicSpec, verdicts: Sequence[Verdict]
+    ) -> tuple[OrderEntry, ...]:
+        """Entries to write, at name servers that have another one: `broker-0:4;broker-1:4`."""
+        if not self._snapshot.order:
+            return ()
+        if any(each.standing is Standing.FOREIGN for each in verdicts):
+            return ()
+        held = [
+            each for each in verdicts if each.held is not None or each.standing is Standing.AWAY
+        ]
+        queues = (f"{each.group}:{spec.queues_of(each.group).write}" for each in held)
+        value = ";".join(queues) if spec.order and held else None
+        return tuple(
+            OrderEntry(server, spec.topic_name, value)
+            for server, table in self._snapshot.order.items()
+            if table is not None and table.get(spec.topic_name) != value
+        )
+
+
+def _changes(topic: str, verdicts: Iterable[Verdict]) -> Iterable[Change]:
+    for verdict in verdicts:
+        if verdict.change is not None:
+            yield Change(verdict.group, verdict.address, topic, verdict.change, verdict.before)

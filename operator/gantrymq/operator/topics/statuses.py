@@ -1,0 +1,284 @@
+"""Says in the status of a Topic how it is, why, and what to do.
+
+Texts have no times and no figures that change by themselves: a status is written only when it says
+something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias, final
+
+from gantrymq.operator.resources.condition_list import shortened
+from gantrymq.operator.resources.topic_status import TopicPhase
+from gantrymq.operator.topics.reading import group_status
+from gantrymq.operator.topics.values import (
+    Condition,
+    GroupStatus,
+    TopicResource,
+    TopicStatus,
+)
+from gantrymq.operator.topics.verdicts import APPLIED, SHRINKING, Standing, Verdict, perm_name
+
+# Any: JSON for the API server.
+Json: TypeAlias = dict[str, Any]
+
+READY: Final = "Ready"
+IN_CONFLICT: Final = "InConflict"
+DRAINED: Final = "Drained"
+
+NAME_TAKEN: Final = "NameTaken"
+"""The reason of InConflict when the winner has the topic: its successor inherits it."""
+NAME_CLAIMED: Final = "NameClaimed"
+"""The reason of InConflict when the winner has no topic yet."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What the Ready condition says, and the phase that goes with it."""
+
+    phase: TopicPhase
+    is_ready: bool
+    reason: str
+    message: str
+
+
+def text_of(now: float) -> str:
+    """A moment as Kubernetes writes it."""
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status_of(
+    resource: TopicResource,
+    saying: Saying,
+    now: str,
+    *,
+    extra: Sequence[Condition] = (),
+    groups: tuple[GroupStatus, ...] | None = None,
+    drift: tuple[str, ...] = (),
+    created: bool | None = None,
+) -> TopicStatus:
+    """The whole status. What is not given stays as it is recorded, and Ready keeps its time when
+    it stays as it was; `extra` conditions come with theirs."""
+    before = resource.status
+    message = shortened(saying.message)
+    ready = Condition(READY, saying.is_ready, saying.reason, message, now)
+    spec = resource.spec
+    return TopicStatus(
+        observed_generation=resource.generation,
+        phase=saying.phase.value,
+        topic_name=before.topic_name if spec is None else spec.topic_name,
+        conditions=(_kept_time(before, ready), *extra),
+        groups=before.groups if groups is None else groups,
+        drift=drift,
+        created=before.created if created is None else created,
+    )
+
+
+def _kept_time(before: TopicStatus, condition: Condition) -> Condition:
+    known = before.condition(condition.type)
+    if known is None or known.is_true != condition.is_true or not known.since:
+        return condition
+    return replace(condition, since=known.since)
+
+
+# ---------------------------------------------------------------------- what is wrong at once
+
+
+def invalid(resource: TopicResource) -> Saying:
+    return Saying(TopicPhase.INVALID, False, "InvalidSpec", resource.problem)
+
+
+def cluster_not_found(resource: TopicResource) -> Saying:
+    text = (
+        f"there is no BrokerCluster {resource.cluster} in namespace {resource.namespace}: create"
+        " it, or delete this Topic and make one that names another cluster"
+    )
+    return Saying(TopicPhase.WAITING, False, "ClusterNotFound", text)
+
+
+def cluster_terminating(resource: TopicResource) -> Saying:
+    text = f"BrokerCluster {resource.cluster} is being deleted: delete this Topic as well"
+    return Saying(TopicPhase.WAITING, False, "ClusterTerminating", text)
+
+
+def name_taken(resource: TopicResource, winner: TopicResource) -> Saying:
+    topic = winner.name if winner.spec is None else winner.spec.topic_name
+    text = (
+        f"Topic {winner.name} is older and has the topic {topic} of cluster {resource.cluster}:"
+        " delete one of the two; the other has the topic then"
+    )
+    return Saying(TopicPhase.CONFLICT, False, NAME_TAKEN, text)
+
+
+def conflict(resource: TopicResource, winner: TopicResource, text: str, now: str) -> Condition:
+    """InConflict, with a reason that says whether there is something to inherit."""
+    reason = NAME_TAKEN if winner.status.created else NAME_CLAIMED
+    return _kept_time(resource.status, Condition(IN_CONFLICT, True, reason, shortened(text), now))
+
+
+# ---------------------------------------------------------------------- by groups
+
+
+def saying_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> Saying:
+    """What the groups' verdicts amount to; what a person has to decide comes first."""
+    for standing, words in (
+        (Standing.FOREIGN, _foreign),
+        (Standing.REFUSED, _refused),
+        (Standing.PAUSED, _paused),
+    ):
+        found = [each for each in verdicts if each.standing is standing]
+        if found:
+            return words(found)
+    away = [each for each in verdicts if is_waiting(resource, each)]
+    if away or not verdicts:
+        return _away(resource, verdicts, away)
+    there = f"the topic is on {_names(verdicts)}"
+    if any(each.standing is Standing.SHRINKING for each in verdicts):
+        text = f"{there}; fewer read queues follow, the condition Drained says when"
+        return Saying(TopicPhase.SHRINKING, True, SHRINKING, text)
+    return Saying(TopicPhase.READY, True, APPLIED, there)
+
+
+def is_waiting(resource: TopicResource, verdict: Verdict) -> bool:
+    """Whether a group that cannot be asked may have something else than the spec says. A group that
+    was recorded as it shall be counts as it was, so that a failover changes no status."""
+    if verdict.standing is not Standing.AWAY:
+        return False
+    spec, status = resource.spec, resource.status
+    recorded = status.group(verdict.group)
+    if recorded is None or spec is None or status.observed_generation != resource.generation:
+        return True
+    return recorded.write != spec.queues_of(verdict.group).write
+
+
+def _names(verdicts: Sequence[Verdict]) -> str:
+    return ", ".join(each.group for each in verdicts)
+
+
+def _foreign(found: Sequence[Verdict]) -> Saying:
+    where = "; ".join(f"{each.group} has {each.why}" for each in found)
+    text = (
+        f"a topic of this name exists with another configuration: {where}. It was not changed."
+        " Set spec.adopt to true to change it, or describe it in the spec as it is"
+    )
+    return Saying(TopicPhase.CONFLICT, False, "Differs", text)
+
+
+def _refused(found: Sequence[Verdict]) -> Saying:
+    where = "; ".join(f"{each.group}: {each.why}" for each in found)
+    text = f"{where}. It is tried again; change the spec where it is at fault"
+    return Saying(TopicPhase.REFUSED, False, "BrokerRefused", text)
+
+
+def _paused(found: Sequence[Verdict]) -> Saying:
+    text = (
+        f"the topic on {_names(found)} is not as the spec says, and spec.paused of the"
+        " BrokerCluster is true: set it to false"
+    )
+    return Saying(TopicPhase.PAUSED, False, "ClusterPaused", text)
+
+
+def _away(resource: TopicResource, verdicts: Sequence[Verdict], away: Sequence[Verdict]) -> Saying:
+    if not verdicts:
+        text = f"BrokerCluster {resource.cluster} has no broker group yet: wait until it is ready"
+        return Saying(TopicPhase.WAITING, False, "ClusterNotReady", text)
+    waits = "; ".join(f"{each.group} {each.why}" for each in away)
+    there = [each for each in verdicts if each not in away]
+    rest = f"; the topic is on {_names(there)}" if there else ""
+    text = f"waits for a master: {waits}{rest}"
+    return Saying(TopicPhase.WAITING, False, "MasterAway", text)
+
+
+def groups_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> tuple[GroupStatus, ...]:
+    """What each group has; of one that cannot be asked, what was recorded."""
+    found = []
+    for verdict in verdicts:
+        held = verdict.held
+        if held is not None:
+            name = perm_name(held)
+            found.append(group_status(verdict.group, held.write, held.read, name))
+            continue
+        recorded = resource.status.group(verdict.group)
+        if verdict.standing is Standing.AWAY and recorded is not None:
+            found.append(recorded)
+    return tuple(found)
+
+
+def draining(resource: TopicResource, verdicts: Sequence[Verdict], now: str) -> list[Condition]:
+    """Drained is false while read queues wait. Its time is when the write queues went, so it starts
+    anew when more of them go."""
+    shrinking = [each for each in verdicts if each.standing is Standing.SHRINKING]
+    if not shrinking:
+        return []
+    before = resource.status.condition(DRAINED)
+    is_same = before is not None and resource.status.observed_generation == resource.generation
+    texts = [each.why for each in shrinking if each.why]
+    if not texts and is_same and before is not None:
+        return [before]  # a question that was not asked this time changes no word
+    message = "; ".join(texts) or "consumer groups are asked whether they have read the queues"
+    condition = Condition(DRAINED, False, SHRINKING, shortened(message), now)
+    if is_same and before is not None and not any(each.cuts_writes for each in shrinking):
+        return [replace(condition, since=before.since)]
+    return [condition]
+
+
+def quiet_seconds(resource: TopicResource, now: float) -> float:
+    """How long the write queues have been as this generation of the spec has them."""
+    before = resource.status.condition(DRAINED)
+    if before is None or resource.status.observed_generation != resource.generation:
+        return 0.0
+    return max(0.0, now - datetime.fromisoformat(before.since).timestamp()) if before.since else 0.0
+
+
+def deleting(resource: TopicResource, why: str) -> Saying:
+    return Saying(TopicPhase.DELETING, False, "Deleting", why)
+
+
+# ---------------------------------------------------------------------- the form
+
+
+def to_json(status: TopicStatus) -> Json:
+    """The status as it is written. `message` repeats the Ready condition and `queues` sums the
+    groups up: both are for columns."""
+    ready = status.condition(READY)
+    return {
+        "observedGeneration": status.observed_generation,
+        "phase": status.phase,
+        "topicName": status.topic_name,
+        "message": "" if ready is None else ready.message,
+        "queues": _queues(status.groups),
+        "created": status.created,
+        "groups": [
+            {
+                "name": each.name,
+                "writeQueues": each.write,
+                "readQueues": each.read,
+                "perm": each.perm,
+            }
+            for each in status.groups
+        ],
+        "drift": list(status.drift),
+        "conditions": [
+            {
+                "type": each.type,
+                "status": "True" if each.is_true else "False",
+                "reason": each.reason,
+                "message": each.message,
+                "lastTransitionTime": each.since,
+                "observedGeneration": status.observed_generation,
+            }
+            for each in status.conditions
+        ],
+    }
+
+
+def _queues(groups: Sequence[GroupStatus]) -> str:
+    """`4/4`, written and read on each group; `mixed` where groups differ."""
+    counts = {(each.write, each.read) for each in groups}
+    if len(counts) > 1:
+        return "mixed"
+    return "".join(f"{write}/{read}" for write, read in counts)

@@ -1,0 +1,244 @@
+"""Decides what one group needs for one topic: nothing, a change, a wait, or hands off.
+
+    held by the broker        not ours          ours
+    nothing                   create            create (drift, if it was there before)
+    as the spec says          take over         nothing
+    anything else             hands off         change; fewer read queues only once drained
+
+Fewer queues take two steps. The write queues go first. The read queues follow when producers have
+had the time to fetch the new route, and every consumer group has read the queues that go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.operator.resources.topic import QueueCounts
+from gantrymq.operator.topics.values import (
+    PERM_NAMES,
+    READ_WRITE,
+    BrokerTopic,
+    DrainAnswer,
+    DrainQuestion,
+    GroupView,
+    TopicResource,
+    TopicSpec,
+    TopicsSnapshot,
+)
+
+QUIET_S: Final = 60.0
+"""Clients fetch routes every 30 s. After two of those, no producer sends to a queue that went."""
+
+ASK_AGAIN_S: Final = 15.0
+"""How soon a queue that was not drained is looked at again."""
+
+NAMED_MAX: Final = 5
+"""Consumer groups, or queues, that a message names: enough to begin with."""
+
+APPLIED: Final = "Applied"
+SHRINKING: Final = "Shrinking"
+
+
+class Standing(Enum):
+    """How a topic is in a group, once the plan is carried out."""
+
+    APPLIED = "applied"
+    SHRINKING = "shrinking"
+    FOREIGN = "foreign"
+    AWAY = "away"
+    REFUSED = "refused"
+    PAUSED = "paused"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one group needs for one topic."""
+
+    group: str
+    standing: Standing
+    held: BrokerTopic | None = None
+    """What the group has once `change` was made; None when nothing, or not known."""
+    change: BrokerTopic | None = None
+    before: BrokerTopic | None = None
+    address: str = ""
+    why: str = ""
+    """Of a wait, or of hands off."""
+    drift: str = ""
+    """What was changed by hand, and is repaired by `change`."""
+    cuts_writes: bool = False
+    question: DrainQuestion | None = None
+    look_again_s: float | None = None
+
+
+def judge(
+    resource: TopicResource,
+    spec: TopicSpec,
+    group: GroupView,
+    snapshot: TopicsSnapshot,
+    now: float,
+    *,
+    is_ours: bool,
+    quiet_s: float,
+) -> Verdict:
+    """What this group needs. `quiet_s`: how long the write queues have been as they shall be."""
+    if group.table is None:
+        return Verdict(group.name, Standing.AWAY, why=group.why)
+    held = group.table.topics.get(spec.topic_name)
+    queues = spec.queues_of(group.name)
+    if held is not None and _fits(held, spec, queues):
+        return Verdict(group.name, Standing.APPLIED, held)
+    wanted = _wanted(held, spec, queues)
+    if held is not None and not is_ours:
+        return Verdict(group.name, Standing.FOREIGN, why=difference(held, wanted))
+    verdict = _change(group, spec, held, wanted, snapshot, quiet_s)
+    if verdict.change is None:
+        return verdict
+    held_back = _held_back(verdict, held, spec, snapshot, now)
+    return held_back or replace(verdict, drift=_drift(resource, group.name, held, wanted))
+
+
+def _fits(held: BrokerTopic, spec: TopicSpec, queues: QueueCounts) -> bool:
+    return (
+        held.write == queues.write
+        and held.read == queues.read
+        and held.perm & READ_WRITE == spec.perm
+        and held.order == spec.order
+        and (not spec.attributes or set(spec.attributes) <= set(held.attributes))
+    )
+
+
+def _wanted(held: BrokerTopic | None, spec: TopicSpec, queues: QueueCounts) -> BrokerTopic:
+    """What the spec says; what it does not speak of stays as it is."""
+    if held is None:
+        return BrokerTopic(queues.write, queues.read, spec.perm, spec.order, spec.attributes)
+    attributes = tuple(sorted({**dict(held.attributes), **dict(spec.attributes)}.items()))
+    return replace(
+        held,
+        write=queues.write,
+        read=queues.read,
+        perm=held.perm & ~READ_WRITE | spec.perm,
+        order=spec.order,
+        attributes=attributes,
+    )
+
+
+# ---------------------------------------------------------------------- changing
+
+
+def _change(
+    group: GroupView,
+    spec: TopicSpec,
+    held: BrokerTopic | None,
+    wanted: BrokerTopic,
+    snapshot: TopicsSnapshot,
+    quiet_s: float,
+) -> Verdict:
+    address = group.address
+    if held is None or wanted.read >= held.read:
+        return Verdict(group.name, Standing.APPLIED, wanted, wanted, held, address)
+    question = DrainQuestion(group.name, address, spec.topic_name, wanted.read)
+    kept = replace(wanted, read=held.read)
+    change = None if kept == held else kept
+    if held.write > wanted.read:
+        why = f"{group.name} stops writes first"
+        cut = Verdict(group.name, Standing.SHRINKING, kept, change, held, address, why)
+        return replace(cut, cuts_writes=True, look_again_s=QUIET_S)
+    shrinking = Verdict(group.name, Standing.SHRINKING, kept, change, held, address)
+    if quiet_s < QUIET_S:
+        return replace(
+            shrinking,
+            why=f"{group.name} waits until producers have fetched the new route",
+            look_again_s=QUIET_S - quiet_s,
+        )
+    answer = snapshot.drained.get(question.place)
+    if answer is None:
+        return replace(shrinking, question=question, look_again_s=ASK_AGAIN_S)
+    if not answer.is_drained:
+        why = f"{group.name} waits for {waiting_words(answer)}"
+        return replace(shrinking, why=why, look_again_s=ASK_AGAIN_S)
+    return Verdict(group.name, Standing.APPLIED, wanted, wanted, held, address)
+
+
+def _held_back(
+    verdict: Verdict,
+    held: BrokerTopic | None,
+    spec: TopicSpec,
+    snapshot: TopicsSnapshot,
+    now: float,
+) -> Verdict | None:
+    """Why a change is not made now."""
+    if snapshot.cluster.is_paused:
+        return Verdict(verdict.group, Standing.PAUSED, held)
+    refusal = snapshot.refusals.get((verdict.group, spec.topic_name))
+    if refusal is None or refusal.config != verdict.change or refusal.retry_at <= now:
+        return None
+    wait = refusal.retry_at - now
+    return Verdict(verdict.group, Standing.REFUSED, held, why=refusal.why, look_again_s=wait)
+
+
+def _drift(
+    resource: TopicResource, group: str, held: BrokerTopic | None, wanted: BrokerTopic
+) -> str:
+    """What somebody changed since the status was written, which is about this very spec."""
+    status = resource.status
+    recorded = status.group(group)
+    if recorded is None or status.observed_generation != resource.generation:
+        return ""
+    if held is None:
+        return f"{group}: the topic was missing"
+    is_as_recorded = (held.write, held.read, perm_name(held)) == (
+        recorded.write,
+        recorded.read,
+        recorded.perm,
+    )
+    ready = status.condition("Ready")
+    was_whole = ready is not None and ready.reason in {APPLIED, SHRINKING}
+    has_other_values = held.order != wanted.order or held.attributes != wanted.attributes
+    if is_as_recorded and not (was_whole and has_other_values):
+        return ""
+    return f"{group}: {difference(held, wanted)}"
+
+
+# ---------------------------------------------------------------------- words
+
+
+def difference(held: BrokerTopic, wanted: BrokerTopic) -> str:
+    """How a broker's topic differs from what is wanted."""
+    pairs = [
+        ("writeQueues", held.write, wanted.write),
+        ("readQueues", held.read, wanted.read),
+        ("perm", perm_name(held), perm_name(wanted)),
+        ("order", str(held.order).lower(), str(wanted.order).lower()),
+    ]
+    has = dict(held.attributes)
+    pairs += [(key, has.get(key, "not set"), value) for key, value in wanted.attributes]
+    texts = (f"{name} {was} instead of {now}" for name, was, now in pairs if was != now)
+    return ", ".join(texts)
+
+
+def perm_name(topic: BrokerTopic) -> str:
+    """RW, R or W, as a spec has it."""
+    return PERM_NAMES.get(topic.perm & READ_WRITE, "none")
+
+
+def waiting_words(answer: DrainAnswer) -> str:
+    """Which consumer groups have still to read which queues."""
+    texts = [
+        f"consumer group {name} (queues {_listed(queues)})"
+        for name, queues in answer.behind[:NAMED_MAX]
+    ]
+    more = len(answer.behind) - len(texts)
+    if more > 0:
+        texts.append(f"{more} more consumer groups")
+    if answer.unread:
+        texts.append(f"messages that no consumer group reads (queues {_listed(answer.unread)})")
+    return "; ".join(texts)
+
+
+def _listed(queues: tuple[int, ...]) -> str:
+    named = ", ".join(map(str, queues[:NAMED_MAX]))
+    more = len(queues) - NAMED_MAX
+    return f"{named} and {more} more" if more > 0 else named
