@@ -1,0 +1,113 @@
+"""Publishes Kubernetes Events on resources: each note once, never faster than the API likes.
+
+An Event's name is derived from what it says and the hour, so that a restarted operator, which
+remembers nothing, does not repeat what it said before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.operator.kube.client import KubeClient, Lane
+from gantrymq.operator.kube.errors import ApiError, ConflictError
+from gantrymq.operator.kube.kinds import EVENT
+from gantrymq.operator.kube.leader import WallClock, wall_clock
+from gantrymq.operator.plan.actions import EventNote, Json
+from gantrymq.runtime.logs import Log
+
+# Notes that are not sent yet; when the API is slow, later ones are dropped: they are hints.
+QUEUE_MAX: Final = 256
+# Notes that are remembered as said; 64 clusters with a handful of open problems each.
+REMEMBERED_MAX: Final = 2048
+MESSAGE_CHARACTERS_MAX: Final = 1024  # the API's bound
+SECONDS_BETWEEN: Final = 0.1
+_HOUR: Final = 3600
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Notice:
+    regarding: Json
+    note: EventNote
+    name: str
+
+
+@final
+class EventPublisher:
+    """Owner of the queue of Events; `run` sends them until it is cancelled."""
+
+    def __init__(self, client: KubeClient, instance: str, wall: WallClock = wall_clock) -> None:
+        self._client = client
+        self._instance = instance
+        self._log = Log("operator.events")
+        self._queue: asyncio.Queue[_Notice] = asyncio.Queue(QUEUE_MAX)
+        self._said: OrderedDict[str, None] = OrderedDict()
+        self._wall = wall
+        self.dropped = 0
+        """Notes that did not fit into the queue."""
+
+    def publish(self, resource: Json, note: EventNote) -> None:
+        """Say this of a resource, unless it was said in this hour."""
+        name = self._name(resource, note)
+        if name in self._said:
+            self._said.move_to_end(name)
+            return
+        if self._queue.full():
+            self.dropped += 1
+            return
+        self._said[name] = None
+        if len(self._said) > REMEMBERED_MAX:
+            self._said.popitem(last=False)
+        self._queue.put_nowait(_Notice(_reference(resource), note, name))
+
+    async def run(self) -> None:
+        while True:
+            notice = await self._queue.get()
+            try:
+                await self._send(notice)
+            except ConflictError:
+                pass  # an earlier operator said it in this hour
+            except ApiError as error:
+                self._log.warning("cannot publish event", reason=notice.note.reason, cause=error)
+            await asyncio.sleep(SECONDS_BETWEEN)
+
+    async def _send(self, notice: _Notice) -> None:
+        namespace = notice.regarding["namespace"]
+        now = self._wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.name,
+            "metadata": {"name": notice.name, "namespace": namespace},
+            "involvedObject": notice.regarding,
+            "type": notice.note.type,
+            "reason": notice.note.reason,
+            "message": notice.note.message[:MESSAGE_CHARACTERS_MAX],
+            "source": {"component": "gantry-operator"},
+            "reportingComponent": "gantry-operator",
+            "reportingInstance": self._instance,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        await self._client.request("POST", EVENT.collection(namespace), None, body, lane=Lane.BULK)
+
+    def _name(self, resource: Json, note: EventNote) -> str:
+        hour = int(self._wall().timestamp()) // _HOUR
+        said = f"{resource['metadata']['uid']} {note.type} {note.reason} {note.message} {hour}"
+        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+        return f"{resource['metadata']['name'][:200]}.{digest}"
+
+
+def _reference(resource: Json) -> Json:
+    metadata = resource["metadata"]
+    return {
+        "apiVersion": resource["apiVersion"],
+        "kind": resource["kind"],
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }

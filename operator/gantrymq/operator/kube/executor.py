@@ -1,0 +1,233 @@
+"""Carries out the actions of a plan, one API write at a time, each with its precondition.
+
+The first action that is refused ends the run: what follows it was planned for a state that does not
+exist. Invariant: nothing is written without a precondition that the API server checks, so a plan
+from a stale snapshot is refused instead of carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.operator.kube.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, KubeClient, Lane
+from gantrymq.operator.kube.errors import (
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+)
+from gantrymq.operator.kube.kinds import SECRET, path_of_body, path_of_ref
+from gantrymq.operator.plan.actions import (
+    Action,
+    Apply,
+    Delete,
+    Json,
+    ObjectRef,
+    SetFinalizers,
+    Wish,
+)
+from gantrymq.runtime.logs import Log
+
+FIELD_MANAGER: Final = "gantry-operator"
+_INVALID: Final = 422
+
+OnWritten = Callable[[Json], None]
+OnGone = Callable[[ObjectRef], None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What became of a plan's actions."""
+
+    done: int
+    """How many were carried out, in order."""
+    refused: Action | None = None
+    error: ApiError | None = None
+    """Why the run ended at `refused`; None when everything was carried out."""
+
+
+@final
+class Executor:
+    """Stateless; `on_written` and `on_gone` are told what the API says an object is now."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        on_written: OnWritten,
+        on_gone: OnGone,
+        lane: Lane = Lane.URGENT,
+    ) -> None:
+        self._client = client
+        self._lane = lane
+        self._log = Log("operator.executor")
+        self._on_gone = on_gone
+        self._on_written = on_written
+
+    async def execute(self, actions: Sequence[Action]) -> Execution:
+        """Carry the actions out in order, as far as the API lets them."""
+        disrupted: set[str] = set()
+        for number, action in enumerate(actions):
+            group = _disrupted_group(action)
+            if group in disrupted:
+                return Execution(number)
+            try:
+                await self._carry_out(action)
+            except ConflictError as error:
+                await self._look_again(action)
+                return Execution(number, action, error)
+            except ApiError as error:
+                return Execution(number, action, error)
+            self._log.info(
+                _TITLES[type(action)],
+                object=title_of(action),
+                namespace=_namespace_of(action),
+                reason=action.reason,
+            )
+            if group:
+                disrupted.add(group)
+        return Execution(len(actions))
+
+    async def _carry_out(self, action: Action) -> None:
+        match action:
+            case Apply():
+                self._on_written(await self._apply(action))
+            case Delete():
+                await self._delete(action)
+            case Wish():
+                await self._wish(action)
+            case SetFinalizers():
+                await self._set_finalizers(action)
+
+    async def _apply(self, action: Apply) -> Json:
+        path = path_of_body(action.body)
+        body = action.body
+        if action.resource_version:
+            versioned = {**body["metadata"], "resourceVersion": action.resource_version}
+            body = {**body, "metadata": versioned}
+        elif body["kind"] == SECRET.name:
+            return await self._create(body)
+        else:
+            await self._must_be_absent(path)
+        parameters = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._client.request(
+            "PATCH", path, parameters, body, content_type=APPLY_PATCH, lane=self._lane
+        )
+
+    async def _create(self, body: Json) -> Json:
+        """Create a Secret in one step: the content of one that exists must never be replaced."""
+        collection = path_of_body(body).rpartition("/")[0]
+        return await self._client.request(
+            "POST", collection, {"fieldManager": FIELD_MANAGER}, body, lane=self._lane
+        )
+
+    async def _must_be_absent(self, path: str) -> None:
+        """Server-side apply has no precondition for absence.
+
+        A POST would have one, but fields that it sets are never removed by a later apply.
+        """
+        try:
+            found = await self._client.get(path, lane=self._lane)
+        except NotFoundError:
+            return
+        self._on_written(found)
+        raise ConflictError(f"{path} exists already", status=409, reason="AlreadyExists")
+
+    async def _delete(self, action: Delete) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": action.uid},
+            "propagationPolicy": "Background",
+        }
+        try:
+            await self._client.request(
+                "DELETE", path_of_ref(action.ref), None, body, lane=self._lane
+            )
+        except NotFoundError:
+            self._on_gone(action.ref)
+
+    async def _wish(self, action: Wish) -> None:
+        metadata = {
+            "resourceVersion": action.resource_version,
+            "annotations": dict(action.annotations),
+        }
+        await self._client.request(
+            "PATCH",
+            path_of_ref(action.ref),
+            {"fieldManager": FIELD_MANAGER},
+            {"metadata": metadata},
+            content_type=MERGE_PATCH,
+            lane=self._lane,
+        )
+
+    async def _set_finalizers(self, action: SetFinalizers) -> None:
+        patch = [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": action.resource_version},
+            {"op": "add", "path": "/metadata/finalizers", "value": list(action.finalizers)},
+        ]
+        try:
+            await self._client.request(
+                "PATCH",
+                path_of_ref(action.ref),
+                {"fieldManager": FIELD_MANAGER},
+                patch,
+                content_type=JSON_PATCH,
+                lane=self._lane,
+            )
+        except RefusedError as error:
+            if error.status == _INVALID:  # a `test` that fails is answered so
+                raise ConflictError(str(error), status=409, reason=error.reason) from error
+            raise
+        except NotFoundError:
+            self._on_gone(action.ref)  # the last finalizer was removed already
+
+    async def _look_again(self, action: Action) -> None:
+        """The snapshot was stale: refresh what the caches hold of this object."""
+        if not isinstance(action, Apply):
+            return
+        metadata = action.body["metadata"]
+        ref = ObjectRef(
+            action.body["apiVersion"],
+            action.body["kind"],
+            metadata.get("namespace", ""),
+            metadata["name"],
+        )
+        try:
+            self._on_written(await self._client.get(path_of_ref(ref), lane=self._lane))
+        except NotFoundError:
+            self._on_gone(ref)
+        except ApiError as error:
+            self._log.debug("cannot read again", object=title_of(action), cause=error)
+
+
+_TITLES: Final[dict[type[Action], str]] = {
+    Apply: "applied",
+    Delete: "deleted",
+    Wish: "wished",
+    SetFinalizers: "set finalizers",
+}
+
+
+def title_of(action: Action) -> str:
+    """The object of an action, as `Kind/name`."""
+    if isinstance(action, Apply):
+        return f"{action.body['kind']}/{action.body['metadata']['name']}"
+    return f"{action.ref.kind}/{action.ref.name}"
+
+
+def _namespace_of(action: Action) -> str:
+    if isinstance(action, Apply):
+        return str(action.body["metadata"].get("namespace", ""))
+    return action.ref.namespace
+
+
+def _disrupted_group(action: Action) -> str:
+    """The group whose members a disruptive action takes away; empty for any other action."""
+    if isinstance(action, Delete | Wish) and action.is_disruptive:
+        # pods are <group>-<ordinal>; a Lease has the group's name
+        name = action.ref.name
+        return name.rpartition("-")[0] if action.ref.kind == "Pod" else name
+    return ""

@@ -1,0 +1,100 @@
+"""Decides when this process leads: the rules of leader election by a Lease, without I/O.
+
+    duration 15 s   a candidate waits this long after the last change it saw of the Lease
+    deadline 10 s   a leader that could not renew for this long has lost
+    retry     2 s   how often the Lease is looked at
+
+Times are of the local monotonic clock; wall clocks of different machines are never compared. A
+renewal counts from when its request was sent, so a leader gives up at least 5 s before a candidate
+may take over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+DURATION_SECONDS: Final = 15.0
+DEADLINE_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 2.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What the Lease object says."""
+
+    holder: str
+    version: str
+    """The resourceVersion: any change of the object changes it."""
+    duration_seconds: float = DURATION_SECONDS
+    transitions: int = 0
+    acquire_time: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What to write: the Lease as this process holds it."""
+
+    version: str
+    """Of the object that is replaced; empty to create it."""
+    transitions: int
+    acquire_time: str
+    """Empty when it is acquired with this write."""
+
+
+@final
+class LeaderElection:
+    """The state of one candidate."""
+
+    def __init__(self, identity: str) -> None:
+        self._changed_at = 0.0
+        self._identity = identity
+        self._record: LeaseRecord | None = None
+        self._renewed_at: float | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        return self._renewed_at is not None
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as this process knows."""
+        return "" if self._record is None else self._record.holder
+
+    def has_lost(self, now: float) -> bool:
+        """Whether a leader must stop: it could not renew, or another one holds the Lease."""
+        if self._renewed_at is None:
+            return False
+        return now - self._renewed_at >= DEADLINE_SECONDS or self._is_held_by_another
+
+    def observe(self, record: LeaseRecord | None, now: float) -> None:
+        """The Lease was read; None when it does not exist."""
+        if record is None or self._record is None or record.version != self._record.version:
+            self._changed_at = now
+        self._record = record
+
+    def claim(self, now: float) -> Claim | None:
+        """What to write now; None while another process holds the Lease."""
+        record = self._record
+        if record is None:
+            return Claim("", 0, "")
+        if record.holder == self._identity:
+            return Claim(record.version, record.transitions, record.acquire_time)
+        is_free = not record.holder or now - self._changed_at >= record.duration_seconds
+        return Claim(record.version, record.transitions + 1, "") if is_free else None
+
+    def claimed(self, record: LeaseRecord, sent_at: float) -> None:
+        """The claim that was sent at this time was written; the API returned this record."""
+        self._record = record
+        self._changed_at = sent_at
+        self._renewed_at = sent_at
+
+    def released(self) -> None:
+        """The Lease was given up."""
+        self._renewed_at = None
+
+    @property
+    def _is_held_by_another(self) -> bool:
+        return self._record is not None and self._record.holder not in ("", self._identity)

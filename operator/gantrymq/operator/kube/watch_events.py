@@ -1,0 +1,67 @@
+"""Parses the body of a watch: one JSON object a line, cut anywhere by the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.operator.kube.errors import ApiError, ExpiredError, UnavailableError
+from gantrymq.operator.plan.actions import Json
+
+# etcd takes requests of 1.5 MiB; a line holds one object in JSON, with managedFields.
+LINE_BYTES_MAX: Final = 8 << 20
+_GONE: Final = 410
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """ADDED, MODIFIED, DELETED or BOOKMARK, with the object."""
+
+    type: str
+    object: Json
+
+    @property
+    def version(self) -> str:
+        """From where a watch that broke off goes on."""
+        return str(self.object.get("metadata", {}).get("resourceVersion", ""))
+
+
+@final
+class WatchLines:
+    """Collects the pieces of one watch's body."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> Iterator[WatchEvent]:
+        """The events that this piece completes; ExpiredError or ApiError when the API ends it."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > LINE_BYTES_MAX:
+            raise UnavailableError(f"a watch sends a line of more than {LINE_BYTES_MAX} bytes")
+        for line in lines:
+            if line.strip():
+                yield _parse(line)
+
+
+def _parse(line: bytes) -> WatchEvent:
+    try:
+        content = json.loads(line)
+        event = WatchEvent(content["type"], content["object"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnavailableError(f"a watch sends what is no event: {line[:200]!r}") from error
+    if event.type == "ERROR":
+        raise _ended(event.object)
+    return event
+
+
+def _ended(status: Json) -> ApiError:
+    code, message = status.get("code", 0), str(status.get("message", ""))
+    text = f"the API ended the watch: {message}"
+    if code == _GONE:
+        return ExpiredError(text, status=code, reason=str(status.get("reason", "")))
+    return UnavailableError(text, status=code, reason=str(status.get("reason", "")))

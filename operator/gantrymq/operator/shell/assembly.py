@@ -1,0 +1,108 @@
+"""Puts the leading operator together: reflectors, work queue, controllers, kopf.
+
+Every source of events ends in a key of the work queue; the jobs of the queue do all the work.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.operator.brokers.replication import ReplicationReader
+from gantrymq.operator.kube.client import KubeClient
+from gantrymq.operator.kube.event_publisher import EventPublisher
+from gantrymq.operator.kube.executor import Executor
+from gantrymq.operator.kube.reflector import DEFAULT_PACE, Pace, RandomSource
+from gantrymq.operator.kube.status_writer import StatusWriter
+from gantrymq.operator.plan.snapshot import OperatorDefaults
+from gantrymq.operator.shell.caches import Caches
+from gantrymq.operator.shell.controller import CLUSTERS, ClusterController, Planner
+from gantrymq.operator.shell.resync import RESYNC, Resync
+from gantrymq.operator.shell.snapshot_reader import SnapshotReader
+from gantrymq.operator.shell.work_queue import QueueLane, WorkQueue
+from gantrymq.operator.shell.work_runner import Job, WorkRunner
+
+# Events of one burst are looked at together; a cluster's pods change several times as they start.
+COALESCE_SECONDS: Final = 0.1
+# A node that comes or goes concerns every cluster, and rarely any of them at once.
+PLACEMENT_SECONDS: Final = 1.0
+
+Task = tuple[str, Coroutine[None, None, None]]
+"""A name and what runs under it until it is cancelled."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the operator is made of; tests replace the planner, the pace and the randomness."""
+
+    client: KubeClient
+    defaults: OperatorDefaults
+    planner: Planner
+    random: RandomSource
+    identity: str = "gantry-operator"
+    namespaces: Sequence[str] = ()
+    pace: Pace = DEFAULT_PACE
+    wall: Callable[[], float] = time.time
+
+
+@final
+class Operator:
+    """Everything that runs while this process leads, but kopf. Made within the event loop."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.caches = Caches(parts.client, parts.namespaces, parts.random, parts.pace)
+        self.publisher = EventPublisher(parts.client, parts.identity)
+        self._parts = parts
+        self._replication = ReplicationReader()
+        self.clusters = ClusterController(
+            parts.client,
+            SnapshotReader(
+                parts.client, self.caches, parts.defaults, self._replication, self._unmanaged
+            ),
+            parts.planner,
+            Executor(parts.client, self.caches.written, self.caches.gone),
+            StatusWriter(parts.client),
+            self.publisher,
+            parts.random,
+            parts.wall,
+        )
+        self._resync = Resync(parts.client, self.cluster_changed, parts.random)
+        jobs: dict[str, tuple[QueueLane, Job]] = {
+            CLUSTERS: (QueueLane.URGENT, self.clusters.reconcile),
+            RESYNC: (QueueLane.URGENT, self._resync.run),
+        }
+        self.work = WorkRunner(WorkQueue(parts.random), jobs)
+        self.caches.on_cluster = self.cluster_changed
+        self.caches.on_master = self.cluster_changed
+        self.caches.on_placement = self._placement_changed
+
+    async def start(self) -> list[Task]:
+        """Begin; returns what the process must run."""
+        await self._replication.start()
+        for key in self._resync.keys(self._parts.namespaces):
+            self.work.put(key)
+        return [
+            *((f"reflector of {each.title}", each.run()) for each in self.caches.reflectors),
+            ("work", self.work.run()),
+            ("events", self.publisher.run()),
+        ]
+
+    async def close(self) -> None:
+        await self._replication.close()
+
+    def cluster_changed(self, namespace: str, name: str) -> None:
+        """Something of this cluster changed: its resource, or an object it owns."""
+        self.work.put((CLUSTERS, namespace, name), COALESCE_SECONDS)
+
+    # ------------------------------------------------------------------ what changes concern
+
+    def _placement_changed(self) -> None:
+        for key in self.clusters.resources:
+            self.work.put(key, PLACEMENT_SECONDS)
+
+    def _unmanaged(self, namespace: str, name: str) -> tuple[str, ...] | None:
+        del namespace, name
+        return None

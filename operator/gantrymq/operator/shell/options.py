@@ -1,0 +1,106 @@
+"""The command line of the operator; each option has an environment variable."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.errors import ConfigurationError
+
+METRICS_PORT: Final = 5559
+BROKER_IMAGE: Final = "gantrymq/broker:latest"
+NAME_SERVER_IMAGE: Final = "gantrymq/namesrv:latest"
+LEASE_NAME: Final = "gantry-operator"
+
+_EPILOG: Final = """\
+Each option can be given in the environment: --metrics-port as GANTRY_OPERATOR_METRICS_PORT, and so
+on; namespaces are separated by commas there. In a pod, the API and the credentials are those of its
+service account.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the operator was told."""
+
+    namespaces: tuple[str, ...] = ()
+    """Those it serves; empty for all."""
+    kubeconfig: str = ""
+    leader_election_namespace: str = ""
+    """Empty: the pod's, or that of the kubeconfig's context."""
+    metrics_host: str = ""
+    """Empty: every address."""
+    metrics_port: int = METRICS_PORT
+    broker_image: str = BROKER_IMAGE
+    name_server_image: str = NAME_SERVER_IMAGE
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+    log_level: str = "INFO"
+
+
+def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+    """The options; ConfigurationError for an environment variable that cannot be used."""
+    told = _parser(environment).parse_args(argv)
+    port = str(told.metrics_port)
+    if not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(f"--metrics-port is {port!r}: give a port, 0 to 65535")
+    return Options(
+        namespaces=tuple(told.namespace or _list(environment, "NAMESPACE")),
+        kubeconfig=told.kubeconfig,
+        leader_election_namespace=told.leader_election_namespace,
+        metrics_host=told.metrics_host,
+        metrics_port=int(port),
+        broker_image=told.broker_image,
+        name_server_image=told.name_server_image,
+        image_pull_policy=told.image_pull_policy,
+        image_pull_secrets=tuple(told.image_pull_secret or _list(environment, "IMAGE_PULL_SECRET")),
+        log_level=told.log_level,
+    )
+
+
+def _list(environment: Mapping[str, str], name: str) -> list[str]:
+    text = environment.get(f"GANTRY_OPERATOR_{name}", "")
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gantry operator",
+        description="Run the Kubernetes operator for BrokerCluster and Topic resources.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+    def add(flag: str, default: object, text: str, metavar: str) -> None:
+        name = "GANTRY_OPERATOR_" + flag.removeprefix("--").upper().replace("-", "_")
+        parser.add_argument(
+            flag, default=environment.get(name, default), help=text, metavar=metavar
+        )
+
+    parser.add_argument(
+        "--namespace", action="append", default=[], metavar="NAME",
+        help="serve this namespace; may be repeated (default: all of them)",
+    )  # fmt: skip
+    add("--kubeconfig", "", "reach the API by this file (default: the pod's API)", "FILE")
+    add(
+        "--leader-election-namespace",
+        "",
+        "where the operator's own Lease is (default: the pod's namespace)",
+        "NAME",
+    )
+    add("--metrics-host", "", "address for probes and metrics (default: every one)", "ADDRESS")
+    add("--metrics-port", METRICS_PORT, "port for probes and metrics (default: 5559)", "PORT")
+    add("--broker-image", BROKER_IMAGE, "image of brokers that name none", "IMAGE")
+    add("--name-server-image", NAME_SERVER_IMAGE, "image of name servers that name none", "IMAGE")
+    add("--image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never", "POLICY")
+    parser.add_argument(
+        "--image-pull-secret", action="append", default=[], metavar="NAME",
+        help="pull secret of pods whose cluster names none; may be repeated",
+    )  # fmt: skip
+    add("--log-level", "INFO", "DEBUG, INFO, WARNING or ERROR", "LEVEL")
+    return parser
