@@ -10,7 +10,7 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
+.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,8 +18,19 @@ help: ## list the verbs
 run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
 	$(BIN)/gantry standalone $(ARGS)
 
-test: .venv/ready ## everything that needs no cluster: lint, types, units, build, examples, sim, crash, cycles, interop
-	@GANTRY_CYCLES=$${GANTRY_CYCLES:-10} $(BIN)/python -m tools.stages lint types units build examples sim crash cycles fuzz-short interop
+test: .venv/ready ## what every change has to pass, in eight minutes: lint, types, units, short sim, examples, wheel
+	@$(STAGES) $(TEST) --beside $(TEST_BESIDE) --left-out $(REST) $(REST_BESIDE)
+
+test-rest: .venv/ready ## what test leaves out, at CI's size (MORE="..." adds stages)
+	@GANTRY_CYCLES=$${GANTRY_CYCLES:-10} $(STAGES) $(REST) $(MORE) --beside $(REST_BESIDE)
+
+test-all: ## test, then test-rest: all that .ci/run runs
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-rest
+
+test-long: ## everything at its largest, for hours: 20000 store and 600 group histories, 100 cycles, 300 s a fuzzer
+	@GANTRY_HISTORIES=20000 GANTRY_GROUPS=600 GANTRY_CYCLES=100 FUZZ_SECONDS=300 INTEROP_SIZE=full UNITS_PURE=all \
+		$(STAGES) $(TEST) $(REST) $(MORE) --beside types $(REST_BESIDE)
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
@@ -36,17 +47,29 @@ units: .venv/ready ## unit and property tests, compiled and pure side by side (A
 units-compiled: .venv/ready
 	$(BIN)/python -m pytest tests/unit -q $(ARGS)
 
+# Of the uncompiled modules those tests that name one which is compiled; UNITS_PURE=all takes all.
 units-pure: .venv/ready
-	GANTRY_PURE=1 $(BIN)/python -m pytest tests/unit -q $(ARGS)
+	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q $(ARGS)
 
-build: .venv/ready ## wheel and sdist, compiled and pure, installed in clean environments
+build: .venv/ready ## wheel and sdist, compiled and pure, installed by pip in clean environments
 	$(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 $(ARGS)
+
+build-short: .venv/ready ## a pure wheel only, and README's first minute with it
+	GANTRY_BUILD=pure $(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 -k "not pip_compiles" $(ARGS)
 
 examples: .venv/ready ## every example, twice, against a real server: what it prints is compared
 	$(BIN)/python -m pytest tests/examples -q -p no:randomly $(ARGS)
 
-sim: .venv/ready ## histories of a store and of whole groups, from seeds (GANTRY_HISTORIES, GANTRY_GROUPS; SEED=n tells one)
-	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(ARGS))
+MUTANTS := tests/sim/group/test_mutants.py tests/sim/store/test_oracle.py
+
+sim: .venv/ready ## histories of a store and of whole groups (GANTRY_HISTORIES, GANTRY_GROUPS, GANTRY_FIRST_SEED; SEED=n tells one)
+	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(MUTANTS:%=--deselect=%) $(ARGS))
+
+sim-short: .venv/ready ## a few of them
+	@GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(MAKE) --no-print-directory sim
+
+mutants: .venv/ready ## stores and groups that are broken on purpose: the histories notice
+	$(BIN)/python -m pytest $(MUTANTS) -q -o faulthandler_timeout=0 $(ARGS)
 
 sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600), other ones each time
 	PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_long $${SIM_SECONDS:-3600}
@@ -81,6 +104,12 @@ cluster-bits: .venv/ready ## build the test cluster's binaries and base image in
 
 cluster-up: .venv/ready ## a real Kubernetes of three nodes on this machine (CLUSTER=local or kind)
 	$(BIN)/python -m cluster up
+
+e2e: .venv/ready ## the product on the running test cluster: install, failover, topics, bad input (ARGS for pytest)
+	$(BIN)/python -m pytest tests/e2e -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)
+
+e2e-long: .venv/ready ## the same with 20 repetitions of each fault and 10 000 topics
+	GANTRY_E2E_REPEATS=20 GANTRY_E2E_TOPICS=10000 GANTRY_E2E_LONG=1 $(BIN)/python -m pytest tests/e2e -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)
 
 cluster-down: .venv/ready ## take the test cluster down; nothing of it is left
 	$(BIN)/python -m cluster down

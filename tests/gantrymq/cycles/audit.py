@@ -46,7 +46,7 @@ def audit(group: CycleGroup, ledger: Ledger, told: Told) -> Audit:
     faults = []
     with connect(group.master.address) as connection:
         for queue in range(QUEUES):
-            faults += list(_read(connection, queue, stored))
+            faults += list(read_queue(connection, TOPIC, queue, stored))
     _wait_for_consumers(ledger, told)
     faults += _uncommitted(group, list(ledger.given))
     faults += [f"acknowledged twice: {each}" for each in islice(ledger.doubles, TOLD_MAX)]
@@ -63,11 +63,11 @@ def audit(group: CycleGroup, ledger: Ledger, told: Told) -> Audit:
     return Audit(ledger.count, count, size, [*faults, *differences])
 
 
-def _read(connection: Connection, queue: int, stored: Places) -> Iterator[str]:
-    """All of one queue; what is wrong about it."""
+def read_queue(connection: Connection, topic: str, queue: int, stored: Places) -> Iterator[str]:
+    """Read all of one queue by offset into `stored`; yields what is wrong about it."""
     offset = 0
     while True:
-        where = {"topic": TOPIC, "queueId": str(queue), "queueOffset": str(offset)}
+        where = {"topic": topic, "queueId": str(queue), "queueOffset": str(offset)}
         how = {"consumerGroup": "audit", "maxMsgNums": "32", "sysFlag": "4", "subscription": "*"}
         rest = {"commitOffset": "0", "suspendTimeoutMillis": "0", "subVersion": "0"}
         answer = connection.ask(Request(PULL_MESSAGE, {**where, **how, **rest}))

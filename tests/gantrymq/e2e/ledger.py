@@ -1,0 +1,143 @@
+"""What Java's clients were told during a test, and the audit of it against the master's queues.
+
+Every message that was answered SEND_OK is at the very offset that was answered; no offset was
+promised twice; the push consumer was given every one of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, final
+
+from gantrymq.cycles.audit import read_queue
+from gantrymq.cycles.gaps import SECOND_NS, longest_seconds, rate_before
+from gantrymq.cycles.ledger import Ledger, Places, identity
+from gantrymq.cycles.records import Status
+from gantrymq.e2e.java_client import JavaLoad
+from gantrymq.e2e.kubectl import wait_until
+from gantrymq.interop.wire import connect
+
+PRODUCERS: Final = ("java-sync", "java-async")
+CONSUMER: Final = "java-push"
+SHOWN_MAX: Final = 10
+CONSUME_SECONDS: Final = 60.0
+
+
+@final
+@dataclass(slots=True)
+class Told:
+    """Everything that was told so far; `take` adds what is new."""
+
+    queues: int
+    ledger: Ledger = field(init=False)
+    acknowledged_ns: list[int] = field(default_factory=list)
+    delivered_ns: list[int] = field(default_factory=list)
+    failed_ns: list[int] = field(default_factory=list)
+    other: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.queues, (CONSUMER,))
+
+    def take(self, load: JavaLoad) -> None:
+        load.fetch()
+        for producer in PRODUCERS:
+            for record in load.take(producer):
+                if record.status == Status.SEND_OK:
+                    message = identity(record.sender, record.number)
+                    self.ledger.acknowledge(record.queue, record.offset, message)
+                    self.acknowledged_ns.append(record.at_ns)
+                elif record.status == Status.EXCEPTION:
+                    self.failed_ns.append(record.at_ns)
+                else:
+                    self.other[Status(record.status).name] += 1
+        for record in load.take(CONSUMER):
+            message = identity(record.sender, record.number)
+            self.ledger.give(CONSUMER, record.queue, record.offset, message)
+            self.delivered_ns.append(record.at_ns)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """One fault, by the machine's monotonic clock."""
+
+    kind: str
+    began_ns: int
+    ended_ns: int
+    has_moved: bool
+    """Whether another member holds the Lease afterwards."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What producers and the consumer saw of one fault; seconds, and numbers of sends."""
+
+    kind: str
+    rate: int
+    gap: float
+    consumer_gap: float
+    failed: int
+    has_moved: bool
+
+
+def effect(strike: Strike, told: Told) -> Effect:
+    """The gaps and failures of one fault."""
+    began, ended = strike.began_ns, strike.ended_ns
+    return Effect(
+        strike.kind,
+        rate_before(told.acknowledged_ns, began),
+        longest_seconds(told.acknowledged_ns, began, ended),
+        longest_seconds(told.delivered_ns, began, ended),
+        sum(began <= each <= ended + SECOND_NS for each in told.failed_ns),
+        strike.has_moved,
+    )
+
+
+def table(effects: Sequence[Effect]) -> str:
+    """A line for each kind of fault: count, moves, rate, gaps p50 and max, failed sends."""
+    form = "{:<28}{:>4}{:>7}{:>7}{:>8}{:>8}{:>11}{:>8}"
+    lines = [form.format("fault", "n", "moved", "rate", "p50", "max", "consumer", "failed")]
+    for kind in dict.fromkeys(each.kind for each in effects):
+        some = [each for each in effects if each.kind == kind]
+        gaps = sorted(each.gap for each in some)
+        lines.append(
+            form.format(
+                kind, len(some), sum(each.has_moved for each in some),
+                min(each.rate for each in some), f"{gaps[len(gaps) // 2]:.2f}", f"{gaps[-1]:.2f}",
+                f"{max(each.consumer_gap for each in some):.2f}", sum(e.failed for e in some),
+            )
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def audit(told: Told, load: JavaLoad, master: str, topic: str) -> list[str]:
+    """What is wrong; empty when every acknowledged message is where it was promised. Producers
+    have stopped."""
+    stored = Places(told.queues)
+    faults: list[str] = []
+    with connect(master) as connection:
+        for queue in range(told.queues):
+            faults += read_queue(connection, topic, queue, stored)
+    _wait_for_the_consumer(told, load)
+    faults += [f"acknowledged twice: {each}" for each in islice(told.ledger.doubles, SHOWN_MAX)]
+    for place, words in ((stored, "lost"), (told.ledger.given[CONSUMER], "not delivered")):
+        lacking = list(told.ledger.acknowledged.missing(place))
+        faults += [f"{words}, one of {len(lacking)}: {each}" for each in lacking[:SHOWN_MAX]]
+    return faults
+
+
+def _wait_for_the_consumer(told: Told, load: JavaLoad) -> None:
+    """Until it was given everything, or its time is over; the audit then says what it lacks."""
+
+    def has_all() -> bool:
+        told.take(load)
+        return not any(told.ledger.acknowledged.missing(told.ledger.given[CONSUMER]))
+
+    try:
+        wait_until(has_all, "the consumer has all", CONSUME_SECONDS)
+    except AssertionError:
+        return

@@ -1,0 +1,64 @@
+"""Installs the chart with the images of this checkout, and finds the operator's pods."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.e2e.kubectl import Json, Namespace, condition, tool, wait_until
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+CHART: Final = ROOT / "charts" / "gantry"
+RELEASE: Final = "gantry"
+NAMESPACE: Final = "gantry-system"
+INSTALL_SECONDS: Final = 120.0
+
+
+def build_images() -> dict[str, str]:
+    """Build and load the components' images; their names by component."""
+    done = subprocess.run(
+        [sys.executable, "-m", "images", "build"], cwd=ROOT, check=True, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    names = [line for line in done.stdout.split() if ":" in line and "/" in line]
+    subprocess.run([sys.executable, "-m", "images", "load"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+    return {name.rpartition(":")[0].rpartition("/")[2]: name for name in names}
+
+
+@final
+class Operator:
+    """The installed chart."""
+
+    def __init__(self, images: dict[str, str]) -> None:
+        self.namespace = Namespace(NAMESPACE)
+        self._images = images
+
+    def install(self, *settings: str) -> None:
+        """`helm upgrade --install`, as a user would do it."""
+        prefix, _, tag = self._images["operator"].rpartition(":")
+        registry = prefix.rpartition("/")[0]
+        chosen = [f"image.registry={registry}", f"image.tag={tag}", *settings]
+        self.namespace.create()
+        tool("helm", "upgrade", "--install", RELEASE, str(CHART), "--namespace", NAMESPACE,
+             "--wait", f"--timeout={INSTALL_SECONDS:g}s",
+             *(word for each in chosen for word in ("--set", each)),
+             seconds=INSTALL_SECONDS + 10)  # fmt: skip
+
+    def uninstall(self) -> None:
+        tool("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
+
+    def pods(self) -> list[Json]:
+        return self.namespace.list("pods", {"app.kubernetes.io/component": "operator"})
+
+    def scale(self, replicas: int) -> None:
+        """Stop the operator (0) or start it again, and wait until that is so."""
+        self.namespace.run("scale", "deployment", "-l", "app.kubernetes.io/component=operator",
+                           f"--replicas={replicas}")  # fmt: skip
+        wait_until(lambda: self._ready() == replicas == len(self.pods()), f"{replicas} operators",
+                   INSTALL_SECONDS)  # fmt: skip
+
+    def _ready(self) -> int:
+        return sum(condition(pod, "Ready").get("status") == "True" for pod in self.pods())
