@@ -1,7 +1,7 @@
-"""Actions of a plan: what the executor is asked to do, with the precondition and the reason of each.
+"""Actions of a plan: what the executor is asked to do, with precondition and reason.
 
-An action is idempotent. Its precondition is checked by the API server (resourceVersion or uid), so a
-plan made from a stale snapshot is refused instead of carried out.
+An action is idempotent. Its precondition is checked by the API server (resourceVersion or uid), so
+a plan made from a stale snapshot is refused instead of carried out.
 """
 
 from __future__ import annotations

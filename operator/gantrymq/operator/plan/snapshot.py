@@ -56,7 +56,14 @@ class ClusterSnapshot:
     """Nodes by name, reduced to labels, taints, unschedulable and the Ready condition."""
     storage_classes: frozenset[str] | None
     events: Mapping[str, str] = field(default_factory=dict)
-    """The newest Warning of each pod or claim that is not ready, by its name: why it is stuck."""
+    """The newest Warning of each pod, claim or StatefulSet that is not ready, by its name: why it
+    is stuck."""
+    refusal: str = ""
+    """What the API server refused when the last plan was carried out, with the object's name and
+    the server's words; empty after a run without a refusal."""
+    slices: Mapping[str, Json | None] | None = None
+    """By group: the EndpointSlice that its master writes, or None where it does not exist. Needed
+    only while the cluster is deleted; None: not read."""
     reports: Mapping[str, tuple[MemberReport, ...]] = field(default_factory=dict)
     """By group, as far as its master answered."""
     unmanaged_topics: tuple[str, ...] | None = None

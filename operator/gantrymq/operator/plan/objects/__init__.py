@@ -1,0 +1,1 @@
+"""The objects that a cluster consists of, as the operator wants them."""

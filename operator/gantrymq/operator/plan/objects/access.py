@@ -1,0 +1,64 @@
+"""ServiceAccount, Role, RoleBinding and replication Secret of a cluster's brokers.
+
+A broker may touch the Leases and EndpointSlices of its own cluster only. `create` and `list` cannot
+be restricted to names: the API server does not know the name of an object before it exists.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+
+from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.kinds import ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
+from gantrymq.operator.plan.objects.names import BROKER
+
+SECRET_ENTRY: Final = "secret"  # noqa: S105 - the name of an entry
+"""The entry of the Secret, and the name of the file that members read."""
+_LEASES: Final = "coordination.k8s.io"
+_SLICES: Final = "discovery.k8s.io"
+
+
+def service_account(cluster: Cluster) -> Json:
+    return cluster.owned(SERVICE_ACCOUNT, cluster.names.brokers, BROKER)
+
+
+def role(cluster: Cluster, groups: Sequence[str]) -> Json:
+    """What the brokers of these groups may do."""
+    leases = [cluster.names.group(group) for group in groups]
+    slices = [cluster.names.slice(group) for group in groups]
+    rules = [
+        _rule(_LEASES, "leases", ["get", "update"], leases),
+        _rule(_LEASES, "leases", ["create"]),
+        _rule(_SLICES, "endpointslices", ["get", "update"], slices),
+        _rule(_SLICES, "endpointslices", ["create", "list"]),
+        # OpenShift asks for this where the addresses are those of pods.
+        _rule(_SLICES, "endpointslices/restricted", ["create"]),
+    ]
+    return cluster.owned(ROLE, cluster.names.brokers, BROKER, rules=rules)
+
+
+def role_binding(cluster: Cluster) -> Json:
+    name = cluster.names.brokers
+    return cluster.owned(
+        ROLE_BINDING,
+        name,
+        BROKER,
+        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        subjects=[{"kind": "ServiceAccount", "name": name, "namespace": cluster.names.namespace}],
+    )
+
+
+def replication_secret(cluster: Cluster, text: str) -> Json:
+    """What members know each other by. It is made once: another one would split the groups."""
+    data = {SECRET_ENTRY: base64.b64encode(text.encode()).decode()}
+    return cluster.owned(SECRET, cluster.names.secret, BROKER, type="Opaque", data=data)
+
+
+def _rule(group: str, resource: str, verbs: list[str], names: list[str] | None = None) -> Json:
+    rule: Json = {"apiGroups": [group], "resources": [resource], "verbs": verbs}
+    if names:
+        rule["resourceNames"] = names
+    return rule

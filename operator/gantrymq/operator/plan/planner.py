@@ -1,0 +1,148 @@
+"""Plans the next step of a BrokerCluster: snapshot in; actions, waits and status out.
+
+Pure. The same snapshot gives the same plan, and a plan that is carried out leads to a snapshot with
+nothing left to do. What cannot be read is not acted upon: without the owned objects there is no
+action at all, without pods, nodes or a Lease none that takes a member away or moves a master.
+
+`now` is in Unix seconds: conditions carry it, and switchovers are not repeated at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gantrymq.operator.plan.actions import Action, Plan
+from gantrymq.operator.plan.deletion import finalizer_change, plan_deletion
+from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.desired import Desired, desired
+from gantrymq.operator.plan.objects.groups import GroupSize, group_sizes
+from gantrymq.operator.plan.objects.names import ClusterNames
+from gantrymq.operator.plan.roles import Roles, assign_roles
+from gantrymq.operator.plan.rolling import roll
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
+from gantrymq.operator.plan.status.cluster_status import cluster_status
+from gantrymq.operator.plan.status.facts import Facts, ready_name_servers
+from gantrymq.operator.plan.status.notes import notes
+from gantrymq.operator.plan.status.obstacles import find_obstacles
+from gantrymq.operator.plan.status.poor_view import plan_of_invalid, status_of_unread
+from gantrymq.operator.plan.unsupported import unsupported_changes
+from gantrymq.operator.plan.view.fields import (
+    is_terminating,
+    map_at,
+    name_of,
+    text_at,
+    uid_of,
+    value_at,
+)
+from gantrymq.operator.plan.view.members import Group, read_groups
+from gantrymq.operator.plan.view.observed import Observed
+from gantrymq.operator.resources.cluster import BrokerClusterSpec, OnClusterDeletion
+from gantrymq.operator.resources.parsing import parse_cluster
+
+BUSY_SECONDS: Final = 2.0
+WAITING_SECONDS: Final = 10.0
+UNREAD_SECONDS: Final = 5.0
+
+
+def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
+    """What to do now, and what the status says."""
+    if is_terminating(snapshot.resource):
+        return plan_deletion(snapshot, now)
+    parsed = parse_cluster(snapshot.resource)
+    if parsed.spec is None:
+        return plan_of_invalid(snapshot.resource, parsed.message, now)
+    if snapshot.objects is None:
+        status = status_of_unread(snapshot.resource, now)
+        return Plan(status=status, requeue_seconds=UNREAD_SECONDS)
+    cluster, observed = _cluster(snapshot, parsed.spec), Observed(snapshot.objects)
+    status_before = map_at(snapshot.resource, "status")
+    sizes = group_sizes(cluster, status_before, observed.group_stateful_sets())
+    wanted = desired(cluster, sizes, observed, snapshot)
+    if snapshot.pods is None or not _is_read(snapshot, sizes):
+        actions = _carried_out(cluster, [*_holding(cluster, snapshot), *wanted.actions])
+        status = status_of_unread(snapshot.resource, now)
+        return Plan(actions, status=status, requeue_seconds=UNREAD_SECONDS)
+    groups = read_groups(sizes, cluster.names, observed, snapshot, snapshot.pods)
+    return _plan_read(cluster, snapshot, wanted, sizes, groups, now)
+
+
+def _plan_read(
+    cluster: Cluster,
+    snapshot: ClusterSnapshot,
+    wanted: Desired,
+    sizes: Sequence[GroupSize],
+    groups: Sequence[Group],
+    now: float,
+) -> Plan:
+    """The plan of a cluster that was read completely."""
+    rolled = roll(groups, wanted.unsettled, now)
+    is_still = not rolled.outdated and not wanted.unsettled
+    roles = assign_roles(cluster.spec, groups, now) if is_still else Roles()
+    actions = (
+        *_holding(cluster, snapshot),
+        *wanted.actions,
+        *roles.wishes,
+        *rolled.actions,
+    )
+    waits = (*wanted.waits, *rolled.waits, *roles.waits)
+    is_paused = cluster.spec.paused
+    facts = Facts(
+        cluster,
+        snapshot,
+        groups,
+        find_obstacles(cluster, groups, snapshot),
+        actions,
+        () if is_paused else waits,
+        rolled.outdated,
+        unsupported_changes(cluster.spec, sizes),
+        ready_name_servers(snapshot.pods or ()),
+    )
+    done = _carried_out(cluster, actions)
+    return Plan(
+        done, facts.waits, notes(facts, done), cluster_status(facts, now), _requeue(facts, done)
+    )
+
+
+def _holding(cluster: Cluster, snapshot: ClusterSnapshot) -> list[Action]:
+    """Takes or gives back the finalizer, as the deletion policy asks."""
+    deletes = cluster.spec.storage.on_cluster_deletion is OnClusterDeletion.DELETE
+    change = finalizer_change(snapshot.resource, deletes_volumes=deletes)
+    return [] if change is None else [change]
+
+
+def _carried_out(cluster: Cluster, actions: Sequence[Action]) -> tuple[Action, ...]:
+    return () if cluster.spec.paused else tuple(actions)
+
+
+def _requeue(facts: Facts, done: Sequence[Action]) -> float | None:
+    """Leases are not watched, so groups on their way are looked at again."""
+    is_switching = any(each.lease is not None and each.lease.is_switching for each in facts.groups)
+    if done or is_switching or facts.outdated or facts.masterless or facts.forming:
+        return BUSY_SECONDS
+    if facts.waits or any(not group.is_settled for group in facts.groups):
+        return WAITING_SECONDS
+    return None
+
+
+def _cluster(snapshot: ClusterSnapshot, spec: BrokerClusterSpec) -> Cluster:
+    resource = snapshot.resource
+    names = ClusterNames(name_of(resource), text_at(resource, "metadata", "namespace"))
+    generation = value_at(resource, "metadata", "generation")
+    return Cluster(
+        names,
+        uid_of(resource),
+        generation if isinstance(generation, int) else 0,
+        spec,
+        snapshot.defaults,
+    )
+
+
+def _is_read(snapshot: ClusterSnapshot, sizes: Sequence[GroupSize]) -> bool:
+    """Whether everything was read that the status is about."""
+    return (
+        snapshot.volume_claims is not None
+        and snapshot.nodes is not None
+        and snapshot.leases is not None
+        and all(size.name in snapshot.leases for size in sizes)
+    )

@@ -1,0 +1,83 @@
+"""Chooses a master for each group so that masters are spread over nodes.
+
+Minimises the largest number of masters on one node. Among the assignments that do, it keeps each
+group's first choice where it can; a group moves only to make room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which members of a group may be its master."""
+
+    group: str
+    nodes: Mapping[int, str]
+    """The node of each such member; the first choice comes first."""
+    is_fixed: bool = False
+    """Whether the first choice is the user's, and stays wherever that is."""
+
+
+def spread(choices: Sequence[Choice]) -> dict[str, int]:
+    """The master of each group that has a choice."""
+    possible = [choice for choice in choices if choice.nodes]
+    for limit in range(1, len(possible) + 1):
+        assignment = _Assignment(possible, limit)
+        if assignment.is_complete:
+            return assignment.masters
+    return {}
+
+
+def largest_share(masters: Mapping[str, str]) -> int:
+    """The largest number of masters on one node; `masters` are nodes by group."""
+    return max(Counter(masters.values()).values(), default=0)
+
+
+@final
+class _Assignment:
+    """One attempt with at most `limit` masters on a node: augmenting paths, as in matching."""
+
+    def __init__(self, choices: Sequence[Choice], limit: int) -> None:
+        self.masters: dict[str, int] = {}
+        self._limit = limit
+        self._choices = {choice.group: choice for choice in choices}
+        self._on_node: dict[str, list[str]] = {}
+        for choice in choices:
+            if choice.is_fixed:
+                self._put(choice, next(iter(choice.nodes)))
+        free = [choice for choice in choices if not choice.is_fixed]
+        left = [choice for choice in free if not self._put_first(choice)]
+        self.is_complete = all(self._make_room(choice, set()) for choice in left)
+
+    def _put(self, choice: Choice, member: int) -> None:
+        self.masters[choice.group] = member
+        self._on_node.setdefault(choice.nodes[member], []).append(choice.group)
+
+    def _put_first(self, choice: Choice) -> bool:
+        member, node = next(iter(choice.nodes.items()))
+        if len(self._on_node.get(node, [])) >= self._limit:
+            return False
+        self._put(choice, member)
+        return True
+
+    def _make_room(self, choice: Choice, visited: set[str]) -> bool:
+        for member, node in choice.nodes.items():
+            if node in visited:
+                continue
+            visited.add(node)
+            there = self._on_node.get(node, [])
+            if len(there) < self._limit:
+                self._put(choice, member)
+                return True
+            for other in [self._choices[group] for group in there]:
+                if not other.is_fixed and self._make_room(other, visited):
+                    there.remove(other.group)
+                    self._put(choice, member)
+                    return True
+        return False

@@ -1,0 +1,1 @@
+"""What the status of a BrokerCluster says: obstacles, conditions, columns."""

@@ -1,0 +1,89 @@
+"""What the conditions and columns are decided from: one value for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.operator.plan.actions import Action, Apply, Json, Wait
+from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.names import COMPONENT, NAME_SERVER
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
+from gantrymq.operator.plan.status.obstacles import Obstacle
+from gantrymq.operator.plan.view.fields import condition_of, label_of, text_at
+from gantrymq.operator.plan.view.members import Group
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A cluster as it is, and what the plan is about to do."""
+
+    cluster: Cluster
+    snapshot: ClusterSnapshot
+    groups: Sequence[Group]
+    obstacles: Sequence[Obstacle]
+    actions: tuple[Action, ...]
+    waits: tuple[Wait, ...]
+    outdated: int
+    """Pods that are to be restarted."""
+    unsupported: Sequence[str]
+    """Changes of the spec that this version does not make, in sentences."""
+    ready_name_servers: int
+
+    @property
+    def formed(self) -> list[Group]:
+        return [group for group in self.groups if group.has_formed]
+
+    @property
+    def forming(self) -> list[Group]:
+        """New groups that never had a master."""
+        return [group for group in self.groups if not group.has_formed]
+
+    @property
+    def masterless(self) -> list[Group]:
+        return [group for group in self.formed if not group.has_master]
+
+    @property
+    def changes_pods(self) -> bool:
+        """Whether a StatefulSet that exists is about to change."""
+        return any(
+            isinstance(each, Apply) and each.resource_version and each.body["kind"] == "StatefulSet"
+            for each in self.actions
+        )
+
+    def not_ready(self) -> list[str]:
+        """Pods of brokers that are not ready."""
+        return [
+            member.pod_name
+            for group in self.groups
+            for member in group.members
+            if not member.is_ready
+        ]
+
+    def missing_followers(self) -> list[str]:
+        """Followers outside of the in-sync set that are not ready, or do not run."""
+        return [
+            member.pod_name
+            for group in self.formed
+            for member in group.members
+            if not member.is_ready and member is not group.master
+        ]
+
+    def behind(self) -> list[str]:
+        """Members that run and are not in the in-sync set."""
+        return [
+            member.pod_name
+            for group in self.formed
+            for member in group.members
+            if member.is_ready and member.number not in group.in_sync
+        ]
+
+
+def ready_name_servers(pods: Sequence[Json]) -> int:
+    return sum(
+        label_of(pod, COMPONENT) == NAME_SERVER
+        and text_at(condition_of(pod, "Ready"), "status") == "True"
+        for pod in pods
+    )

@@ -1,0 +1,39 @@
+"""Asks the master of a group to hand over, by annotations on the group's Lease."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.operator.plan.actions import Wish
+from gantrymq.operator.plan.view.lease import (
+    PREFERRED,
+    SWITCH_AT,
+    SWITCH_NUMBER,
+    SWITCH_TO,
+    GroupLease,
+)
+from gantrymq.operator.plan.view.members import Group
+
+RETRY_SECONDS: Final = 60
+"""Each change of a Lease may delay a failover, so a switchover that failed is not repeated at
+once."""
+
+
+def switch(
+    lease: GroupLease, group: Group, member: int, reason: str, now: float, *, preferred: int = 0
+) -> Wish:
+    """Ask for a switchover to a member, and let `preferred` be preferred from now on, if given."""
+    assert member in group.in_sync - lease.fenced
+    annotations = {
+        SWITCH_TO: str(member),
+        SWITCH_NUMBER: str(max(lease.switch_number, lease.granted) + 1),
+        SWITCH_AT: str(int(now)),
+    }
+    if preferred:
+        annotations[PREFERRED] = str(preferred)
+    return Wish(group.lease_ref, lease.resource_version, annotations, reason, is_disruptive=True)
+
+
+def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> Wish:
+    """Let a member be preferred where several may become master."""
+    return Wish(group.lease_ref, lease.resource_version, {PREFERRED: str(member)}, reason)

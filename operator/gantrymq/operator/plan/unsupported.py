@@ -1,0 +1,32 @@
+"""Names the changes of a spec that this version does not make; everything else is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gantrymq.operator.plan.objects.groups import GroupSize
+from gantrymq.operator.resources.cluster import BrokerClusterSpec
+from gantrymq.operator.resources.quantity import parse_quantity
+
+
+def unsupported_changes(spec: BrokerClusterSpec, sizes: Sequence[GroupSize]) -> list[str]:
+    """What is asked for, what there is, and how to take the wish back; empty where all is done."""
+    found: list[str] = []
+    if spec.groups < len(sizes):
+        found.append(
+            f"spec.groups is {spec.groups}, and there are {len(sizes)}: groups are not removed yet"
+            f" because their messages would be lost; set it back to {len(sizes)}"
+        )
+    for size in sizes:
+        if size.members != spec.members_per_group:
+            found.append(
+                f"spec.membersPerGroup is {spec.members_per_group}, and {size.name} was created"
+                f" with {size.members}: this cannot be changed yet; set it back to {size.members}"
+            )
+        if parse_quantity(size.storage_size) != parse_quantity(spec.storage.size):
+            found.append(
+                f"spec.storage.size is {spec.storage.size}, and the volumes of {size.name} were"
+                f" created with {size.storage_size}: this cannot be changed yet; set it back to"
+                f" {size.storage_size}, or enlarge the volume claims by hand"
+            )
+    return found

@@ -1,0 +1,1 @@
+"""What a snapshot says of a cluster: members, Leases, nodes."""

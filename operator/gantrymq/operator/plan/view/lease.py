@@ -1,0 +1,122 @@
+"""Reads the Lease of a group: master, epoch, in-sync replicas, and the wishes of the operator.
+
+Members write everything but the wishes (`gantrymq.dev/preferred`, `switch-to`, `switch-number`,
+`fenced`, `allow-unclean`). A wish that cannot be read counts as absent; where the epoch or the
+in-sync set cannot be read the whole Lease counts as damaged, and no disruptive action relies on it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.view.fields import (
+    annotation_of,
+    name_of,
+    seconds_at,
+    text_at,
+    uid_of,
+    version_of,
+)
+
+API_VERSION: Final = "coordination.k8s.io/v1"
+PREFIX: Final = "gantrymq.dev/"
+PREFERRED: Final = f"{PREFIX}preferred"
+SWITCH_TO: Final = f"{PREFIX}switch-to"
+SWITCH_NUMBER: Final = f"{PREFIX}switch-number"
+SWITCH_AT: Final = f"{PREFIX}switch-at"
+"""When the operator asked for the switchover, in Unix seconds; only the operator reads it."""
+
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupLease:
+    """A Lease as far as the operator needs it."""
+
+    name: str
+    uid: str
+    resource_version: str
+    holder: int = 0
+    """Member number of the master, 0 while there is none."""
+    epoch: int = 0
+    in_sync: frozenset[int] = frozenset()
+    fenced: frozenset[int] = frozenset()
+    preferred: int = 0
+    switch_to: int = 0
+    switch_number: int = 0
+    granted: int = 0
+    """Number of the last switchover that was done or given up."""
+    switch_at: int = 0
+    renewed_at: float | None = None
+    """By the clock of the member that wrote it; for explanations only."""
+    damage: str = ""
+    """Why the Lease cannot be relied on; empty when it can."""
+    ignored: str = ""
+    """Which wishes cannot be read, and count as absent."""
+
+    @property
+    def is_switching(self) -> bool:
+        """Whether a switchover was asked for and is neither done nor given up."""
+        return self.switch_number > self.granted
+
+
+def read_lease(content: Json) -> GroupLease:
+    """Read a Lease; never raises."""
+    notes = _Notes(content)
+    holder = text_at(content, "spec", "holderIdentity")
+    epoch, in_sync = notes.number("epoch"), notes.members("in-sync")
+    granted = notes.number("granted")
+    damage = [*notes.problems]
+    if holder and not (_NUMBER.fullmatch(holder) and holder != "0"):
+        damage.append(f"spec.holderIdentity is {holder[:40]!r}, not a member number")
+        holder = ""
+    if epoch and not in_sync and not damage:
+        damage.append(f"epoch {epoch} has begun, and {PREFIX}in-sync is empty")
+    notes.problems.clear()
+    return GroupLease(
+        name_of(content),
+        uid_of(content),
+        version_of(content),
+        int(holder or "0"),
+        epoch,
+        in_sync,
+        notes.members("fenced"),
+        notes.number("preferred"),
+        notes.number("switch-to"),
+        notes.number("switch-number"),
+        granted,
+        notes.number("switch-at"),
+        seconds_at(content, "spec", "renewTime"),
+        "; ".join(damage),
+        "; ".join(notes.problems),
+    )
+
+
+@final
+class _Notes:
+    """The annotations of a Lease; collects what cannot be read."""
+
+    __slots__ = ("_content", "problems")
+
+    def __init__(self, content: Json) -> None:
+        self._content = content
+        self.problems: list[str] = []
+
+    def number(self, name: str) -> int:
+        text = annotation_of(self._content, PREFIX + name).strip()
+        if text and not _NUMBER.fullmatch(text):
+            self.problems.append(f"{PREFIX}{name} is {text[:40]!r}, not a number")
+            return 0
+        return int(text or "0")
+
+    def members(self, name: str) -> frozenset[int]:
+        text = annotation_of(self._content, PREFIX + name)
+        found = [part.strip() for part in text.split(",") if part.strip()]
+        if not all(_NUMBER.fullmatch(part) and part != "0" for part in found):
+            self.problems.append(f"{PREFIX}{name} is {text[:40]!r}, not a list of member numbers")
+            return frozenset()
+        return frozenset(map(int, found))

@@ -1,0 +1,170 @@
+"""The members of a group as the snapshot shows them: pod, node, readiness, part in the Lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.operator.plan.actions import Json, ObjectRef
+from gantrymq.operator.plan.objects.groups import GroupSize
+from gantrymq.operator.plan.objects.kinds import LEASE
+from gantrymq.operator.plan.objects.names import ClusterNames
+from gantrymq.operator.plan.objects.workloads import is_outdated
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
+from gantrymq.operator.plan.view.fields import (
+    condition_of,
+    is_terminating,
+    list_at,
+    map_at,
+    name_of,
+    text_at,
+)
+from gantrymq.operator.plan.view.lease import GroupLease, read_lease
+from gantrymq.operator.plan.view.observed import Observed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One seat of a group. `pod` is None while there is none."""
+
+    number: int
+    pod_name: str
+    pod: Json | None
+    is_outdated: bool
+    """Whether the pod was made from another template than the StatefulSet has now."""
+
+    @property
+    def node(self) -> str:
+        return text_at(self.pod, "spec", "nodeName")
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the pod is being deleted."""
+        return self.pod is not None and is_terminating(self.pod)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the pod serves, and will go on to."""
+        if self.pod is None or self.is_leaving:
+            return False
+        return text_at(condition_of(self.pod, "Ready"), "status") == "True"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a broker may be running: anything but certainty that none is."""
+        if self.pod is None:
+            return False
+        states = [
+            map_at(each, "state") for each in list_at(self.pod, "status", "containerStatuses")
+        ]
+        if not states:
+            return text_at(self.pod, "status", "phase") != "Pending"
+        return not all("waiting" in state or "terminated" in state for state in states)
+
+    @property
+    def restarts(self) -> int:
+        statuses = list_at(self.pod, "status", "containerStatuses")
+        return sum(int(each.get("restartCount", 0)) for each in statuses)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group with its members and its Lease."""
+
+    name: str
+    members: tuple[Member, ...]
+    is_lease_known: bool
+    """Whether the Lease was read, or was read as absent."""
+    lease: GroupLease | None
+    address: str
+    stateful_set: Json | None
+    lease_ref: ObjectRef
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether decisions may rely on the Lease."""
+        return self.is_lease_known and (self.lease is None or not self.lease.damage)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        return frozenset(member.number for member in self.members)
+
+    @property
+    def master(self) -> Member | None:
+        """The member that the Lease names; it may be gone."""
+        return self.member(self.lease.holder) if self.lease else None
+
+    @property
+    def in_sync(self) -> frozenset[int]:
+        """Members that have every acknowledged message, as the Lease says."""
+        return self.lease.in_sync & self.numbers if self.lease else frozenset()
+
+    @property
+    def has_formed(self) -> bool:
+        """Whether the group ever had a master."""
+        return self.lease is not None and self.lease.epoch > 0
+
+    @property
+    def has_master(self) -> bool:
+        """Whether a master serves now."""
+        return self.master is not None and self.master.is_ready
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every member runs, is ready and in sync, and no switchover is under way."""
+        return (
+            self.is_readable
+            and self.lease is not None
+            and self.has_master
+            and not self.lease.is_switching
+            and self.in_sync == self.numbers
+            and all(member.is_ready for member in self.members)
+        )
+
+    def member(self, number: int) -> Member | None:
+        return next((each for each in self.members if each.number == number), None)
+
+
+def read_groups(
+    sizes: Sequence[GroupSize],
+    names: ClusterNames,
+    observed: Observed,
+    snapshot: ClusterSnapshot,
+    pods: Iterable[Json],
+) -> tuple[Group, ...]:
+    """All groups of the cluster."""
+    by_name = {name_of(pod): pod for pod in pods}
+    return tuple(_group(size, names, observed, snapshot, by_name) for size in sizes)
+
+
+def _group(
+    size: GroupSize,
+    names: ClusterNames,
+    observed: Observed,
+    snapshot: ClusterSnapshot,
+    pods: dict[str, Json],
+) -> Group:
+    stateful_set = observed.stateful_set(names.group(size.name))
+    leases = snapshot.leases or {}
+    lease = leases.get(size.name)
+    return Group(
+        size.name,
+        tuple(
+            _member(names.pod(size.name, number), number, pods, stateful_set)
+            for number in range(1, size.members + 1)
+        ),
+        size.name in leases,
+        None if lease is None else read_lease(lease),
+        observed.address(names.group(size.name)) or size.address,
+        stateful_set,
+        ObjectRef(*LEASE, names.namespace, names.group(size.name)),
+    )
+
+
+def _member(name: str, number: int, pods: dict[str, Json], stateful_set: Json | None) -> Member:
+    pod = pods.get(name)
+    outdated = pod is not None and stateful_set is not None and is_outdated(pod, stateful_set)
+    return Member(number, name, pod, outdated)
