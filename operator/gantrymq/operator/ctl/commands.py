@@ -6,13 +6,15 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.operator.ctl import switchover, topics_page
+from gantrymq.operator.ctl import plan_page, switchover, topics_page
 from gantrymq.operator.ctl.access import CLUSTERS, LEASES, TOPICS, ChangedError, Json, KubeAccess
+from gantrymq.operator.ctl.plan_reader import read_snapshot
 from gantrymq.operator.ctl.status_page import status_lines
+from gantrymq.operator.plan import planner
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -38,6 +40,17 @@ def status(access: KubeAccess, arguments: argparse.Namespace) -> int:
             " or look into all namespaces with -A"
         )
     _print("\n\n".join("\n".join(status_lines(each)) for each in clusters))
+    return DONE
+
+
+def plan(access: KubeAccess, arguments: argparse.Namespace) -> int:
+    """What the operator would do next. Nothing is changed."""
+    snapshot = read_snapshot(access, _cluster(access, arguments))
+    made = planner.plan(snapshot, time.time())
+    if arguments.output == "json":
+        _print_json(plan_page.plan_json(made))
+    else:
+        _print("\n".join(plan_page.plan_lines(made)))
     return DONE
 
 
@@ -166,9 +179,9 @@ def _print_json(value: Any) -> None:
 
 
 Command = Callable[[KubeAccess, argparse.Namespace], int]
-COMMANDS: Final[dict[str, Command]] = {"status": status, "topics": topics, "switchover": switch}
-
-
-def names() -> Sequence[str]:
-    """The commands, in the order of the help."""
-    return tuple(COMMANDS)
+COMMANDS: Final[dict[str, Command]] = {
+    "status": status,
+    "plan": plan,
+    "topics": topics,
+    "switchover": switch,
+}

@@ -1,0 +1,45 @@
+"""Shows a plan: the operator's next actions with their reasons, and what waits for what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gantrymq.operator.plan.actions import Action, Apply, Delete, Plan, SetFinalizers, Wish
+
+Json = dict[str, Any]
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan for people."""
+    lines = [f"{_verb(each)} {_target(each)}: {each.reason}" for each in plan.actions]
+    lines = lines or ["Nothing to do: the cluster is as its resource wants it."]
+    waits = [f"  {wait.what}: {wait.why}" for wait in plan.waits]
+    return lines + (["", "Waiting:", *waits] if waits else [])
+
+
+def plan_json(plan: Plan) -> Json:
+    """The plan for programs."""
+    return {
+        "actions": [
+            {"action": _verb(each), "object": _target(each), "reason": each.reason}
+            for each in plan.actions
+        ],
+        "waits": [{"what": wait.what, "why": wait.why} for wait in plan.waits],
+    }
+
+
+def _verb(action: Action) -> str:
+    if isinstance(action, Apply):
+        return "change" if action.resource_version else "create"
+    if isinstance(action, Delete):
+        return "delete"
+    if isinstance(action, Wish):
+        return "ask"
+    assert isinstance(action, SetFinalizers)
+    return "set finalizers of"
+
+
+def _target(action: Action) -> str:
+    if isinstance(action, Apply):
+        return f"{action.body['kind']}/{action.body['metadata']['name']}"
+    return f"{action.ref.kind}/{action.ref.name}"
