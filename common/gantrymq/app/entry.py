@@ -17,6 +17,7 @@ programs:
   broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
   completion   a script for bash, zsh or fish: source <(gantry completion bash)
+  operator     run the Kubernetes operator (gantry operator --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
 
 options:
@@ -46,6 +47,20 @@ def _namesrv(arguments: list[str]) -> int:
     return run(arguments)
 
 
+def _operator(arguments: list[str]) -> int:
+    from importlib.util import find_spec  # noqa: PLC0415 - as above
+
+    if find_spec("kopf") is None:
+        sys.stderr.write(
+            "gantry operator: kopf is not installed, and the operator needs it; install it with"
+            " pip install 'gantrymq[operator]'\n"
+        )
+        return 78
+    from gantrymq.operator.shell.main import run  # noqa: PLC0415 - as above
+
+    return run(arguments)
+
+
 def _store(arguments: list[str]) -> int:
     from gantrymq.app.store_tool import run  # noqa: PLC0415 - as above
 
@@ -63,6 +78,7 @@ _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "broker": _broker,
     "standalone": _standalone,
     "namesrv": _namesrv,
+    "operator": _operator,
     "store": _store,
 }
 

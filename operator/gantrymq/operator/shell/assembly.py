@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.operator.brokers.replication import ReplicationReader
+from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.event_publisher import EventPublisher
 from gantrymq.operator.kube.executor import Executor
@@ -21,8 +22,10 @@ from gantrymq.operator.shell.caches import Caches
 from gantrymq.operator.shell.controller import CLUSTERS, ClusterController, Planner
 from gantrymq.operator.shell.resync import RESYNC, Resync
 from gantrymq.operator.shell.snapshot_reader import SnapshotReader
+from gantrymq.operator.shell.topic_work import TOPICS, TopicSink, TopicWork
 from gantrymq.operator.shell.work_queue import QueueLane, WorkQueue
 from gantrymq.operator.shell.work_runner import Job, WorkRunner
+from gantrymq.operator.topics.index import TopicIndex
 
 # Events of one burst are looked at together; a cluster's pods change several times as they start.
 COALESCE_SECONDS: Final = 0.1
@@ -57,10 +60,17 @@ class Operator:
         self.publisher = EventPublisher(parts.client, parts.identity)
         self._parts = parts
         self._replication = ReplicationReader()
+        index = TopicIndex()
+        self.caches.add(
+            kinds.TOPIC, lambda namespace: TopicSink(index, namespace, self._topics_changed)
+        )
+        self._topics = TopicWork(
+            parts.client, index, parts.wall, parts.random, self._unmanaged_changed
+        )
         self.clusters = ClusterController(
             parts.client,
             SnapshotReader(
-                parts.client, self.caches, parts.defaults, self._replication, self._unmanaged
+                parts.client, self.caches, parts.defaults, self._replication, self._topics.unmanaged
             ),
             parts.planner,
             Executor(parts.client, self.caches.written, self.caches.gone),
@@ -69,14 +79,15 @@ class Operator:
             parts.random,
             parts.wall,
         )
-        self._resync = Resync(parts.client, self.cluster_changed, parts.random)
+        self._resync = Resync(parts.client, self.resource_changed, parts.random)
         jobs: dict[str, tuple[QueueLane, Job]] = {
             CLUSTERS: (QueueLane.URGENT, self.clusters.reconcile),
+            TOPICS: (QueueLane.BULK, self._topics.run),
             RESYNC: (QueueLane.URGENT, self._resync.run),
         }
         self.work = WorkRunner(WorkQueue(parts.random), jobs)
         self.caches.on_cluster = self.cluster_changed
-        self.caches.on_master = self.cluster_changed
+        self.caches.on_master = self.resource_changed
         self.caches.on_placement = self._placement_changed
 
     async def start(self) -> list[Task]:
@@ -91,18 +102,27 @@ class Operator:
         ]
 
     async def close(self) -> None:
+        await self._topics.close()
         await self._replication.close()
 
+    def resource_changed(self, namespace: str, name: str) -> None:
+        """A BrokerCluster appeared, changed or vanished."""
+        self.cluster_changed(namespace, name)
+        self._topics_changed(namespace, name)
+
     def cluster_changed(self, namespace: str, name: str) -> None:
-        """Something of this cluster changed: its resource, or an object it owns."""
+        """An object that this cluster owns changed."""
         self.work.put((CLUSTERS, namespace, name), COALESCE_SECONDS)
 
     # ------------------------------------------------------------------ what changes concern
 
+    def _topics_changed(self, namespace: str, cluster: str) -> None:
+        if cluster:
+            self.work.put((TOPICS, namespace, cluster), COALESCE_SECONDS)
+
+    def _unmanaged_changed(self, namespace: str, cluster: str) -> None:
+        self.work.put((CLUSTERS, namespace, cluster), COALESCE_SECONDS)
+
     def _placement_changed(self) -> None:
         for key in self.clusters.resources:
             self.work.put(key, PLACEMENT_SECONDS)
-
-    def _unmanaged(self, namespace: str, name: str) -> tuple[str, ...] | None:
-        del namespace, name
-        return None

@@ -128,7 +128,7 @@ class Program:
         for name, work in await operator.start():
             self._own(work, name)
         self._kopf = KopfThread(
-            self._config, self._told.namespaces, operator.cluster_changed, self._kopf_ended
+            self._config, self._told.namespaces, operator.resource_changed, self._kopf_ended
         )
         self._kopf.start()
         await self._owner.stop_requested()
