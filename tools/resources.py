@@ -22,7 +22,13 @@ _LINE: Final = 100
 
 def made_files() -> dict[str, str]:
     """The text of every file that is made from the model, by its path in the repository."""
-    texts = {f"crds/{each.file_name}": _yaml(definition(each)) for each in DEFINITIONS}
+    definitions = {each.file_name: _yaml(definition(each)) for each in DEFINITIONS}
+    # The chart has a copy: helm packages nothing from outside of the chart's folder.
+    texts = {
+        f"{folder}/{name}": text
+        for folder in ("crds", "charts/gantry/files/crds")
+        for name, text in definitions.items()
+    }
     texts["docs/reference/resources.md"] = resources_page()
     texts["docs/operations/conditions.md"] = conditions_page()
     return texts

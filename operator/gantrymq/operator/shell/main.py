@@ -28,7 +28,7 @@ from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ApiError
 from gantrymq.operator.kube.leader import LeaderElector
 from gantrymq.operator.plan.snapshot import OperatorDefaults
-from gantrymq.operator.shell import options, probes
+from gantrymq.operator.shell import options, probes, release, self_test
 from gantrymq.operator.shell.assembly import Operator, Parts
 from gantrymq.operator.shell.controller import Planner
 from gantrymq.operator.shell.handlers import KopfThread
@@ -47,7 +47,11 @@ KINDS_SECONDS: Final = 5.0
 
 
 def run(argv: Sequence[str], planner: Planner | None = None) -> int:
-    """Run the operator until it is told to stop; the exit code."""
+    """Run the operator until it is told to stop, or one of its tools; the exit code."""
+    if argv[:1] == [release.NAME]:
+        return release.run(argv[1:])
+    if argv[:1] == [self_test.NAME]:
+        return self_test.run(argv[1:])
     try:
         told = options.parse(argv)
         config = load(told.kubeconfig or None)
