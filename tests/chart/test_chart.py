@@ -1,0 +1,134 @@
+"""The Helm chart: lint, values schema, and what its templates give. Needs helm, no cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster.settings import layout_from_environment
+from gantrymq.e2e.kubectl import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts" / "gantry"
+KUBERNETES = "1.36.0"
+Json = dict[str, Any]
+
+
+@cache
+def helm() -> str:
+    """The helm of the test cluster's binaries, or of the PATH."""
+    built = sorted(layout_from_environment().cache.glob("bin/*/helm"))
+    found = shutil.which("helm", path=environment()["PATH"]) or (str(built[0]) if built else None)
+    if found is None:
+        pytest.fail("helm is missing: make cluster-bits builds it, or install helm", pytrace=False)
+    return found
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([helm(), *words], capture_output=True, text=True, check=False)
+
+
+def rendered(*settings: str) -> list[Json]:
+    """All objects of the chart with these values."""
+    chosen = [word for each in settings for word in ("--set", each)]
+    done = run("template", "gantry", str(CHART), "-n", "gantry-system",
+               "--kube-version", KUBERNETES, *chosen)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [each for each in yaml.safe_load_all(done.stdout) if each]
+
+
+def only(objects: list[Json], kind: str, name: str = "") -> Json:
+    [found] = [
+        each
+        for each in objects
+        if each["kind"] == kind and (not name or each["metadata"]["name"] == name)
+    ]
+    return found
+
+
+def test_lint_finds_nothing() -> None:
+    done = run("lint", "--strict", str(CHART), "--kube-version", KUBERNETES)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_definitions_come_with_the_chart_and_stay_when_it_goes() -> None:
+    definitions = [x for x in rendered() if x["kind"] == "CustomResourceDefinition"]
+    assert {each["spec"]["names"]["kind"] for each in definitions} == {"BrokerCluster", "Topic"}
+    for each in definitions:
+        assert each["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    without = rendered("crds.install=false")
+    assert not [x for x in without if x["kind"] == "CustomResourceDefinition"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("replicas=9", "/replicas"),
+        ("replicas=two", "/replicas"),
+        ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
+        ("image.registry=UPPER", "/image/registry"),
+        ("watchNamespaces={Not_A_Name}", "/watchNamespaces/0"),
+        ("logLevel=LOUD", "/logLevel"),
+        ("resouces.limits.memory=1Gi", "resouces"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(setting: str, words: str) -> None:
+    done = run("template", "gantry", str(CHART), "--kube-version", KUBERNETES, "--set", setting)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_pods_pass_the_restricted_security_level() -> None:
+    objects = rendered()
+    pods = [only(objects, "Deployment")["spec"]["template"]["spec"]]
+    pods.append(only(objects, "Job")["spec"]["template"]["spec"])
+    pods.append(only(objects, "Pod")["spec"])
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["enableServiceLinks"] is False
+        for container in pod["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_no_rule_has_a_wildcard_and_none_lets_run_commands_in_pods() -> None:
+    for each in rendered():
+        for rule in each.get("rules", []):
+            granted = [*rule.get("apiGroups", []), *rule["resources"], *rule["verbs"]]
+            assert "*" not in granted
+            assert "pods/exec" not in granted
+
+
+def test_secrets_are_read_by_name_alone() -> None:
+    rules = only(rendered(), "ClusterRole", "gantry-operator")["rules"]
+    verbs = {v for rule in rules if "secrets" in rule["resources"] for v in rule["verbs"]}
+    assert not verbs & {"list", "watch", "delete"}
+
+
+def test_with_namespaces_the_operator_has_no_rights_elsewhere() -> None:
+    objects = rendered("watchNamespaces={shop,bank}")
+    everywhere = only(objects, "ClusterRole", "gantry-operator")["rules"]
+    assert not [rule for rule in everywhere if "gantrymq.dev" in rule["apiGroups"]]
+    roles = [
+        x for x in objects if x["kind"] == "Role" and x["metadata"]["name"] == "gantry-operator"
+    ]
+    assert {role["metadata"]["namespace"] for role in roles} == {"shop", "bank"}
+    environment_of = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
+    values = {each["name"]: each.get("value") for each in environment_of}
+    assert values["GANTRY_OPERATOR_NAMESPACE"] == "shop,bank"
+
+
+def test_one_tag_names_all_images() -> None:
+    text = json.dumps(rendered("image.registry=r.example/g", "image.tag=v7"))
+    for component in ("operator", "broker", "namesrv"):
+        assert f"r.example/g/{component}:v7" in text
