@@ -10,7 +10,15 @@ CACHE ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gantrymq
 export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
-.PHONY: help run test lint types units units-compiled units-pure build examples sim sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
+# The stages of the tests (tools/stage_catalogue.py says what each proves). Those in *_BESIDE run
+# beside the others at the lowest priority: what only computes takes what the others leave.
+TEST := lint units-compiled examples
+TEST_BESIDE := types sim-short build-short
+REST := crash cycles interop
+REST_BESIDE := build mutants sim units-pure fuzz-short
+STAGES = $(BIN)/python -m tools.stages
+
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'

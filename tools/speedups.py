@@ -75,14 +75,26 @@ class SpeedupsError(Exception):
 
 def has_compiler() -> bool:
     """Whether the C compiler that setuptools would call is on the PATH."""
-    command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    return shutil.which(shlex.split(command)[0]) is not None
+    return shutil.which(_compiler()[0]) is not None
 
 
-def _require_headers() -> None:
-    header = Path(sysconfig.get_path("include"), "Python.h")
-    if not header.exists():
-        raise SpeedupsError(f"Python's headers are not installed: there is no {header}")
+def _compiler() -> list[str]:
+    return shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+
+
+def _try_compiler(folder: Path) -> None:
+    """Fail in a second, not after a minute: most often Python's headers are not installed."""
+    source = folder / "try.c"
+    source.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
+    headers = f"-I{sysconfig.get_path('include')}"
+    command = [*_compiler(), headers, "-c", str(source), "-o", str(source.with_suffix(".o"))]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SpeedupsError(f"there is no C compiler: {error}") from error
+    if done.returncode != 0:
+        words = done.stderr.strip() or f"exit code {done.returncode}"
+        raise SpeedupsError(f"the C compiler fails: {shlex.join(command)}\n{words}")
 
 
 def hot_sources(root: Path) -> list[Path]:
@@ -102,7 +114,7 @@ def compile_into(root: Path, folder: Path) -> dict[Path, Path]:
     sources = hot_sources(root)
     if not sources:
         return {}
-    _require_headers()
+    _try_compiler(folder)
     # Compiled from a copy, by relative names: tracebacks then name `common/...`, not a build path.
     roots = source_roots(root)
     for source_root in roots:

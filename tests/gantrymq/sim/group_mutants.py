@@ -51,6 +51,29 @@ CALM: Final[Mapping[str, object]] = {"weather": Weather(), "lost_answers": 0.0, 
 BUDGET: Final = 40
 """Seeds, unless a mutant says else."""
 
+FIRST_NOTICED: Final[Mapping[str, int]] = {
+    "ack before the shrink is persisted": 4,
+    "grow without union": 10,
+    "unknown outcome taken for a failure": 3,
+    "members join before they have everything": 39,
+    "let go before our disk has it": 14,
+    "elected before our disk has it": 9,
+    "who leaves is out at once": 1,
+    "answers leave without authority": 20,
+    "alone without promises": 3,
+    "promises do not bind": 6,
+    "resume after a lost tail": 1,
+    "not all of the set have to be heard": 4,
+    "promote outside the set": 2,
+    "ack before fsync": 2,
+    "no offset clamp": 6,
+}
+"""The seeds whose histories noticed last time, tried before all others.
+
+Other code makes other histories of the same seeds. A mutant that its seed does not show is searched
+for in its budget, which takes minutes; then this table wants the seed that was found.
+"""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -330,7 +353,7 @@ _PARTED: Final = {"cut pair": 2.0, "isolate": 1.0, "power cut": 2.0, "stop": 0.5
 _POWER: Final = {"power cut": 2.0, "kill": 1.0, "cut in a write": 1.0, "stop": 0.3}
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
-    WHOLE: Mutant(_nothing, budget=20),
+    WHOLE: Mutant(_nothing, budget=8),
     "ack before the shrink is persisted": Mutant(
         _shrink_counts_before_it_is_persisted, weights={**_API, **_CUTS}
     ),
@@ -426,7 +449,10 @@ def is_noticed(name: str, budget: int | None = None) -> int | None:
     slip = failing(0, mutant.calm())
     if slip is not None and (mutant.needs_trouble or not isinstance(slip, AssertionError)):
         raise slip  # no promise was broken: what was put in does not fit where it was put
-    for seed in range(mutant.budget if budget is None else budget):
+    seeds = list(range(mutant.budget if budget is None else budget))
+    if name in FIRST_NOTICED:
+        seeds.insert(0, FIRST_NOTICED[name])
+    for seed in seeds:
         if failing(seed, mutant.plan(seed)) is not None:
             return seed
     return None

@@ -1,7 +1,7 @@
-"""Hundreds of histories of whole groups: nothing that was acknowledged or read is ever lost.
+"""Histories of whole groups: nothing that was acknowledged or read is ever lost.
 
-GANTRY_GROUPS says how many there are, GANTRY_FIRST_SEED where they begin. A seed that fails is
-shown with its story; make sim SEED=n tells it again.
+GANTRY_GROUPS says how many there are, GANTRY_FIRST_SEED where they begin: without it every commit
+tries others. A seed that fails is shown with its story; make sim SEED=n tells it again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from multiprocessing import get_context
 
 import pytest
 
+from gantrymq.sim.first_seed import first_seed
 from gantrymq.sim.group_history import Failure, digest, run
 from gantrymq.sim.group_minima import lacking, rows
 
-HISTORIES = int(os.environ.get("GANTRY_GROUPS", "60"))
-FIRST_SEED = int(os.environ.get("GANTRY_FIRST_SEED", "0"))
+HISTORIES = int(os.environ.get("GANTRY_GROUPS", "150"))
+FIRST_SEED = first_seed()
 PROCESSES = 2
 SHOWN_MAX = 3
 

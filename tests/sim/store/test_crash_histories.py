@@ -1,7 +1,8 @@
 """Thousands of histories of a store that crashes: nothing that was promised is ever lost.
 
-GANTRY_HISTORIES says how many there are, GANTRY_FIRST_SEED where they begin. A seed that fails is
-shown, and fails again; python -m gantrymq.sim.store_reduce SEED makes its history short.
+GANTRY_HISTORIES says how many there are, GANTRY_FIRST_SEED where they begin: without it every
+commit tries others. A seed that fails is shown, and fails again; python -m
+gantrymq.sim.store_reduce SEED makes its history short.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from multiprocessing import get_context
 
 import pytest
 
+from gantrymq.sim.first_seed import first_seed
 from gantrymq.sim.store_history import run
 from gantrymq.sim.store_script import script_of
 
-HISTORIES = int(os.environ.get("GANTRY_HISTORIES", "2000"))
-FIRST_SEED = int(os.environ.get("GANTRY_FIRST_SEED", "0"))
+HISTORIES = int(os.environ.get("GANTRY_HISTORIES", "3000"))
+FIRST_SEED = first_seed()
 PROCESSES = 2
 PORTION = 50
 

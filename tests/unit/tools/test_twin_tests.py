@@ -1,0 +1,17 @@
+"""The tests that are run uncompiled, too, are those that name a compiled module."""
+
+from __future__ import annotations
+
+from tools.speedups import ROOT
+from tools.twin_tests import imported, twin_tests
+
+
+def test_every_form_of_import_is_seen() -> None:
+    source = "import a.b\nfrom c.d import e\ndef f():\n    from g import h\n"
+    assert set(imported(source)) == {"a.b", "c.d", "c.d.e", "g", "g.h"}
+
+
+def test_tests_of_compiled_modules_are_chosen_and_others_are_not() -> None:
+    chosen = {str(path.relative_to(ROOT)) for path in twin_tests()}
+    assert "tests/unit/wire/test_frames.py" in chosen
+    assert "tests/unit/tools/test_twin_tests.py" not in chosen

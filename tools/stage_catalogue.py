@@ -1,0 +1,92 @@
+"""Lists the stages of a test run: what each proves, and what it needs of the machine.
+
+A stage is a verb of the Makefile. A machine that lacks something is told what, and which variable
+leaves the stage out for good.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+GO_FOLDER: Final = "/usr/local/go/bin"  # where Go's own installer puts it, and no PATH names
+
+
+def _command(name: str, package: str) -> Callable[[], str | None]:
+    def lacks() -> str | None:
+        if shutil.which(name) or shutil.which(name, path=GO_FOLDER):
+            return None
+        return f"{name} (Debian: apt-get install {package})"
+
+    return lacks
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "root"
+
+
+def _fuse() -> str | None:
+    return None if Path("/dev/fuse").exists() else "/dev/fuse (a container: --device /dev/fuse)"
+
+
+JAVA: Final = (
+    _command("javac", "openjdk-17-jdk-headless"),
+    _command("mvn", "maven"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stage."""
+
+    about: str
+    needs: tuple[Callable[[], str | None], ...] = ()
+    switch: str = ""
+    """NAME=0 in the environment leaves it out; empty where nothing does."""
+
+
+CATALOGUE: Final[Mapping[str, Entry]] = {
+    "lint": Entry("ruff, formatting, import directions, house rules"),
+    "types": Entry("mypy --strict over code and tests"),
+    "units-compiled": Entry("unit and property tests on the compiled modules"),
+    "units-pure": Entry("unit tests of the compiled modules on their Python sources"),
+    "sim-short": Entry("a few histories of crashing stores and of groups with faults"),
+    "sim": Entry("histories of crashing stores and of groups with faults, new ones a commit"),
+    "mutants": Entry("stores and groups that are broken on purpose: the histories notice"),
+    "examples": Entry("every example, twice, against a real server"),
+    "build-short": Entry("a pure wheel, and the README's first minute with it"),
+    "build": Entry("compiled and pure wheels, from the tree and from the sdist, by pip"),
+    "crash": Entry(
+        "kills, power cuts and broken disks under real brokers and stores", (_root, _fuse), "CRASH"
+    ),
+    "cycles": Entry(
+        "failovers of real processes in networks of their own", (_root, *JAVA), "GANTRY_CYCLES"
+    ),
+    "fuzz-short": Entry("seconds of fuzzing for every decoder"),
+    "interop": Entry(
+        "real RocketMQ brokers, clients and mqadmin against ours",
+        (*JAVA, _command("npm", "npm"), _command("go", "golang-go")),
+        "INTEROP",
+    ),
+}
+
+
+def about(verb: str) -> str:
+    """What a stage proves, in a few words."""
+    return CATALOGUE[verb].about if verb in CATALOGUE else ""
+
+
+def missing_tools(verb: str) -> str | None:
+    """Why a stage cannot run here, and what to do; None where it can. Unknown stages can."""
+    entry = CATALOGUE.get(verb, Entry(""))
+    if entry.switch and os.environ.get(entry.switch) == "0":
+        return None  # its own tests say that they were left out
+    missing = [lack for need in entry.needs if (lack := need()) is not None]
+    if not missing:
+        return None
+    return f"it needs {', '.join(missing)}; {entry.switch}=0 leaves it out"
