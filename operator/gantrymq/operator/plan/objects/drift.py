@@ -38,7 +38,7 @@ def drift(wanted: Json, found: Json) -> str | None:
 def _difference(wanted: Any, found: Any, path: str, *, is_quantity: bool = False) -> str | None:
     if _is_empty(wanted) and _is_empty(found):
         return None
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+    if isinstance(wanted, dict) and isinstance(found, dict):
         if path.rpartition(".")[2] in _EXACT and (more := sorted(found.keys() - wanted.keys())):
             return f"{path} has {', '.join(more)}"
         return _of_maps(wanted, found, path, is_quantity=is_quantity)
@@ -67,7 +67,7 @@ def _of_lists(wanted: list[Any], found: list[Any], path: str) -> str | None:
             return f"{path} has {len(found)} items"
         pairs = zip(wanted, found, map(str, range(len(wanted))), strict=True)
         return _first(_difference(one, two, f"{path}[{name}]") for one, two, name in pairs)
-    by_key = {item.get(key): item for item in found if isinstance(item, Mapping)}
+    by_key = {item.get(key): item for item in found if isinstance(item, dict)}
     return _first(
         _difference(item, by_key.get(item[key]), f"{path}[{item[key]}]") for item in wanted
     )
@@ -78,7 +78,7 @@ def _first(differences: Any) -> str | None:  # Any: a generator expression of te
 
 
 def _key_of(items: list[Any]) -> str | None:
-    if not items or not all(isinstance(item, Mapping) for item in items):
+    if not items or not all(isinstance(item, dict) for item in items):
         return None
     for key in _KEYS:
         values = [item.get(key) for item in items]

@@ -11,8 +11,8 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.names import COMPONENT, NAME_SERVER
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.obstacles import Obstacle
-from gantrymq.operator.plan.view.fields import condition_of, label_of, text_at
-from gantrymq.operator.plan.view.members import Group
+from gantrymq.operator.plan.view.fields import label_of
+from gantrymq.operator.plan.view.members import Group, is_pod_ready
 
 
 @final
@@ -82,8 +82,4 @@ class Facts:
 
 
 def ready_name_servers(pods: Sequence[Json]) -> int:
-    return sum(
-        label_of(pod, COMPONENT) == NAME_SERVER
-        and text_at(condition_of(pod, "Ready"), "status") == "True"
-        for pod in pods
-    )
+    return sum(label_of(pod, COMPONENT) == NAME_SERVER and is_pod_ready(pod) for pod in pods)

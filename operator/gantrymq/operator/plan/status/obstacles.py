@@ -24,7 +24,7 @@ from gantrymq.operator.plan.view.fields import (
     seconds_at,
     text_at,
 )
-from gantrymq.operator.plan.view.members import Group, Member
+from gantrymq.operator.plan.view.members import Group, Member, is_pod_ready
 from gantrymq.operator.plan.view.nodes import fitting_nodes, is_node_ready
 from gantrymq.operator.resources.conditions import Reason
 
@@ -99,7 +99,7 @@ def _of_member(
 
 def _of_pod(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) -> list[Obstacle]:
     name, node = name_of(pod), text_at(pod, "spec", "nodeName")
-    if text_at(condition_of(pod, "Ready"), "status") == "True":
+    if is_pod_ready(pod):
         return []
     if not node:
         return [_without_node(cluster, group, pod, snapshot)] if _is_unschedulable(pod) else []

@@ -13,7 +13,7 @@ from gantrymq.operator.plan.actions import Json, ObjectRef
 def value_at(content: Any, *path: str) -> Any:
     """The value at a path of keys, or None where any of them is missing."""
     for key in path:
-        if not isinstance(content, Mapping):
+        if not isinstance(content, dict):
             return None
         content = content.get(key)
     return content
@@ -28,7 +28,7 @@ def text_at(content: Any, *path: str) -> str:
 def map_at(content: Any, *path: str) -> Mapping[str, Any]:
     """The object at a path, empty where it is missing."""
     value = value_at(content, *path)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def list_at(content: Any, *path: str) -> list[Any]:

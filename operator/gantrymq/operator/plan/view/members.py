@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from gantrymq.operator.plan.actions import Json, ObjectRef
 from gantrymq.operator.plan.objects.groups import GroupSize
@@ -32,41 +32,16 @@ class Member:
     number: int
     pod_name: str
     pod: Json | None
-    is_outdated: bool
+    is_outdated: bool = False
     """Whether the pod was made from another template than the StatefulSet has now."""
-
-    @property
-    def node(self) -> str:
-        return text_at(self.pod, "spec", "nodeName")
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether the pod is being deleted."""
-        return self.pod is not None and is_terminating(self.pod)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the pod serves, and will go on to."""
-        if self.pod is None or self.is_leaving:
-            return False
-        return text_at(condition_of(self.pod, "Ready"), "status") == "True"
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a broker may be running: anything but certainty that none is."""
-        if self.pod is None:
-            return False
-        states = [
-            map_at(each, "state") for each in list_at(self.pod, "status", "containerStatuses")
-        ]
-        if not states:
-            return text_at(self.pod, "status", "phase") != "Pending"
-        return not all("waiting" in state or "terminated" in state for state in states)
-
-    @property
-    def restarts(self) -> int:
-        statuses = list_at(self.pod, "status", "containerStatuses")
-        return sum(int(each.get("restartCount", 0)) for each in statuses)
+    node: str = ""
+    is_leaving: bool = False
+    """Whether the pod is being deleted."""
+    is_ready: bool = False
+    """Whether the pod serves, and will go on to."""
+    is_running: bool = False
+    """Whether a broker may be running: anything but certainty that none is."""
+    restarts: int = 0
 
 
 @final
@@ -166,5 +141,29 @@ def _group(
 
 def _member(name: str, number: int, pods: dict[str, Json], stateful_set: Json | None) -> Member:
     pod = pods.get(name)
-    outdated = pod is not None and stateful_set is not None and is_outdated(pod, stateful_set)
-    return Member(number, name, pod, outdated)
+    if pod is None:
+        return Member(number, name, None)
+    statuses = list_at(pod, "status", "containerStatuses")
+    is_leaving = is_terminating(pod)
+    return Member(
+        number,
+        name,
+        pod,
+        is_outdated=stateful_set is not None and is_outdated(pod, stateful_set),
+        node=text_at(pod, "spec", "nodeName"),
+        is_leaving=is_leaving,
+        is_ready=not is_leaving and is_pod_ready(pod),
+        is_running=_is_running(pod, statuses),
+        restarts=sum(int(each.get("restartCount", 0)) for each in statuses),
+    )
+
+
+def is_pod_ready(pod: Json) -> bool:
+    return text_at(condition_of(pod, "Ready"), "status") == "True"
+
+
+def _is_running(pod: Json, statuses: Iterable[Any]) -> bool:  # Any: JSON of the API
+    states = [map_at(each, "state") for each in statuses]
+    if not states:
+        return text_at(pod, "status", "phase") != "Pending"
+    return not all("waiting" in state or "terminated" in state for state in states)
