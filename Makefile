@@ -18,7 +18,7 @@ REST := crash cycles interop
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -128,8 +128,15 @@ cluster-status: .venv/ready ## nodes, versions, faults and kubeconfig of the tes
 cluster-load: .venv/ready ## put images on every node (IMAGES="archive.tar name:tag")
 	$(BIN)/python -m cluster load $(IMAGES)
 
+images: .venv/ready ## build the container images, unless they exist; load them into a running test cluster
+	$(BIN)/python -m images
+
+images-test: .venv/ready ## run each image as a pod does, without a cluster: read-only, no root, signals
+	$(BIN)/python -m pytest tests/images -q -p no:randomly $(ARGS)
+
 lock: .venv/ready ## rewrite requirements/ from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/run.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/run.txt --extra operator pyproject.toml -o requirements/operator.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
 
 clean: ## remove what the verbs made in the checkout

@@ -1,0 +1,42 @@
+"""The images that are built, and how they are named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+DEFAULT_PREFIX = "gantrymq"  # registry and organisation, as in `registry.example.org/messaging`
+
+
+@dataclass(frozen=True)
+class Component:
+    """One image: its Dockerfile is `images/<name>/Dockerfile`."""
+
+    name: str
+    parent: str = "base"  # the component that its Dockerfile begins from; "" for the Python image
+    is_deployed: bool = True  # pods run it; the others are only built upon
+
+    @property
+    def dockerfile(self) -> Path:
+        return CHECKOUT / "images" / self.name / "Dockerfile"
+
+
+# In build order: a parent comes before the images that begin from it.
+COMPONENTS = (
+    Component("base", parent="", is_deployed=False),
+    Component("broker"),
+    Component("namesrv"),
+    Component("operator"),
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What the images of one build have in common."""
+
+    prefix: str
+    tag: str
+
+    def reference(self, component: str) -> str:
+        return f"{self.prefix}/{component}:{self.tag}"

@@ -1,0 +1,146 @@
+"""Installs what the Dockerfiles copy: Gantry, its dependencies, those of the operator.
+
+Everything is made on the host, by the same Python version that the images have, so the images need
+neither pip nor a compiler. Each folder is slimmed: debug symbols, sources of compiled modules and
+tests go, and bytecode is added, which a read-only root filesystem could not keep.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from py_compile import PycInvalidationMode
+
+from cluster.shell import ClusterError, run
+from images import sources
+
+PYTHON_VERSION = (3, 11)  # of the base images: compiled modules load in no other
+INSTALLED_AT = "/opt/gantry/lib"  # inside the image; tracebacks name this folder
+UNNEEDED_FILES = ("*.c", "*.h", "*.pxd", "*.pxi", "*.pyx", "*.pyi")
+UNNEEDED_FOLDERS = ("tests", "__pycache__")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+INSTALL_TIMEOUT_S = 600.0  # a slow network; twenty packages, 25 MB
+
+
+def check_python() -> None:
+    """Refuses a host whose Python cannot install packages for the images."""
+    if sys.version_info[:2] != PYTHON_VERSION or sys.platform != "linux":
+        wanted, here = ".".join(map(str, PYTHON_VERSION)), sys.version.split()[0]
+        raise ClusterError(
+            f"the images have Python {wanted} on Linux, and their packages are installed by the "
+            f"host's Python, which is {here} on {sys.platform}: make the environment with "
+            f"`make clean && make PYTHON=python{wanted} images`, on Linux"
+        )
+
+
+def make_context(snapshot: Path, context: Path, cache: Path) -> None:
+    """Makes the build context of all Dockerfiles from a snapshot of the checkout."""
+    locked = snapshot / "requirements"
+    of_all = (locked / "run.txt").read_text()
+    of_operator = extra_requirements((locked / "operator.txt").read_text(), of_all)
+    context.mkdir()
+    shutil.copytree(installed(of_all, cache), context / "dependencies")
+    shutil.copytree(installed(of_operator, cache), context / "operator-dependencies")
+    install_gantry(snapshot, context / "gantry")
+    shutil.copy2(snapshot / "LICENSE", context)
+    launcher = shutil.copy2(snapshot / "images" / "base" / "launcher.py", context)
+    Path(launcher).chmod(0o755)
+
+
+def requirements(locked: str) -> dict[str, str]:
+    """{pinned requirement: its text with hashes} of a locked requirements file."""
+    blocks = re.split(r"^(?=[A-Za-z])", locked, flags=re.MULTILINE)[1:]
+    return {block.split(" ", 1)[0].strip(): block for block in blocks}
+
+
+def extra_requirements(locked: str, base: str) -> str:
+    """The part of `locked` that an installation of `base` does not have yet."""
+    all_of_them, present = requirements(locked), requirements(base)
+    missing = present.keys() - all_of_them.keys()
+    if missing:
+        raise ClusterError(
+            f"the locked requirements disagree about {', '.join(sorted(missing))}: run `make lock`"
+        )
+    return "".join(text for pin, text in all_of_them.items() if pin not in present)
+
+
+def installed(locked: str, cache: Path) -> Path:
+    """The folder of the cache with these packages; installs them once."""
+    recipe = Path(__file__).read_text()  # what is removed is part of the result
+    key = hashlib.sha256(f"{sys.version}\n{recipe}\n{locked}".encode()).hexdigest()
+    target = cache / f"packages-{key[: sources.DIGEST_LENGTH]}"
+    if target.exists():
+        return target
+    unfinished = cache / f"{target.name}.{os.getpid()}"
+    listing = cache / f"{unfinished.name}.txt"
+    listing.write_text(locked)
+    # Every package is named with its hash, so none brings others along.
+    run(
+        *(*PIP, "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-compile"),
+        *("--target", unfinished, "--requirement", listing),
+        timeout_s=INSTALL_TIMEOUT_S,
+    )
+    listing.unlink()
+    slim(unfinished)
+    add_bytecode(unfinished)
+    unfinished.rename(target)
+    return target
+
+
+def install_gantry(snapshot: Path, target: Path) -> None:
+    """Installs Gantry's wheel and adds the modules that the checkout has compiled already."""
+    wheels = target.parent / "wheel"
+    run(
+        *(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels),
+        folder=snapshot,
+        environment={**os.environ, "GANTRY_BUILD": "pure"},
+    )
+    wheel = next(wheels.glob("*.whl"))
+    run(*PIP, "--no-deps", "--no-index", "--no-compile", "--target", target, wheel)
+    shutil.rmtree(wheels)
+    for library, inside in sources.libraries(snapshot).items():
+        shutil.copy2(library, target / inside)
+    slim(target)
+    add_bytecode(target)
+
+
+def slim(folder: Path) -> None:
+    """Removes what no program needs at run time; debug symbols are most of it."""
+    shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name the host's Python
+    for name in UNNEEDED_FOLDERS:
+        for unneeded in list(folder.rglob(name)):
+            shutil.rmtree(unneeded)
+    for pattern in UNNEEDED_FILES:
+        for path in list(folder.rglob(pattern)):
+            path.unlink()
+    libraries = [*folder.rglob("*.so"), *folder.rglob("*.so.*")]
+    if libraries:
+        run("strip", "--strip-unneeded", *libraries)
+
+
+def add_bytecode(folder: Path) -> None:
+    """Compiles to bytecode that is never checked against its source: the image does not change."""
+    made = compileall.compile_dir(
+        folder,
+        quiet=1,
+        stripdir=str(folder),
+        prependdir=INSTALLED_AT,
+        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
+    )
+    if not made:
+        raise ClusterError(f"some modules below {folder} do not compile; see the messages above")
+    for path in list(folder.rglob("*.pyc")):
+        if _has_library(path.parent.parent, path.name.split(".")[0]):
+            path.unlink()
+
+
+def _has_library(folder: Path, module: str) -> bool:
+    """A compiled library is imported in place of the module's bytecode."""
+    found: Iterable[Path] = folder.glob(f"{module}.*.so")
+    return any(found)

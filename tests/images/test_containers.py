@@ -1,0 +1,134 @@
+"""Every image runs for real: its user, a read-only root filesystem, no capabilities, process 1."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from gantrymq.client import ConsumeFrom, Message
+from gantrymq.client.blocking import Producer, PullConsumer
+from gantrymq.images.container import USER, Container, Image, output_of
+from gantrymq.testing.server import free_ports
+from images import build
+from images.components import COMPONENTS
+from images.engine import Buildah
+
+DEPLOYED = [component.name for component in COMPONENTS if component.is_deployed]
+
+pytestmark = pytest.mark.timeout(1200)  # the first test may build the images
+
+
+@pytest.fixture(scope="module")
+def images() -> Iterator[dict[str, Image]]:
+    """The images of this checkout; builds them unless they exist."""
+    release, _ = build.build(Buildah())
+    opened = {name: Image.open(release.reference(name)) for name in DEPLOYED}
+    yield opened
+    for image in opened.values():
+        image.close()
+
+
+@pytest.mark.parametrize("name", DEPLOYED)
+def test_an_image_runs_the_compiled_modules(images: dict[str, Image], name: str) -> None:
+    assert "hot modules compiled" in output_of(images[name], "--version")
+
+
+@pytest.mark.parametrize("name", DEPLOYED)
+def test_an_image_says_what_it_is(images: dict[str, Image], name: str) -> None:
+    image = images[name]
+    labels = image.configuration["Labels"]
+    assert labels["org.opencontainers.image.title"] == f"gantry-{name}"
+    assert labels["org.opencontainers.image.version"] in output_of(image, "--version")
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert len(labels["org.opencontainers.image.revision"].removesuffix("-dirty")) == 40
+    assert image.configuration["ExposedPorts"]
+    assert image.configuration["StopSignal"] == "SIGTERM"
+    assert "Apache License" in (image.root / "licenses" / "LICENSE").read_text()
+
+
+@pytest.mark.parametrize("name", DEPLOYED)
+def test_the_user_is_not_root_and_has_a_name(images: dict[str, Image], name: str) -> None:
+    assert images[name].configuration["User"] == USER
+    script = "import getpass, os; print(getpass.getuser(), os.getuid(), os.path.expanduser('~'))"
+    told = output_of(images[name], "-c", script, entrypoint="/usr/bin/python3")
+    assert told == "gantry 10911 /var/lib/gantry\n"
+
+
+@pytest.mark.parametrize("name", DEPLOYED)
+def test_every_source_has_bytecode_or_a_library(images: dict[str, Image], name: str) -> None:
+    """The root filesystem is read-only: what has none would be compiled at every start."""
+    installed = images[name].root / "opt" / "gantry" / "lib"
+    sources = list(installed.rglob("*.py"))
+    assert len(sources) > 300
+    slow = [
+        path.relative_to(installed)
+        for path in sources
+        if not (path.parent / "__pycache__" / f"{path.stem}.cpython-311.pyc").exists()
+        and not list(path.parent.glob(f"{path.stem}.*.so"))
+    ]
+    assert slow == []
+
+
+def test_the_operator_has_kopf(images: dict[str, Image]) -> None:
+    assert output_of(
+        images["operator"], "-c", "import kopf; print(kopf.__version__)",
+        entrypoint="/usr/bin/python3",
+    ).startswith("1.45")  # fmt: skip
+
+
+def test_a_message_passes_and_sigterm_ends_everything_in_time(images: dict[str, Image]) -> None:
+    names, broker_port, names_metrics, broker_metrics = free_ports()
+    address = f"127.0.0.1:{names}"
+    name_server = Container(images["namesrv"], [
+        *images["namesrv"].command,
+        "--set", f"listenPort={names}", "--set", f"metricsPort={names_metrics}",
+    ])  # fmt: skip
+    broker = Container(images["broker"], [
+        *images["broker"].command, "-n", address, "--set", "brokerIP1=127.0.0.1",
+        "--set", f"listenPort={broker_port}", "--set", f"metricsPort={broker_metrics}",
+    ])  # fmt: skip
+    with name_server, broker:
+        name_server.wait_for_line("boot success")
+        broker.wait_for_line("boot success")
+        created = output_of(
+            images["broker"], "updateTopic", "-n", address, "-t", "greetings",
+            "-b", f"127.0.0.1:{broker_port}",
+        )  # fmt: skip
+        assert "success" in created
+        assert send_and_receive(address, "greetings", "hello") == "hello"
+        assert "gantry_event_loop_lag_seconds" in page(f"http://127.0.0.1:{broker_metrics}/metrics")
+        assert broker.stop() == 0, broker.output
+        assert name_server.stop() == 0, name_server.output
+
+
+def send_and_receive(name_servers: str, topic: str, body: str) -> str:
+    with Producer("image-test", name_servers=name_servers) as producer:
+        producer.send(Message(topic, body))
+    with PullConsumer(
+        "image-test-readers", name_servers=name_servers, consume_from=ConsumeFrom.FIRST_OFFSET
+    ) as consumer:
+        consumer.subscribe(topic)
+        return next(iter(consumer)).body.decode()
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - loopback
+        return str(answer.read().decode())
+
+
+def test_process_1_ends_on_sigterm_before_its_program_handles_signals(
+    images: dict[str, Image],
+) -> None:
+    """A command installs no handler of its own, and the kernel ignores what process 1 does not."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with Container(images["broker"], ["clusterList", "-n", address]) as container:
+            silent.settimeout(60)
+            connection, _ = silent.accept()
+            with connection:
+                container.signal_process_1(signal.SIGTERM)
+                assert container.wait(5) == 128 + signal.SIGTERM
