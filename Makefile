@@ -11,14 +11,15 @@ export GANTRY_CACHE ?= $(CACHE)
 HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 
 # The stages of the tests (tools/stage_catalogue.py says what each proves). Those in *_BESIDE run
-# beside the others at the lowest priority: what only computes takes what the others leave.
+# beside the others at a low priority: what only computes takes what the others leave. What a plus
+# joins runs at the same time.
 TEST := lint units-compiled examples
 TEST_BESIDE := types sim-short build-short
-REST := crash cycles interop
+REST := crash cycles interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,7 +38,7 @@ test-all: ## test, then test-rest: all that .ci/run runs
 	@$(MAKE) --no-print-directory test-rest
 
 test-long: ## everything at its largest, for hours: 20000 store and 600 group histories, 100 cycles, 300 s a fuzzer
-	@GANTRY_HISTORIES=20000 GANTRY_GROUPS=600 GANTRY_CYCLES=100 FUZZ_SECONDS=300 INTEROP_SIZE=full UNITS_PURE=all \
+	@GANTRY_HISTORIES=20000 GANTRY_GROUPS=600 GANTRY_CYCLES=100 FUZZ_SECONDS=300 CRASH_SIZE=long UNITS_PURE=all \
 		$(STAGES) $(TEST) $(REST) $(MORE) --beside types $(REST_BESIDE)
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
@@ -55,9 +56,12 @@ units: .venv/ready ## unit and property tests, compiled and pure side by side (A
 units-compiled: .venv/ready
 	$(BIN)/python -m pytest tests/unit -q $(ARGS)
 
+# Runs at a low priority have to wait.
+UNHURRIED := -o faulthandler_timeout=0 --timeout=900
+
 # Of the uncompiled modules those tests that name one which is compiled; UNITS_PURE=all takes all.
 units-pure: .venv/ready
-	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q $(ARGS)
+	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q $(UNHURRIED) $(ARGS)
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed by pip in clean environments
 	$(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 $(ARGS)
@@ -74,7 +78,7 @@ sim: .venv/ready ## histories of a store and of whole groups (GANTRY_HISTORIES, 
 	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(MUTANTS:%=--deselect=%) $(ARGS))
 
 sim-short: .venv/ready ## a few of them
-	@GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(MAKE) --no-print-directory sim
+	GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(BIN)/python -m pytest tests/sim/store/test_crash_histories.py tests/sim/group/test_histories.py -q -o faulthandler_timeout=0 $(ARGS)
 
 mutants: .venv/ready ## stores and groups that are broken on purpose: the histories notice
 	$(BIN)/python -m pytest $(MUTANTS) -q -o faulthandler_timeout=0 $(ARGS)
@@ -91,6 +95,15 @@ cycles: .venv/ready ## failovers of real processes in networks of their own, GAN
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
 	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)
 
+# Two halves, which wait more than they compute: one has the files named here, one all others.
+INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients own_client own_client_guarded crossings mixed_groups broker_kill broker_tls filter_changes master_lost traffic)
+
+interop-clients: .venv/ready ## the half of them that is about clients
+	INTEROP_PORTS=20000-26000 $(BIN)/python -m pytest $(INTEROP_CLIENTS) -q -p no:randomly $(ARGS)
+
+interop-servers: .venv/ready ## the other half
+	INTEROP_PORTS=26000-32000 $(BIN)/python -m pytest tests/interop $(INTEROP_CLIENTS:%=--ignore=%) -q -p no:randomly $(ARGS)
+
 bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results
 	$(BIN)/python -m bench $(ARGS)
 
@@ -98,7 +111,7 @@ fuzz: .venv/ready ## fuzz the decoders for FUZZ_SECONDS each (default 300)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)
 
 fuzz-short: .venv/ready
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-10} $(BIN)/python -m pytest tests/fuzz -q $(ARGS)
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-5} $(BIN)/python -m pytest tests/fuzz -q $(ARGS)
 
 docs: .venv/ready ## regenerate the tables in docs/ from the code
 	$(BIN)/python -m tools.docs

@@ -2,11 +2,11 @@
 
     python -m tools.stages VERB... [--beside VERB...] [--left-out VERB...]
 
-The verbs run one after the other. Those behind `--beside` do the same at the same time, at the
-lowest priority: they take what the others leave of the processors, so that tests of real processes
-keep their timing. Each line of output is shown as it comes, behind the name of its stage; the last
-lines of the report are those that the test runners closed with. After a failure no stage begins,
-and the one beside it is stopped.
+The verbs run one after the other; `a+b` runs two at the same time. Those behind `--beside` form a
+second sequence at a low priority: it takes what the first one leaves of the processors, so that
+tests of real processes keep their timing. Each line of output is shown as it comes, behind the name
+of its stage; the last lines of the report are those that the test runners closed with. After a
+failure no stage begins, and those that run are stopped.
 
 A stage whose tools are missing is left out, loudly; with GANTRY_STRICT=1, as in CI, nothing runs.
 GANTRY_STAGES_FILE names a file that keeps the table.
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
@@ -30,7 +30,7 @@ from typing import Final, final
 from tools.stage_catalogue import about, missing_tools
 
 STOPPED: Final = "stopped"
-LOWEST_PRIORITY: Final = 19
+LOW_PRIORITY: Final = 10
 HEARTBEAT_SECONDS: Final = 60.0
 # pytest's last line, with -q and without: "12 passed, 1 skipped in 3.45s (0:00:03)".
 CLOSING_LINE: Final = re.compile(r"(=+ )?\d+ (passed|failed|error|deselected|skipped).* in [\d.]+s")
@@ -75,7 +75,7 @@ class Run:
         """Run both lanes until their ends, or until a stage fails."""
         lanes = [threading.Thread(target=self._run_lane, args=(verbs, 0))]
         if beside:
-            lanes.append(threading.Thread(target=self._run_lane, args=(beside, LOWEST_PRIORITY)))
+            lanes.append(threading.Thread(target=self._run_lane, args=(beside, LOW_PRIORITY)))
         heartbeat = threading.Thread(target=self._tell_progress, daemon=True)
         for thread in (*lanes, heartbeat):
             thread.start()
@@ -86,12 +86,16 @@ class Run:
             self._is_over.set()
             self._stop_all()
 
-    def _run_lane(self, verbs: Sequence[str], niceness: int) -> None:
-        for verb in verbs:
-            stage = self._start(verb, niceness)
-            if stage is None:
-                return
-            self._follow(stage)
+    def _run_lane(self, steps: Sequence[str], niceness: int) -> None:
+        for step in steps:
+            started = [self._start(verb, niceness) for verb in step.split("+")]
+            followers = [
+                threading.Thread(target=self._follow, args=(stage,)) for stage in started if stage
+            ]
+            for follower in followers:
+                follower.start()
+            for follower in followers:
+                follower.join()
 
     def _start(self, verb: str, niceness: int) -> Stage | None:
         with self._lock:
@@ -176,6 +180,15 @@ def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
+def _verbs(steps: Iterable[str]) -> list[str]:
+    return [verb for step in steps for verb in step.split("+")]
+
+
+def _without(steps: Iterable[str], missing: Container[str]) -> list[str]:
+    kept = ("+".join(verb for verb in step.split("+") if verb not in missing) for step in steps)
+    return [step for step in kept if step]
+
+
 def _left_out(verbs: Iterable[str]) -> str:
     rows = (f"  make {verb:<16} {about(verb)}" for verb in verbs)
     return "\n".join(["not run:", *rows])
@@ -203,7 +216,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--beside", nargs="+", default=[], metavar="VERB")
     parser.add_argument("--left-out", nargs="+", default=[], metavar="VERB")
     asked = parser.parse_args(arguments)
-    wanted = [*asked.verbs, *asked.beside]
+    wanted = _verbs([*asked.verbs, *asked.beside])
     missing = {verb: why for verb in wanted if (why := missing_tools(verb)) is not None}
     for verb, why in missing.items():
         print(f"stage {verb} cannot run: {why}", flush=True)
@@ -211,13 +224,10 @@ def main(arguments: Sequence[str]) -> int:
         print("GANTRY_STRICT=1: every stage has to run; nothing was started")
         return 2
     run = Run()
-    run.run(
-        [verb for verb in asked.verbs if verb not in missing],
-        [verb for verb in asked.beside if verb not in missing],
-    )
+    run.run(_without(asked.verbs, missing), _without(asked.beside, missing))
     begun = {stage.verb for stage in run.stages}
     never = [verb for verb in wanted if verb not in begun and verb not in missing]
-    _report(run, [*never, *asked.left_out], missing)
+    _report(run, [*never, *_verbs(asked.left_out)], missing)
     return 1 if run.has_failed else 0
 
 

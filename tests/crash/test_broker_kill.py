@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.crash.broker_trial import BrokerTrial
-
-KILLS = 10
+from gantrymq.crash.sizes import KILLS_OF_A_BROKER
 
 
 @pytest.mark.parametrize("flush", ["SYNC_FLUSH", "ASYNC_FLUSH"])
@@ -16,6 +15,6 @@ def test_kills_take_nothing_that_was_answered(
     tmp_path: Path, seed: int, flush: str, figures: list[str]
 ) -> None:
     with BrokerTrial(tmp_path, flush, seed) as trial:
-        trial.run(KILLS)
+        trial.run(KILLS_OF_A_BROKER)
         trial.check()
         figures.append(trial.summary())

@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from gantrymq.crash.nursery import Nursery
+from gantrymq.crash.sizes import FOLDERS, KILLS_OF_A_STORE
 from gantrymq.crash.trial import Ending, How, Trial, drawn
 from gantrymq.store.settings import FlushDiskType
 
-KILLS = 50  # a folder
 
-
-@pytest.mark.parametrize("folder", range(4))
+@pytest.mark.parametrize("folder", range(FOLDERS))
 def test_kills_take_nothing_that_was_answered(
     nursery: Nursery, store_folder: Path, seed: int, folder: int, figures: list[str]
 ) -> None:
     """The log of one folder grows through all of its lives."""
     trial = Trial(nursery, store_folder, seed=seed + folder)
     chance = random.Random(seed + folder)
-    while trial.ledger.figures["kills"] < KILLS and not trial.ledger.faults:
+    while trial.ledger.figures["kills"] < KILLS_OF_A_STORE and not trial.ledger.faults:
         ending, puts = drawn(chance, How.KILL)
         trial.live(ending, puts=puts)
     trial.check()
@@ -33,7 +32,7 @@ def test_what_the_system_has_survives_a_kill_without_any_sync(
 ) -> None:
     trial = Trial(nursery, store_folder, FlushDiskType.ASYNC_FLUSH, seed=seed)
     chance = random.Random(seed)
-    while trial.ledger.figures["kills"] < KILLS // 2 and not trial.ledger.faults:
+    while trial.ledger.figures["kills"] < KILLS_OF_A_STORE // 2 and not trial.ledger.faults:
         ending, puts = drawn(chance, How.KILL)
         trial.live(ending, puts=puts)
     trial.check()

@@ -10,12 +10,11 @@ import random
 import pytest
 
 from gantrymq.crash.nursery import Nursery
+from gantrymq.crash.sizes import POWER_CUTS
 from gantrymq.crash.trial import Ending, How, Trial, drawn
 from gantrymq.crash.writer import LAST_WORDS
 from gantrymq.powercut.mount import Mount
 from gantrymq.store.settings import FlushDiskType
-
-CUTS = 60
 
 # A kill between two cuts leaves the next life with what is not on disk and looks as if it were.
 HOWS = (How.KILL, How.CUT, How.CUT_AT_CHANGE, How.CUT_AT_CHANGE)
@@ -24,7 +23,7 @@ HOWS = (How.KILL, How.CUT, How.CUT_AT_CHANGE, How.CUT_AT_CHANGE)
 def live_through_cuts(trial: Trial, seed: int) -> None:
     """Lives that end by a cut, or now and then by a kill; until something is wrong."""
     chance = random.Random(seed)
-    while trial.cuts < CUTS and not trial.ledger.faults:
+    while trial.cuts < POWER_CUTS and not trial.ledger.faults:
         ending, puts = drawn(chance, chance.choice(HOWS))
         trial.live(ending, puts=puts)
 

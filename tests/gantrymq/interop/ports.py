@@ -5,7 +5,9 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 
-FIRST, LAST, STEP = 20000, 32000, 8
+# INTEROP_PORTS gives runs that are side by side ranges of their own.
+FIRST, LAST = map(int, os.environ.get("INTEROP_PORTS", "20000-32000").split("-"))
+STEP = 8
 WIDTH = (LAST - FIRST) // STEP
 
 # Each run starts elsewhere, so that two of them on one machine seldom try the same port.

@@ -66,6 +66,7 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
     "not all of the set have to be heard": 4,
     "promote outside the set": 2,
     "ack before fsync": 2,
+    "changes are answered at once": 11,
     "no offset clamp": 6,
 }
 """The seeds whose histories noticed last time, tried before all others.

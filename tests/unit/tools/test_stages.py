@@ -19,6 +19,18 @@ PROGRAMS = {
 }
 
 
+MEETING = """
+import pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+(folder / sys.argv[2]).touch()
+while len(list(folder.iterdir())) < 2:
+    time.sleep(0.01)
+"""
+
+
+MEETING_COMMAND = (sys.executable, "-c", MEETING)
+
+
 def command(verb: str) -> Sequence[str]:
     return (sys.executable, "-c", PROGRAMS[verb])
 
@@ -34,11 +46,23 @@ def test_stages_run_in_order_and_their_output_names_them(
     assert not run.has_failed
 
 
-def test_stages_beside_the_others_have_the_lowest_priority(
+def test_stages_that_a_plus_joins_run_at_the_same_time(tmp_path: Path) -> None:
+    """Two of them wait for each other's file."""
+
+    def meeting(verb: str) -> Sequence[str]:
+        return command(verb) if verb in PROGRAMS else (*MEETING_COMMAND, str(tmp_path), verb)
+
+    run = Run(meeting)
+    run.run(["left+right", "good"])
+    assert [each.outcome for each in run.stages] == ["ok"] * 3
+    assert run.stages[2].verb == "good"
+
+
+def test_stages_beside_the_others_have_a_low_priority(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Run(command).run(["good"], ["nice"])
-    assert "nice | niceness 19" in capsys.readouterr().out
+    assert "nice | niceness 10" in capsys.readouterr().out
 
 
 def test_after_a_failure_no_stage_begins() -> None:
