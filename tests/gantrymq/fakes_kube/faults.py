@@ -21,7 +21,7 @@ class Faults:
     """After so many more writes the client is dead: this write is done, but not answered, and no
     later request is served."""
     stale_lists: int = 0
-    """So many of the next lists show the objects as they were at `stale_version`."""
+    """So many of the next lists show nothing that was written since `Objects.freeze`."""
     throttled: int = 0
     """So many of the next requests are answered 429."""
     retry_after: str = "0"
@@ -29,6 +29,8 @@ class Faults:
     """Every request is answered 503."""
     refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By `VERB plural/name`: the status and the message of the answer."""
+    list_refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By plural: the status and the message of the answer to a list."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -226,4 +226,6 @@ def _running(containers: list[Json], ordinal: int) -> Json:
 
 def _revision(stateful_set: Json) -> str:
     """Pods are of the revision of their template."""
-    return f"{stateful_set['metadata']['name']}-{hash(str(stateful_set['spec']['template'])) % 10**8}"
+    return (
+        f"{stateful_set['metadata']['name']}-{hash(str(stateful_set['spec']['template'])) % 10**8}"
+    )

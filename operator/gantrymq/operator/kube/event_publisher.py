@@ -40,15 +40,24 @@ class _Notice:
 class EventPublisher:
     """Owner of the queue of Events; `run` sends them until it is cancelled."""
 
-    def __init__(self, client: KubeClient, instance: str, wall: WallClock = wall_clock) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        instance: str,
+        wall: WallClock = wall_clock,
+        seconds_between: float = SECONDS_BETWEEN,
+    ) -> None:
         self._client = client
         self._instance = instance
         self._log = Log("operator.events")
         self._queue: asyncio.Queue[_Notice] = asyncio.Queue(QUEUE_MAX)
+        self._seconds_between = seconds_between
         self._said: OrderedDict[str, None] = OrderedDict()
         self._wall = wall
         self.dropped = 0
         """Notes that did not fit into the queue."""
+        self.failed = 0
+        """Notes that the API did not take."""
 
     def publish(self, resource: Json, note: EventNote) -> None:
         """Say this of a resource, unless it was said in this hour."""
@@ -72,8 +81,9 @@ class EventPublisher:
             except ConflictError:
                 pass  # an earlier operator said it in this hour
             except ApiError as error:
+                self.failed += 1
                 self._log.warning("cannot publish event", reason=notice.note.reason, cause=error)
-            await asyncio.sleep(SECONDS_BETWEEN)
+            await asyncio.sleep(self._seconds_between)
 
     async def _send(self, notice: _Notice) -> None:
         namespace = notice.regarding["namespace"]

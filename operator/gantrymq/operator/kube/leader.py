@@ -46,6 +46,7 @@ class LeaderElector:
         name: str,
         identity: str,
         wall: WallClock = wall_clock,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._client = client
         self._clock = asyncio.get_running_loop().time
@@ -54,6 +55,7 @@ class LeaderElector:
         self._log = Log("operator.leader")
         self._name = name
         self._namespace = namespace
+        self._retry_seconds = retry_seconds
         self._wall = wall
         self.last_error = ""
         """Why the Lease could not be read or written last time; empty when it could."""
@@ -73,13 +75,13 @@ class LeaderElector:
             if self._election.holder != told:
                 told = self._election.holder
                 self._log.info("standing by", leader=told)
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(self._retry_seconds)
         self._log.info("leading", identity=self._identity)
 
     async def hold(self) -> str:
         """Renew until the leadership is lost; returns why."""
         while True:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(self._retry_seconds)
             await self._try()
             if self._election.has_lost(self._clock()):
                 return self._why_lost()

@@ -53,7 +53,9 @@ class OperatorMetrics:
             yield from _work_families(work)
             yield from self._reflector_families(caches)
             yield CounterMetricFamily(
-                f"{_PREFIX}_dropped_events", "Kubernetes Events not published", publisher.dropped
+                f"{_PREFIX}_dropped_events",
+                "Kubernetes Events not published",
+                publisher.dropped + publisher.failed,
             )
 
     def _reflector_families(self, caches: Caches) -> Iterable[Metric]:

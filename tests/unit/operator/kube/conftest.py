@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gantrymq.fakes_kube.server import KubeServer
+from gantrymq.operator.kube.api_config import ApiConfig
+from gantrymq.operator.kube.client import KubeClient
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[KubeServer]:
+    server = await KubeServer.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def client(server: KubeServer) -> AsyncIterator[KubeClient]:
+    client = KubeClient(ApiConfig(server.url))
+    yield client
+    await client.close()

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantrymq.fakes_kube.server import KubeServer
+from gantrymq.operator.kube.client import KubeClient
+from gantrymq.operator.kube.errors import ConflictError, RefusedError
+from gantrymq.operator.kube.executor import Execution, Executor
+from gantrymq.operator.plan.actions import (
+    Action,
+    Apply,
+    Delete,
+    Json,
+    ObjectRef,
+    SetFinalizers,
+    Wish,
+)
+
+
+def config_map(name: str = "a", **data: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "one", "name": name},
+        "data": data,
+    }
+
+
+def secret(key: str) -> Json:
+    return config_map("s", key=key) | {"kind": "Secret"}
+
+
+def pod(name: str) -> Json:
+    return {"metadata": {"namespace": "one", "name": name}}
+
+
+def delete_pod(server: KubeServer, name: str) -> Delete:
+    found = server.get("Pod", "one", name)
+    assert found is not None
+    return Delete(
+        ObjectRef("v1", "Pod", "one", name), found["metadata"]["uid"], "test", is_disruptive=True
+    )
+
+
+class Told:
+    """What the executor says of objects."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self.gone: list[ObjectRef] = []
+        self.written: list[Json] = []
+        self.executor = Executor(client, self.written.append, self.gone.append)
+
+    async def run(self, *actions: Action) -> Execution:
+        return await self.executor.execute(actions)
+
+
+@pytest.fixture
+def told(client: KubeClient) -> Told:
+    return Told(client)
+
+
+def data(server: KubeServer, name: str = "a", kind: str = "ConfigMap") -> Any:
+    found = server.get(kind, "one", name)
+    return None if found is None else found["data"]
+
+
+def version(server: KubeServer, kind: str, name: str) -> str:
+    found = server.get(kind, "one", name)
+    assert found is not None
+    return str(found["metadata"]["resourceVersion"])
+
+
+async def test_an_object_is_made_once(server: KubeServer, told: Told) -> None:
+    action = Apply(config_map(key="1"), "missing")
+    assert await told.run(action) == Execution(1)
+    assert data(server) == {"key": "1"}
+
+    again = await told.run(action)
+
+    assert isinstance(again.error, ConflictError)
+    assert again.refused is action
+    assert server.calls.writes == ["PATCH configmaps/one/a"]
+
+
+async def test_what_exists_already_is_told_to_the_caches(server: KubeServer, told: Told) -> None:
+    server.put("ConfigMap", config_map(key="by hand"))
+
+    await told.run(Apply(config_map(key="1"), "missing"))
+
+    assert data(server) == {"key": "by hand"}
+    assert told.written[-1]["data"] == {"key": "by hand"}
+
+
+async def test_an_existing_secret_is_never_replaced(server: KubeServer, told: Told) -> None:
+    await told.run(Apply(secret("first"), "missing"))
+
+    execution = await told.run(Apply(secret("second"), "missing"))
+
+    assert isinstance(execution.error, ConflictError)
+    assert data(server, "s", "Secret") == {"key": "first"}
+
+
+async def test_a_change_needs_the_version_that_was_seen(server: KubeServer, told: Told) -> None:
+    await told.run(Apply(config_map(key="1"), "missing"))
+    seen = version(server, "ConfigMap", "a")
+    assert await told.run(Apply(config_map(key="2"), "changed", seen)) == Execution(1)
+
+    stale = await told.run(Apply(config_map(key="3"), "changed", seen))
+
+    assert isinstance(stale.error, ConflictError)
+    assert data(server) == {"key": "2"}
+    assert told.written[-1]["metadata"]["resourceVersion"] == version(server, "ConfigMap", "a")
+
+
+async def test_fields_that_are_no_longer_applied_go(server: KubeServer, told: Told) -> None:
+    await told.run(Apply(config_map(one="1", two="2"), "missing"))
+
+    await told.run(Apply(config_map(one="1"), "changed", version(server, "ConfigMap", "a")))
+
+    assert data(server) == {"one": "1"}
+
+
+async def test_fields_of_others_stay(server: KubeServer, told: Told) -> None:
+    await told.run(Apply(config_map(one="1"), "missing"))
+    server.put("ConfigMap", {"metadata": {"namespace": "one", "name": "a"}, "data": {"more": "x"}})
+
+    await told.run(Apply(config_map(one="2"), "changed", version(server, "ConfigMap", "a")))
+
+    assert data(server) == {"one": "2", "more": "x"}
+
+
+async def test_a_change_of_what_is_gone_is_a_conflict_of_views(
+    server: KubeServer, told: Told
+) -> None:
+    execution = await told.run(Apply(config_map(one="1"), "changed", "77"))
+
+    assert execution.done == 0
+    assert execution.error is not None
+    assert data(server) is None
+
+
+async def test_a_deletion_hits_the_object_that_was_seen_alone(
+    server: KubeServer, told: Told
+) -> None:
+    server.put("Pod", pod("p-0"))
+    action = delete_pod(server, "p-0")
+    server.delete("Pod", "one", "p-0")
+    server.put("Pod", pod("p-0"))
+
+    execution = await told.run(action)
+
+    assert isinstance(execution.error, ConflictError)
+    assert server.get("Pod", "one", "p-0") is not None
+
+
+async def test_a_deletion_of_what_is_gone_is_done(server: KubeServer, told: Told) -> None:
+    server.put("Pod", pod("p-0"))
+    action = delete_pod(server, "p-0")
+    server.delete("Pod", "one", "p-0")
+
+    assert await told.run(action) == Execution(1)
+    assert told.gone == [action.ref]
+
+
+async def test_the_first_refusal_ends_the_run(server: KubeServer, told: Told) -> None:
+    server.faults.refusals["PATCH configmaps/b"] = (422, "data: Invalid value")
+    actions = [Apply(config_map(name), "missing") for name in "abc"]
+
+    execution = await told.run(*actions)
+
+    assert execution.done == 1
+    assert execution.refused is actions[1]
+    assert isinstance(execution.error, RefusedError)
+    assert "data: Invalid value" in str(execution.error)
+    assert data(server, "c") is None
+
+
+async def test_one_disruptive_action_of_a_group_is_done_before_the_next_look(
+    server: KubeServer, told: Told
+) -> None:
+    for name in ("g-0-0", "g-0-1", "g-1-0"):
+        server.put("Pod", pod(name))
+    actions = [delete_pod(server, name) for name in ("g-0-0", "g-1-0", "g-0-1")]
+
+    execution = await told.run(*actions)
+
+    assert execution == Execution(2)
+    assert server.get("Pod", "one", "g-0-1") is not None
+    assert server.get("Pod", "one", "g-1-0") is None
+
+
+async def test_a_wish_is_written_only_to_the_lease_that_was_seen(
+    server: KubeServer, told: Told
+) -> None:
+    server.put("Lease", {"metadata": {"namespace": "one", "name": "g"}, "spec": {}})
+    ref = ObjectRef("coordination.k8s.io/v1", "Lease", "one", "g")
+    seen = version(server, "Lease", "g")
+
+    assert await told.run(Wish(ref, seen, {"gantrymq.dev/preferred": "2"}, "test")) == Execution(1)
+    stale = await told.run(Wish(ref, seen, {"gantrymq.dev/preferred": "1"}, "test"))
+
+    assert isinstance(stale.error, ConflictError)
+    lease = server.get("Lease", "one", "g")
+    assert lease is not None
+    assert lease["metadata"]["annotations"] == {"gantrymq.dev/preferred": "2"}
+
+
+async def test_finalizers_are_set_on_the_version_that_was_seen(
+    server: KubeServer, told: Told
+) -> None:
+    server.put("BrokerCluster", {"metadata": {"namespace": "one", "name": "c"}, "spec": {}})
+    ref = ObjectRef("gantrymq.dev/v1", "BrokerCluster", "one", "c")
+    seen = version(server, "BrokerCluster", "c")
+
+    assert await told.run(SetFinalizers(ref, seen, ("gantrymq.dev/x",), "test")) == Execution(1)
+    stale = await told.run(SetFinalizers(ref, seen, (), "test"))
+
+    assert isinstance(stale.error, ConflictError)
+    found = server.get("BrokerCluster", "one", "c")
+    assert found is not None
+    assert found["metadata"]["finalizers"] == ["gantrymq.dev/x"]
+
+
+async def test_the_last_finalizer_lets_a_deleted_resource_go(
+    server: KubeServer, told: Told
+) -> None:
+    server.put(
+        "BrokerCluster",
+        {"metadata": {"namespace": "one", "name": "c", "finalizers": ["f"]}, "spec": {}},
+    )
+    server.delete("BrokerCluster", "one", "c")
+    ref = ObjectRef("gantrymq.dev/v1", "BrokerCluster", "one", "c")
+    action = SetFinalizers(ref, version(server, "BrokerCluster", "c"), (), "test")
+
+    assert await told.run(action) == Execution(1)
+    assert server.get("BrokerCluster", "one", "c") is None
+    assert await told.run(action) == Execution(1)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantrymq.fakes_kube.server import KubeServer
+from gantrymq.operator.kube.client import KubeClient
+from gantrymq.operator.kube.errors import ConflictError
+from gantrymq.operator.kube.status_writer import StatusWriter
+
+Json = dict[str, Any]
+STATUS: Json = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.fixture
+def writer(client: KubeClient) -> StatusWriter:
+    return StatusWriter(client)
+
+
+def resource(server: KubeServer) -> Json:
+    found = server.get("BrokerCluster", "one", "orders")
+    if found is None:
+        body = {"metadata": {"namespace": "one", "name": "orders"}, "spec": {"groups": 1}}
+        return server.put("BrokerCluster", body)
+    return found
+
+
+async def test_a_status_is_written_once(server: KubeServer, writer: StatusWriter) -> None:
+    assert await writer.write(resource(server), STATUS)
+    assert resource(server)["status"] == STATUS
+    assert resource(server)["spec"] == {"groups": 1}
+
+    assert not await writer.write(resource(server), STATUS)
+    assert server.calls.writes == ["PATCH brokerclusters/status/one/orders"]
+
+
+async def test_what_goes_from_the_status_is_removed(
+    server: KubeServer, writer: StatusWriter
+) -> None:
+    await writer.write(resource(server), STATUS | {"maxLag": "0"})
+
+    await writer.write(resource(server), STATUS)
+
+    assert resource(server)["status"] == STATUS
+
+
+async def test_conditions_of_other_writers_stay_and_cause_no_writes(
+    server: KubeServer, writer: StatusWriter
+) -> None:
+    await writer.write(resource(server), STATUS)
+    foreign = {"type": "Audited", "status": "True"}
+    both = STATUS | {"conditions": [*STATUS["conditions"], foreign]}
+    server.set_status("BrokerCluster", "one", "orders", both)
+
+    await writer.write(resource(server), STATUS)
+    server.calls.clear()
+    await writer.write(resource(server), STATUS)
+
+    assert foreign in resource(server)["status"]["conditions"]
+    assert server.calls.requests == {}
+
+
+async def test_a_status_that_was_changed_by_hand_is_put_right(
+    server: KubeServer, writer: StatusWriter
+) -> None:
+    await writer.write(resource(server), STATUS)
+    server.set_status("BrokerCluster", "one", "orders", STATUS | {"phase": "Broken"})
+
+    assert await writer.write(resource(server), STATUS)
+    assert resource(server)["status"] == STATUS
+
+
+async def test_a_resource_made_anew_does_not_get_the_old_status(
+    server: KubeServer, writer: StatusWriter
+) -> None:
+    old = resource(server)
+    server.delete("BrokerCluster", "one", "orders")
+    resource(server)
+
+    with pytest.raises(ConflictError):
+        await writer.write(old, STATUS)
+
+    assert "status" not in resource(server)
+
+
+async def test_a_resource_that_is_gone_is_let_be(server: KubeServer, writer: StatusWriter) -> None:
+    old = resource(server)
+    server.delete("BrokerCluster", "one", "orders")
+
+    await writer.write(old, STATUS)
+
+    assert server.calls.writes == []
