@@ -64,10 +64,10 @@ units-pure: .venv/ready
 	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q $(UNHURRIED) $(ARGS)
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed by pip in clean environments
-	$(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 $(ARGS)
+	$(BIN)/python -m pytest tests/build -q $(UNHURRIED) $(ARGS)
 
 build-short: .venv/ready ## a pure wheel only, and README's first minute with it
-	GANTRY_BUILD=pure $(BIN)/python -m pytest tests/build -q -o faulthandler_timeout=0 -k "not pip_compiles" $(ARGS)
+	GANTRY_BUILD=pure $(BIN)/python -m pytest tests/build -q $(UNHURRIED) -k "not pip_compiles" $(ARGS)
 
 examples: .venv/ready ## every example, twice, against a real server: what it prints is compared
 	$(BIN)/python -m pytest tests/examples -q -p no:randomly $(ARGS)
@@ -75,13 +75,13 @@ examples: .venv/ready ## every example, twice, against a real server: what it pr
 MUTANTS := tests/sim/group/test_mutants.py tests/sim/store/test_oracle.py
 
 sim: .venv/ready ## histories of a store and of whole groups (GANTRY_HISTORIES, GANTRY_GROUPS, GANTRY_FIRST_SEED; SEED=n tells one)
-	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q -o faulthandler_timeout=0 $(MUTANTS:%=--deselect=%) $(ARGS))
+	$(if $(SEED),PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_history $(SEED),$(BIN)/python -m pytest tests/sim -q $(UNHURRIED) $(MUTANTS:%=--deselect=%) $(ARGS))
 
 sim-short: .venv/ready ## a few of them
-	GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(BIN)/python -m pytest tests/sim/store/test_crash_histories.py tests/sim/group/test_histories.py -q -o faulthandler_timeout=0 $(ARGS)
+	GANTRY_HISTORIES=400 GANTRY_GROUPS=12 $(BIN)/python -m pytest tests/sim/store/test_crash_histories.py tests/sim/group/test_histories.py -q $(UNHURRIED) $(ARGS)
 
 mutants: .venv/ready ## stores and groups that are broken on purpose: the histories notice
-	$(BIN)/python -m pytest $(MUTANTS) -q -o faulthandler_timeout=0 $(ARGS)
+	$(BIN)/python -m pytest $(MUTANTS) -q $(UNHURRIED) $(ARGS)
 
 sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600), other ones each time
 	PYTHONPATH=tests $(BIN)/python -m gantrymq.sim.group_long $${SIM_SECONDS:-3600}

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MORE_EXAMPLES = ("02_blocking", "15_lite_pull", "24_administration")
 STOP_SECONDS = 60.0
 
-pytestmark = [pytest.mark.build, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.build, pytest.mark.timeout(1800)]
 
 
 def first_minute() -> str:
