@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gantrymq.operator.resources.fields import Rule, quoted
@@ -11,6 +11,7 @@ from gantrymq.operator.resources.names import (
     CLUSTER_NAME_MAX,
     CLUSTER_NAME_PATTERN,
     GROUP_NAME_PATTERN,
+    RESERVED_NAME_PATTERN,
     group_index,
 )
 from gantrymq.operator.resources.quantity import parse_quantity
@@ -20,6 +21,7 @@ STORAGE_MIN: Final = "1Gi"
 
 _CLUSTER_NAME: Final = re.compile(CLUSTER_NAME_PATTERN)
 _GROUP_NAME: Final = re.compile(GROUP_NAME_PATTERN)
+_RESERVED: Final = re.compile(RESERVED_NAME_PATTERN)
 _CONFIG_KEY: Final = re.compile("[A-Za-z][A-Za-z0-9_.]{0,127}")
 
 
@@ -43,10 +45,10 @@ NAME_RULES: Final = (
         at="metadata.name",
     ),
     Rule(
-        f"!self.metadata.name.matches('^{GROUP_NAME_PATTERN}$')",
+        f"!self.metadata.name.matches('^{RESERVED_NAME_PATTERN}$')",
         "must not be the name of a broker group (broker-0, broker-1, ...): RocketMQ"
         " keeps a topic of the cluster's name and one of each group's name",
-        lambda resource: _GROUP_NAME.fullmatch(_name(resource)) is None,
+        lambda resource: _RESERVED.fullmatch(_name(resource)) is None,
         at="metadata.name",
     ),
 )
@@ -108,11 +110,6 @@ def _is_storage_size(text: str) -> bool:
     return size is not None and least is not None and size >= least
 
 
-def _is_not_smaller(old: str, new: str) -> bool:
-    before, after = parse_quantity(old), parse_quantity(new)
-    return before is None or after is None or after >= before
-
-
 STORAGE_SIZE_RULES: Final = (
     Rule(
         f"isQuantity(self) && quantity(self).compareTo(quantity('{STORAGE_MIN}')) >= 0",
@@ -123,7 +120,6 @@ STORAGE_SIZE_RULES: Final = (
         "!isQuantity(self) || !isQuantity(oldSelf)"
         " || quantity(self).compareTo(quantity(oldSelf)) >= 0",
         "may only grow: a volume cannot be reduced",
-        _is_not_smaller,
     ),
 )
 
@@ -133,7 +129,6 @@ STORAGE_RULES: Final = (
         " && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",
         "cannot be changed after creation: create another BrokerCluster and move"
         " producers and consumers there",
-        lambda old, new: old.get("storageClassName") == new.get("storageClassName"),
         at="storageClassName",
     ),
 )
@@ -173,13 +168,17 @@ _OWN_KEYS: Final[Mapping[str, str]] = {
 OWNED_CONFIG_KEYS: Final = frozenset(_OWN_KEYS)
 
 
+def _lacks(key: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda config: key not in config
+
+
 def _config_rules(own_keys: Mapping[str, str]) -> tuple[Rule, ...]:
     return (
         *(
             Rule(
                 f"!({quoted(key)} in self)",
                 f"{key} is set by the operator: {instead}",
-                lambda config, key=key: key not in config,
+                _lacks(key),
             )
             for key, instead in own_keys.items()
         ),

@@ -63,7 +63,7 @@ class MemberStatus:
     member: int = reported("Number of the member in its group, from 1.", 0)
     node: str | None = reported("Node that the pod runs on.")
     ready: bool = reported("Whether the pod is ready: it serves and is in sync.", False)
-    role: MemberRole = reported("master, follower, or none.", MemberRole.NONE)
+    role: MemberRole = reported("What the member is: master, follower, or none.", MemberRole.NONE)
     in_sync: bool = reported("Whether the member is in the group's in-sync set.", False)
     restarts: int = reported("How often the broker's container was restarted.", 0)
     lag: str | None = reported("How far the member is behind its master, such as 0, <1Mi or 12Mi.")
@@ -98,7 +98,7 @@ class UnmanagedTopics:
 class BrokerClusterStatus:
     """What the operator saw of a cluster, and what it waits for."""
 
-    observed_generation: int = reported("metadata.generation that this status is about.", 0)
+    observed_generation: int = reported("The metadata.generation that this status is about.", 0)
     phase: ClusterPhase = reported(
         f"The state in one word: {', '.join(ClusterPhase)}.", ClusterPhase.PENDING
     )

@@ -31,7 +31,7 @@ class Condition:
     reason: str = reported("Why, in one word; docs/operations/conditions.md explains each.", "")
     message: str = reported("Why, in a sentence, and what to do about it.", "")
     last_transition_time: str = reported("When the status changed last.", "")
-    observed_generation: int = reported("metadata.generation that the condition is about.", 0)
+    observed_generation: int = reported("The metadata.generation that the condition is about.", 0)
 
 
 def read_conditions(resource: Mapping[str, Any]) -> tuple[Condition, ...]:

@@ -76,7 +76,7 @@ def find_problems(kind: type[Any], value: Any, path: str) -> Iterator[Problem]:
 def broken_rules(rules: tuple[Rule, ...], value: Any, path: str) -> Iterator[Problem]:
     """The rules that do not hold of a value; rules about a change are left out."""
     for rule in rules:
-        if not rule.is_transition and not rule.holds(value):
+        if rule.holds is not None and not rule.holds(value):
             yield Problem(f"{path}.{rule.at}".strip("."), rule.message)
 
 
@@ -146,7 +146,7 @@ def _text_problem(facts: Facts, value: str) -> str:
         return ""
     if len(value) > facts.text.max_length:
         return f"must have at most {facts.text.max_length} characters, has {len(value)}"
-    return "; ".join(rule.message for rule in facts.text.rules() if not rule.holds(value))
+    return "; ".join(each.message for each in broken_rules(facts.text.rules(), value, ""))
 
 
 def _shown(value: Any) -> str:

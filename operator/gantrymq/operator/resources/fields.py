@@ -28,19 +28,15 @@ REQUIRED: Final[Any] = object()
 class Rule:
     """What must hold of a value beyond its type, and what to tell the user otherwise.
 
-    `holds` takes the JSON value; where `cel` names `oldSelf`, it takes the old value and the new.
+    `holds` takes the JSON value. A rule about a change, whose `cel` names `oldSelf`, has none: only
+    the API server sees both values.
     """
 
     cel: str
     message: str
-    holds: Callable[..., bool]
+    holds: Callable[[Any], bool] | None = None
     at: str = ""
     """The field, below the value, that the message is about."""
-
-    @property
-    def is_transition(self) -> bool:
-        """Whether the rule compares a change with what was there before."""
-        return "oldSelf" in self.cel
 
 
 @final

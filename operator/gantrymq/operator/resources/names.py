@@ -22,7 +22,9 @@ TOPIC_NAME_MAX: Final = 127
 """RocketMQ's bound."""
 
 CLUSTER_NAME_PATTERN: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-GROUP_NAME_PATTERN: Final = "broker-(0|[1-9][0-9]?)"
+GROUP_NAME_PATTERN: Final = "broker-([0-9]|[1-5][0-9]|6[0-3])"
+RESERVED_NAME_PATTERN: Final = "broker-[0-9]+"
+"""Names of groups, whether there may be as many or not: RocketMQ keeps a topic of each."""
 TOPIC_NAME_PATTERN: Final = "[%|a-zA-Z0-9_-]+"
 
 CLUSTER_NAME: Final = Text(

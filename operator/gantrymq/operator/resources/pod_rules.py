@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gantrymq.operator.resources.fields import Rule
@@ -38,11 +38,16 @@ LABEL_KEY_RULES: Final = (
     ),
 )
 
+
+def _lacks_prefix(prefix: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda values: not any(key.startswith(prefix) for key in values)
+
+
 OWNED_LABEL_RULES: Final = tuple(
     Rule(
         f"self.all(key, !key.startsWith('{prefix}'))",
         f"keys that begin with {prefix} are set by the operator; use a prefix of your own",
-        lambda values, prefix=prefix: not any(key.startswith(prefix) for key in values),
+        _lacks_prefix(prefix),
     )
     for prefix in _OWNED_PREFIXES
 )
@@ -113,15 +118,18 @@ TOLERATION_RULES: Final = (
         "self.operator == 'Exists' || (has(self.key) && self.key != '')",
         "a toleration without a key needs operator Exists",
         lambda value: value.get("operator") == "Exists" or bool(value.get("key")),
+        at="operator",
     ),
     Rule(
         "self.operator != 'Exists' || !has(self.value) || self.value == ''",
         "a toleration with operator Exists has no value",
         lambda value: value.get("operator") != "Exists" or not value.get("value"),
+        at="value",
     ),
     Rule(
         "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
         "tolerationSeconds needs effect NoExecute",
         lambda value: "tolerationSeconds" not in value or value.get("effect") == "NoExecute",
+        at="tolerationSeconds",
     ),
 )

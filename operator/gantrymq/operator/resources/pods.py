@@ -179,7 +179,7 @@ class Toleration:
         example="dedicated",
     )
     operator: TolerationOperator = described(
-        "`Equal` tolerates the taint with this value, `Exists` with any value.",
+        "How the taint's value counts: `Equal` tolerates this value only, `Exists` any value.",
         TolerationOperator.EQUAL,
     )
     value: str = described(

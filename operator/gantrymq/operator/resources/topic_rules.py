@@ -9,6 +9,7 @@ from typing import Any, Final
 from gantrymq.operator.resources.fields import Rule, one_of
 from gantrymq.operator.resources.names import (
     GROUP_NAME_PATTERN,
+    RESERVED_NAME_PATTERN,
     SYSTEM_TOPIC_PREFIX,
     SYSTEM_TOPICS,
     TOPIC_NAME_MAX,
@@ -19,6 +20,7 @@ GROUP_PREFIXES: Final = ("%RETRY%", "%DLQ%")
 ATTRIBUTES: Final = ("message.type", "reserve.time")
 
 _GROUP_NAME: Final = re.compile(GROUP_NAME_PATTERN)
+_RESERVED: Final = re.compile(RESERVED_NAME_PATTERN)
 _PLAIN_NAME: Final = re.compile(f"[a-z0-9-]{{1,{TOPIC_NAME_MAX}}}")
 _HOURS: Final = re.compile("-1|0|[1-9][0-9]{0,17}")
 
@@ -26,14 +28,13 @@ CLUSTER_RULES: Final = (
     Rule(
         "self == oldSelf",
         "cannot be changed after creation: create another Topic for the other cluster",
-        lambda old, new: old == new,
     ),
 )
 
 TOPIC_NAME_RULES: Final = (
     Rule(
         f"!(self in {one_of(SYSTEM_TOPICS)}) && !self.startsWith('{SYSTEM_TOPIC_PREFIX}')",
-        "is a topic of the brokers themselves; choose another name",
+        "is one of the topics of the brokers themselves; choose another name",
         lambda name: name not in SYSTEM_TOPICS and not name.startswith(SYSTEM_TOPIC_PREFIX),
     ),
     Rule(
@@ -60,7 +61,7 @@ def _is_plain(resource: Mapping[str, Any]) -> bool:
 
 def _is_free(resource: Mapping[str, Any]) -> bool:
     topic, cluster = topic_name(resource), resource["spec"]["cluster"]
-    return topic not in (cluster, f"{cluster}_REPLY_TOPIC") and not _GROUP_NAME.fullmatch(topic)
+    return topic not in (cluster, f"{cluster}_REPLY_TOPIC") and not _RESERVED.fullmatch(topic)
 
 
 RESOURCE_RULES: Final = (
@@ -73,7 +74,7 @@ RESOURCE_RULES: Final = (
     ),
     Rule(
         f"{_TOPIC} != self.spec.cluster && {_TOPIC} != self.spec.cluster + '_REPLY_TOPIC'"
-        f" && !{_TOPIC}.matches('^{GROUP_NAME_PATTERN}$')",
+        f" && !{_TOPIC}.matches('^{RESERVED_NAME_PATTERN}$')",
         "must not be the name of the cluster, of the cluster's reply topic or of a broker group,"
         " which are topics of the brokers themselves; without it, metadata.name counts",
         _is_free,
@@ -83,7 +84,6 @@ RESOURCE_RULES: Final = (
         f"{_TOPIC} == {_TOPIC.replace('self', 'oldSelf')}",
         "cannot be changed after creation: create another Topic and move producers"
         " and consumers there",
-        lambda old, new: topic_name(old) == topic_name(new),
         at="spec.topicName",
     ),
 )

@@ -49,7 +49,7 @@ class TopicGroupStatus:
 class TopicStatus:
     """What the operator saw of a topic on the brokers."""
 
-    observed_generation: int = reported("metadata.generation that this status is about.", 0)
+    observed_generation: int = reported("The metadata.generation that this status is about.", 0)
     phase: TopicPhase = reported(
         f"The state in one word: {', '.join(TopicPhase)}.", TopicPhase.WAITING
     )
