@@ -35,6 +35,10 @@ ENVIRONMENT_PREFIX: Final = "GANTRY_"
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
+# What Kubernetes and Docker put into the environment for another service: no setting is that.
+_LINK_SUFFIX: Final = "_PORT"
+_SERVICE_LINK: Final = re.compile(r"(?:tcp|udp|sctp)://\S+:[0-9]{1,5}")
+
 
 class Source(StrEnum):
     """Where a value came from, weakest first."""
@@ -56,6 +60,8 @@ class Layer:
     values: Mapping[str, str]
     place: str = ""
     lines: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """What of the place is no value, and was left out."""
 
     def where(self, key: str) -> str:
         """The source and place of one key, in words."""
@@ -158,13 +164,19 @@ def file_layer(text: str, place: str, source: Source = Source.FILE) -> Layer:
 
 
 def environment_layer(kind: type[Any], environment: Mapping[str, str]) -> Layer:
-    """The layer of the variables that belong to these settings; all others are left alone."""
-    values = {
-        each.key: environment[each.variable]
-        for each in setting_fields(kind)
-        if each.variable in environment
-    }
-    return Layer(Source.ENVIRONMENT, values)
+    """The layer of the variables that belong to these settings; all others are left alone, and so
+    are service links: `GANTRY_METRICS_PORT=tcp://10.0.0.1:5557` tells of a Service."""
+    values: dict[str, str] = {}
+    warnings: list[str] = []
+    for each in setting_fields(kind):
+        value = environment.get(each.variable)
+        if value is None:
+            continue
+        if each.variable.endswith(_LINK_SUFFIX) and _SERVICE_LINK.fullmatch(value.strip()):
+            warnings.append(_link_warning(each.variable, value))
+        else:
+            values[each.key] = value
+    return Layer(Source.ENVIRONMENT, values, warnings=tuple(warnings))
 
 
 def flag_layer(values: Mapping[str, str]) -> Layer:
@@ -181,6 +193,7 @@ def bind(kind: type[S], layers: Iterable[Layer]) -> Bound[S]:
     warnings: list[str] = []
     faults: list[str] = []
     for layer in layers:
+        warnings += layer.warnings
         for key, text in layer.values.items():
             known = fields.get(key)
             if known is None:
@@ -241,6 +254,14 @@ def _origin(known: SettingField, layer: Layer) -> str:
     if layer.source is Source.ENVIRONMENT:
         return f"{layer.source.value} {known.variable}"
     return layer.where(known.key)
+
+
+def _link_warning(variable: str, value: str) -> str:
+    service = variable.removesuffix(_LINK_SUFFIX).replace("_", "-").lower()
+    return (
+        f"{variable}={value} is ignored: Kubernetes set it for a Service called {service}; set"
+        " enableServiceLinks: false in the pod's spec"
+    )
 
 
 def _unknown_warning(key: str, layer: Layer, fields: Mapping[str, SettingField]) -> str:

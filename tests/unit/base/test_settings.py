@@ -163,6 +163,22 @@ def test_fields_document_themselves() -> None:
     assert (port.about, port.unit) == ("Port to listen on", "TCP port")
 
 
+@pytest.mark.parametrize("value", ["tcp://10.0.0.1:5557", "udp://10.0.0.1:53", "tcp://fd00::1:80"])
+def test_the_variable_of_a_service_is_no_setting_and_is_warned_of(value: str) -> None:
+    bound = bind(Sample, [FILE, environment_layer(Sample, {"GANTRY_LISTEN_PORT": value})])
+    assert bound.settings.listen_port == 1001
+    assert bound.warnings == (
+        f"GANTRY_LISTEN_PORT={value} is ignored: Kubernetes set it for a Service called"
+        " gantry-listen; set enableServiceLinks: false in the pod's spec",
+    )
+
+
+@pytest.mark.parametrize("value", ["http://10.0.0.1:80", "tcp://10.0.0.1", "10.0.0.1:5557"])
+def test_a_variable_that_is_no_service_link_is_refused_as_ever(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="GANTRY_LISTEN_PORT"):
+        bind(Sample, [environment_layer(Sample, {"GANTRY_LISTEN_PORT": value})])
+
+
 def test_a_type_that_cannot_be_bound_is_our_mistake() -> None:
     with pytest.raises(LocalError, match="setting ratio: no text can be bound to"):
         bind(Unusable, [Layer(Source.FILE, {})])

@@ -215,3 +215,17 @@ def test_one_port_is_not_used_twice(tmp_path: Path, flags: dict[str, str]) -> No
 def test_ports_that_differ_by_address_are_two(tmp_path: Path) -> None:
     assert len(listeners(loaded(tmp_path, listeners="a:127.0.0.2:1,b:127.0.0.1:1").settings)) == 2
     assert loaded(tmp_path, listenPort="0", metricsPort="0").settings.listen_port == 0
+
+
+def test_the_port_of_a_service_does_not_stop_a_pod(tmp_path: Path) -> None:
+    environment = {
+        "GANTRY_LISTEN_PORT": "tcp://10.0.0.1:9876",
+        "GANTRY_METRICS_PORT": "tcp://10.0.0.1:5557",
+    }
+    setup = load(None, environment, {}, tmp_path)
+    assert setup.settings.listen_port == 9876
+    links = [each for each in setup.warnings if "set enableServiceLinks: false" in each]
+    assert [each.partition(" ")[0] for each in links] == [
+        "GANTRY_LISTEN_PORT=tcp://10.0.0.1:9876",
+        "GANTRY_METRICS_PORT=tcp://10.0.0.1:5557",
+    ]
