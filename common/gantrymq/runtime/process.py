@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
-from typing import Final, final
+from typing import Final, NoReturn, final
 
 import uvloop
 
@@ -26,7 +27,9 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime import speedups
 from gantrymq.runtime.logs import Log
 
-STOP_SECONDS: Final = 25.0  # within the 30 s that Kubernetes waits before it kills
+# With twice TASK_SECONDS, and the 4 s in which a guard gives a lease away, within the 30 s that
+# Kubernetes waits before it kills, unless the pod says otherwise.
+STOP_SECONDS: Final = 20.0
 TASK_SECONDS: Final = 2.0  # for a cancelled task to clean up
 
 # More than most rounds of the loop need at once; twice as much may lie free in a heap then.
@@ -112,10 +115,20 @@ def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
     _keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
-            return runner.run(_live(program, log, stop_seconds))
+            code = runner.run(_live(program, log, stop_seconds))
         except ConfigurationError as error:
             sys.stderr.write(f"gantry: {error}\n")
             return ExitCode.CONFIGURATION
+        if code == ExitCode.STUCK:
+            _end_at_once()
+        return code
+
+
+def _end_at_once() -> NoReturn:
+    """The interpreter would wait for every thread, and one that hangs in a disk never ends."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(ExitCode.STUCK)
 
 
 async def _live(program: Program, log: Log, stop_seconds: float) -> int:

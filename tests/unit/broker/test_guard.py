@@ -17,13 +17,14 @@ from gantrymq.broker.lease_client import LeaseClient
 from gantrymq.fakes.lease_api import Fault, LeaseApi
 from gantrymq.ha.lease import NOBODY, Found, Lease
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
-from gantrymq.runtime import kube_api
+from gantrymq.runtime import kube_api, process
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.kube_api import ApiPlace, KubeApi
 from gantrymq.store.layout import LOCK
 
 ADDRESS = "10.0.0.1:10911"
 PLACE = ObjectName("mq", "main-broker-0")
+KUBERNETES_GRACE_SECONDS = 30
 LEASE = Lease("", 1, ADDRESS, "10.0.0.1:10912", 7, frozenset({1, 2}))
 
 
@@ -121,10 +122,10 @@ async def test_a_lease_that_was_not_handed_over_is_given_away_whatever_the_broke
 ) -> None:
     await client.write(LEASE)
     words = [f"{key}={value}" for key, value in flags.items()]
-    process = await asyncio.create_subprocess_exec(
+    broker = await asyncio.create_subprocess_exec(
         sys.executable, "-c", GUARDED, str(tmp_path), *words, str(code)
     )
-    assert await process.wait() == code
+    assert await broker.wait() == code
     assert (await held(client)).holder == NOBODY
 
 
@@ -177,3 +178,8 @@ async def test_it_is_tried_for_as_long_as_the_lease_lasts(
     port.fault = Fault.HANG
     await asyncio.to_thread(guard.release, setup)
     assert "it ends by itself" in capsys.readouterr().err
+
+
+def test_stopping_and_giving_the_lease_away_fit_into_the_shortest_grace_period() -> None:
+    seconds = process.STOP_SECONDS + 2 * process.TASK_SECONDS + guard.DURATION_SECONDS
+    assert seconds < KUBERNETES_GRACE_SECONDS

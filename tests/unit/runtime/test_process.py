@@ -86,6 +86,21 @@ def test_a_program_that_does_not_stop_is_given_up() -> None:
     assert "not stopped in time" in errors
 
 
+def test_a_thread_that_hangs_does_not_keep_a_process_that_was_given_up() -> None:
+    code, errors = outcome(
+        """
+        import threading
+        async def program(process):
+            kill(signal.SIGTERM)
+            await asyncio.to_thread(threading.Event().wait)
+        """,
+        stop_seconds=0.05,
+    )
+
+    assert code == ExitCode.STUCK
+    assert "not stopped in time" in errors
+
+
 def test_a_failed_task_stops_the_process_loudly() -> None:
     code, errors = outcome("""
         async def scan():
