@@ -37,6 +37,7 @@ from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import address_of, is_host_name, own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
+from gantrymq.runtime.listening import ANY_V6
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.delete_hours import parse_hours
 from gantrymq.store.settings import StoreSettings
@@ -107,8 +108,8 @@ def load(
     kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
     _check_region(broker)
     _check_texts(kept)
-    settings = _with_accounts(_named(broker.settings), root)
-    group = group_setup.read(broker, settings, socket.gethostname())
+    settings = _with_accounts(_named(broker), root)
+    group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
     ip_address = _ip_address(broker, has_group=group is not None)
     settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
     store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
@@ -299,11 +300,15 @@ def _root(layers: Iterable[Layer], data: Path | None) -> Path:
         ) from error
 
 
-def _named(settings: BrokerSettings) -> BrokerSettings:
+def _named(broker: Bound[BrokerSettings]) -> BrokerSettings:
     """With the addresses, the name and the port that were left to the machine."""
+    settings = broker.settings
     address = settings.broker_ip1 or own_address()
+    # A pod may have IPv6 alone, where nothing reaches what listens on all addresses of IPv4.
+    is_v6 = "bindAddress" not in broker.sources and ":" in address
     return replace(
         settings,
+        bind_address=ANY_V6 if is_v6 else settings.bind_address,
         ha_listen_port=_ha_listen_port(settings),
         broker_name=settings.broker_name or socket.gethostname(),
         broker_ip1=address,
@@ -329,7 +334,7 @@ def _identity(settings: BrokerSettings, group: GroupSetup | None, ip_address: st
         _with_port(settings.broker_ip1, settings.listen_port),
         _with_port(settings.broker_ip2, settings.ha_listen_port),
         member=group.number if group else 0,
-        group_address=settings.group_address if group else "",
+        group_address=group.address if group else "",
         ip_address=ip_address,
     )
 

@@ -4,14 +4,16 @@ are, and where the lease is. All is looked at before anything is opened.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.base.settings import Bound
+from gantrymq.base.settings import ENVIRONMENT_PREFIX, Bound
 from gantrymq.broker.core.settings import MEMBERS_MAX, BrokerRole, BrokerSettings
 from gantrymq.ha.lease_object import ObjectName
 from gantrymq.runtime.address import parse_address
@@ -22,9 +24,36 @@ SECRET_BYTES_MIN: Final = 16
 SECRET_BYTES_MAX: Final = 4096
 MIN_IN_SYNC: Final = 2
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
 _EXAMPLE: Final = "as in 1=broker-0:10912,2=broker-1:10912,3=broker-2:10912"
+_ADDRESS_FORM: Final = (
+    "must be ip or ip:port, the port being listenPort if left out, and an IPv6 address with a port"
+    " in brackets, as in 10.96.0.7, 10.96.0.7:10911, fd00::7 or [fd00::7]:10911; a name will not"
+    " do, for each message carries the address"
+)
 _ORDINAL: Final = re.compile(r"-([0-9]{1,4})$")
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """Where this member runs, as the pod's spec tells it by the downward API; "" where it does
+    not."""
+
+    node: str = ""
+    name: str = ""
+    uid: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Pod:
+        """By GANTRY_NODE_NAME and the like; the names without GANTRY_ are what many pods have."""
+
+        def named(name: str) -> str:
+            found = environment.get(f"{ENVIRONMENT_PREFIX}{name}") or environment.get(name, "")
+            return found.strip()
+
+        return cls(named("NODE_NAME"), named("POD_NAME"), named("POD_UID"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +70,9 @@ class GroupSetup:
     service: str
     """Which the master leads to itself; "" for none."""
     min_in_sync: int
+    address: str = ""
+    """The one address of the group, `ip:port` or `[ipv6]:port`; "" for none."""
+    pod: Pod = field(default_factory=Pod)
 
 
 def read(
@@ -48,6 +80,7 @@ def read(
     named: BrokerSettings,
     host_name: str,
     namespace: str | None = None,
+    environment: Mapping[str, str] = NOTHING,
 ) -> GroupSetup | None:
     """None where the roles are fixed. `named` are the same settings with the names and addresses
     that were left to the machine; `namespace` is the pod's, which is looked up if None."""
@@ -60,7 +93,6 @@ def read(
             " where whoever is master is to wait for the others",
         )
     members = _members(bound)
-    _check_group_address(bound)
     return GroupSetup(
         _number(bound, members, host_name),
         members,
@@ -69,6 +101,8 @@ def read(
         _url(bound),
         _service(bound),
         _min_in_sync(bound, members),
+        _address(bound, named.listen_port),
+        Pod.of(environment),
     )
 
 
@@ -95,14 +129,32 @@ def _must_be_address(bound: Bound[BrokerSettings], key: str, address: str) -> No
         raise bound.refusal(key, str(error)) from None
 
 
-def _check_group_address(bound: Bound[BrokerSettings]) -> None:
-    address = bound.settings.group_address
+def _address(bound: Bound[BrokerSettings], listen_port: int) -> str:
+    """With the broker's port where it has none; messages carry it, so it is no name."""
+    text = bound.settings.group_address
+    if not text:
+        return ""
     try:
-        if address:
-            hosts.parse(address)
+        bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+        ip = ipaddress.ip_address(bare)
+        has_right_form = bare == text or ip.version == 6
+    except ValueError:
+        return _with_port(bound, text)
+    if not has_right_form:
+        raise bound.refusal("groupAddress", _ADDRESS_FORM)
+    if not listen_port:
+        raise bound.refusal("groupAddress", "listenPort is 0, any free port: write ip:port")
+    return f"[{ip}]:{listen_port}" if ip.version == 6 else f"{ip}:{listen_port}"
+
+
+def _with_port(bound: Bound[BrokerSettings], text: str) -> str:
+    try:
+        _, port = hosts.unpack(hosts.parse(text))
     except RemoteError as error:
-        what = f"must be ip:port, for messages carry it: {error}"
-        raise bound.refusal("groupAddress", what) from None
+        raise bound.refusal("groupAddress", f"{_ADDRESS_FORM}: {error}") from None
+    if not port:
+        raise bound.refusal("groupAddress", f"{_ADDRESS_FORM}; ports begin at 1")
+    return text
 
 
 def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name: str) -> int:

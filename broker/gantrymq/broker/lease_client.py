@@ -8,11 +8,11 @@ is Unanswered, an answer that cannot be read as well.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.ha import endpoint_slice, lease_object
+from gantrymq.ha import endpoint_slice, group_service, lease_object
 from gantrymq.ha.endpoint_slice import Endpoint
 from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Unanswered, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, LeaseObject, ObjectName
@@ -115,28 +115,48 @@ class SliceClient:
 
     def __init__(self, api: KubeApi, service: ObjectName) -> None:
         self._api = api
+        namespace = service.namespace
+        collection = f"/apis/{endpoint_slice.API_VERSION}/namespaces/{namespace}/endpointslices"
+        self._collection = collection
+        self._path = f"{collection}/{endpoint_slice.name(service.name)}"
         self._service = service
 
     async def publish(self, endpoint: Endpoint) -> str | None:
         """Lead the Service there; None once it does, else why it does not."""
-        namespace = self._service.namespace
-        collection = f"/apis/{endpoint_slice.API_VERSION}/namespaces/{namespace}/endpointslices"
-        path = f"{collection}/{endpoint_slice.name(self._service.name)}"
         try:
-            found = await self._api.ask("GET", path)
-            if found.status not in (_OK, _NOT_FOUND):
-                return _refusal(found)
-            before = endpoint_slice.read(found.body) if found.status == _OK else None
-            body = endpoint_slice.encode(endpoint, before, self._service)
-            if body is None:
-                return None
-            if before is None:
-                answer = await self._api.ask("POST", collection, body)
-            else:
-                answer = await self._api.ask("PUT", path, body)
+            answer = await self._publish(endpoint)
         except (UnansweredError, RemoteError) as error:
             return str(error)
-        return None if answer.status in (_OK, _CREATED) else _refusal(answer)
+        return None if answer is None or answer.status in (_OK, _CREATED) else _refusal(answer)
+
+    async def _publish(self, endpoint: Endpoint) -> ApiAnswer | None:
+        """The last answer of the API; None where the slice says so already."""
+        found = await self._api.ask("GET", self._path)
+        if found.status not in (_OK, _NOT_FOUND):
+            return found
+        before = endpoint_slice.read(found.body) if found.status == _OK else None
+        body = endpoint_slice.encode(endpoint, before, self._service)
+        if body is None:
+            return None
+        if before is not None and before.can_become(endpoint):
+            return await self._api.ask("PUT", self._path, body)
+        if before is not None:
+            gone = await self._api.ask("DELETE", self._path, endpoint_slice.deletion(before))
+            if gone.status not in (_OK, _NOT_FOUND):
+                return gone
+        return await self._api.ask("POST", self._collection, body)
+
+    async def mistake(self, ports: Collection[str]) -> str | None:
+        """What is wrong with the Service itself, as far as this pod may read it: no right to, or no
+        answer, is no mistake."""
+        path = f"/api/v1/namespaces/{self._service.namespace}/services/{self._service.name}"
+        try:
+            found = await self._api.ask("GET", path)
+            if found.status != _OK:
+                return None
+            return group_service.mistake(found.body, self._service.name, ports)
+        except (UnansweredError, RemoteError):
+            return None
 
 
 def _refusal(answer: ApiAnswer) -> str:

@@ -1,11 +1,15 @@
-"""Where the group's Service leads: the one EndpointSlice (discovery.k8s.io/v1) that its master
-writes itself. The Service has no selector, so nobody else writes any.
+"""The EndpointSlice (discovery.k8s.io/v1) that leads the group's Service to its master, which
+writes it. The Service has no selector, so Kubernetes itself writes none.
 
     metadata.name                                <service>-master
     metadata.labels  kubernetes.io/service-name  the Service
     metadata.annotations  gantrymq.dev/epoch     of the master that wrote it
-    endpoints                                    the master's address, alone
-    ports                                        broker, fast, ha
+    addressType                                  IPv4 or IPv6; immutable, so another kind of address
+                                                 takes another object of the same name
+    endpoints                                    the master's address, alone; with nodeName, for
+                                                 routing by topology, and the pod, where it is known
+    ports                                        broker, fast, ha: kube-proxy compares these with
+                                                 the names of the Service's ports
 
 Invariant: it never goes back to a lower epoch: a master that does not know yet that it was replaced
 cannot take the clients along.
@@ -29,6 +33,7 @@ API_VERSION: Final = "discovery.k8s.io/v1"
 _SERVICE: Final = "kubernetes.io/service-name"
 _MANAGER: Final = "endpointslice.kubernetes.io/managed-by"
 _EPOCH: Final = f"{PREFIX}epoch"
+_VERSION: Final = "resourceVersion"
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
@@ -41,6 +46,11 @@ class Endpoint:
     ip: str
     ports: Mapping[str, int]
     """By their names in the Service."""
+    node: str = ""
+    """That the pod runs on; "" where it is not known."""
+    pod: str = ""
+    """The pod's name; "" where it is not known."""
+    pod_uid: str = ""
 
 
 @final
@@ -50,6 +60,15 @@ class EndpointSlice:
 
     epoch: int
     content: JsonObject
+
+    @property
+    def version(self) -> str:
+        """The API's, of this state of the object."""
+        return required_text_field(object_of(self.content["metadata"], "metadata"), _VERSION)
+
+    def can_become(self, endpoint: Endpoint) -> bool:
+        """Whether a change of the object will do; its address type never changes."""
+        return self.content.get("addressType") == _address_type(endpoint.ip)
 
 
 def name(service: str) -> str:
@@ -64,7 +83,7 @@ def read(data: bytes) -> EndpointSlice:
     if kind != "EndpointSlice":
         raise RemoteError(f"the API answered with {kind!r} where an EndpointSlice belongs")
     metadata = object_of(content.get("metadata"), "metadata")
-    required_text_field(metadata, "resourceVersion")
+    required_text_field(metadata, _VERSION)
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
     epoch = text_field(annotations, _EPOCH) or "0"
     if not _NUMBER.fullmatch(epoch):
@@ -76,31 +95,39 @@ def read(data: bytes) -> EndpointSlice:
 
 
 def encode(endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName) -> bytes | None:
-    """The slice of this Service with nobody but this endpoint; None: it says so already.
+    """The slice of this Service with nothing but this endpoint; None: it says so already. An object
+    of the other address type is not continued: it is deleted first.
 
     RemoteError where it is a newer master's.
     """
-    content: JsonObject = dict(before.content) if before else {}
     if before is not None and before.epoch > endpoint.epoch:
         raise RemoteError(
             f"the Service {place.name} leads to the master of epoch {before.epoch}, and this one is"
             f" of epoch {endpoint.epoch}; where the group was made anew, delete the EndpointSlice"
             f" {name(place.name)} of the old one"
         )
+    is_new = before is None or not before.can_become(endpoint)
+    content: JsonObject = {} if before is None or is_new else dict(before.content)
     said = _said(endpoint, object_of(content.get("metadata") or {}, "metadata"), place)
-    if before is not None and all(content.get(key) == value for key, value in said.items()):
+    if not is_new and all(content.get(key) == value for key, value in said.items()):
         return None
     return javajson.dumps_standard(content | said)
+
+
+def deletion(before: EndpointSlice) -> bytes:
+    """The body of a request that deletes this state of the object, and no later one."""
+    conditions: JsonObject = {_VERSION: before.version}
+    return javajson.dumps_standard(
+        {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+    )
 
 
 def _said(endpoint: Endpoint, metadata: JsonObject, place: ObjectName) -> JsonObject:
     labels = object_of(metadata.get("labels") or {}, "labels")
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
-    is_v6 = ipaddress.ip_address(endpoint.ip).version == 6
     ports: list[Json] = [
         {"name": port, "port": number, "protocol": "TCP"} for port, number in endpoint.ports.items()
     ]
-    ready: JsonObject = {"ready": True, "serving": True, "terminating": False}
     return {
         "apiVersion": API_VERSION,
         "kind": "EndpointSlice",
@@ -111,7 +138,22 @@ def _said(endpoint: Endpoint, metadata: JsonObject, place: ObjectName) -> JsonOb
             "labels": labels | {_SERVICE: place.name, _MANAGER: "gantrymq.dev"},
             "annotations": annotations | {_EPOCH: str(endpoint.epoch)},
         },
-        "addressType": "IPv6" if is_v6 else "IPv4",
-        "endpoints": [{"addresses": [endpoint.ip], "conditions": ready}],
+        "addressType": _address_type(endpoint.ip),
+        "endpoints": [_endpoint(endpoint, place)],
         "ports": ports,
     }
+
+
+def _endpoint(endpoint: Endpoint, place: ObjectName) -> JsonObject:
+    ready: JsonObject = {"ready": True, "serving": True, "terminating": False}
+    said: JsonObject = {"addresses": [endpoint.ip], "conditions": ready}
+    if endpoint.node:
+        said["nodeName"] = endpoint.node
+    if endpoint.pod:
+        pod: JsonObject = {"kind": "Pod", "namespace": place.namespace, "name": endpoint.pod}
+        said["targetRef"] = pod | ({"uid": endpoint.pod_uid} if endpoint.pod_uid else {})
+    return said
+
+
+def _address_type(ip: str) -> str:
+    return "IPv6" if ipaddress.ip_address(ip).version == 6 else "IPv4"

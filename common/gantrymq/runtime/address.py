@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
+
+# Addresses for documentation: everything but a machine without a network has a route to them.
+_PROBES: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 # One letter at least: what is made of digits and dots alone was meant as an address.
 _HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
@@ -46,11 +50,11 @@ def address_of(name: str) -> str | None:
 
 
 def own_address() -> str:
-    """The address by which others reach this machine, as far as its routes tell."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing; an address for documentation
-        except OSError:
-            return "127.0.0.1"
-        host: str = probe.getsockname()[0]
-        return host
+    """The address by which others reach this machine, as far as its routes tell: of IPv4 where it
+    has one."""
+    for family, target in _PROBES:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((target, 9))  # sends nothing
+            host: str = probe.getsockname()[0]
+            return host
+    return "127.0.0.1"

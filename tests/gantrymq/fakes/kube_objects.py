@@ -9,7 +9,9 @@ What a real one does, as far as a lease needs it:
             without a resourceVersion    422 for a Lease; an EndpointSlice is replaced
             of what is not there         404 for an EndpointSlice; a Lease is made, with 201
             that changes nothing         200, and the resourceVersion stays
+            of another addressType       422 for an EndpointSlice
     PATCH   (merge)                      as a PUT of what comes out
+    DELETE  of another resourceVersion   409 Conflict, where preconditions name one
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from typing import Any, Final
 
 LEASES: Final = "leases"
 SLICES: Final = "endpointslices"
-KINDS: Final = {LEASES: "Lease", SLICES: "EndpointSlice"}
+SERVICES: Final = "services"
+KINDS: Final = {LEASES: "Lease", SLICES: "EndpointSlice", SERVICES: "Service"}
 
 _MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -96,14 +99,18 @@ class KubeObjects:
                 raise RefusedError(422, "Invalid", text)
         elif version != there["metadata"]["resourceVersion"]:
             raise _conflict(key, "the object has been modified; please apply your changes to the")
+        if body.get("addressType") != there.get("addressType"):
+            raise RefusedError(422, "Invalid", "addressType: Invalid value: field is immutable")
         return Outcome(200, self._keep(key, body, there["metadata"]["uid"]))
 
     def patch(self, key: Key, body: Object) -> Outcome:
         merged: Object = _merged(self._there(key), body)
         return self.put(key, merged)
 
-    def delete(self, key: Key) -> Outcome:
-        self._there(key)
+    def delete(self, key: Key, options: Object | None = None) -> Outcome:
+        version = (options or {}).get("preconditions", {}).get("resourceVersion")
+        if version not in (None, self._there(key)["metadata"]["resourceVersion"]):
+            raise _conflict(key, "Precondition failed: resourceVersion in precondition")
         del self.objects[key]
         return Outcome(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
 

@@ -1,7 +1,7 @@
-"""A small Kubernetes API of leases and endpoint slices, with faults: in a test's own loop, or alone
-(`python -m gantrymq.fakes.lease_api --port 8001 --port 8002 --service 9001`, where the last one
-leads to the endpoint that a master has written; --host is where all listen, and --unix a path that
-leads to the same objects whatever becomes of the network).
+"""A small Kubernetes API of leases, endpoint slices and Services, with faults: in a test's own
+loop, or alone (`python -m gantrymq.fakes.lease_api --port 8001 --port 8002 --service 9001`, where
+the last one leads to the endpoint that a master has written; --host is where all listen, and --unix
+a path that leads to the same objects whatever becomes of the network).
 
 Several ports serve the same objects, each with faults of its own: who is to be cut off alone gets a
 port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1, "methods":
@@ -31,6 +31,7 @@ from gantrymq.fakes.service_proxy import ServiceProxy
 
 LONG_SECONDS: Final = 3600.0
 _PATH: Final = "/apis/{group}/v1/namespaces/{namespace}/{plural}"
+_CORE_PATH: Final = "/api/v1/namespaces/{namespace}/{plural}/{name}"
 
 
 class Fault(Enum):
@@ -101,6 +102,7 @@ class LeaseApi:
         application.router.add_route("*", "/control", control)
         application.router.add_route("*", _PATH, serve)
         application.router.add_route("*", _PATH + "/{name}", serve)
+        application.router.add_route("*", _CORE_PATH, serve)
         return application
 
     async def _serve(self, port: Port, request: web.Request) -> web.StreamResponse:
@@ -134,7 +136,7 @@ class LeaseApi:
             "POST": lambda: objects.post(key, body),
             "PUT": lambda: objects.put(key, body),
             "PATCH": lambda: objects.patch(key, body),
-            "DELETE": lambda: objects.delete(key),
+            "DELETE": lambda: objects.delete(key, body),
         }
         try:
             return work[method]()

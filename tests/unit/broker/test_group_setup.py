@@ -11,7 +11,7 @@ from gantrymq.base.settings import bind, file_layer
 from gantrymq.broker import group_setup
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.broker.group_setup import GroupSetup
+from gantrymq.broker.group_setup import GroupSetup, Pod
 from gantrymq.ha.lease_object import ObjectName
 
 MEMBERS = "1=broker-0:10912, 2=broker-1:10912,3=[fd00::3]:10912"
@@ -106,7 +106,13 @@ def test_ids_and_masters_of_fixed_roles_are_warned_of(tmp_path: Path, secret: Pa
         ("leaseNamespace", "m q", "write the namespace"),
         ("leaseUrl", "10.0.0.1:443", "must be http://host:port"),
         ("publishService", "Broker A", "must be the name of a Service"),
-        ("groupAddress", "broker.mq:10911", "must be ip:port"),
+        ("groupAddress", "broker.mq:10911", "must be ip or ip:port"),
+        ("groupAddress", "broker.mq", "a name will not do"),
+        ("groupAddress", "10.96.0.7:", "must be ip or ip:port"),
+        ("groupAddress", "10.96.0.7:0", "ports begin at 1"),
+        ("groupAddress", "10.96.0.7:65536", "must be ip or ip:port"),
+        ("groupAddress", "[10.96.0.7]", "must be ip or ip:port"),
+        ("groupAddress", "[fd00::7", "must be ip or ip:port"),
         ("minInSyncReplicas", "4", "write 1 to 3"),
     ],
 )
@@ -131,6 +137,99 @@ def test_a_secret_that_is_no_secret(tmp_path: Path) -> None:
 
 def test_a_service_is_named(tmp_path: Path, secret: Path) -> None:
     assert group_of(tmp_path, secret, publishService="main-broker-a").service == "main-broker-a"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("10.96.0.7", "10.96.0.7:10911"),
+        ("10.96.0.7:8000", "10.96.0.7:8000"),
+        ("fd00::7", "[fd00::7]:10911"),
+        ("[fd00::7]", "[fd00::7]:10911"),
+        ("[fd00::7]:8000", "[fd00::7]:8000"),
+        ("", ""),
+    ],
+)
+def test_the_groups_address_has_the_brokers_port_where_it_says_none(
+    tmp_path: Path, secret: Path, said: str, meant: str
+) -> None:
+    setup = setup_of(tmp_path, secret, groupAddress=said)
+    assert setup.group is not None
+    assert setup.group.address == setup.identity.group_address == meant
+
+
+def test_a_port_that_is_any_is_no_port_of_the_groups_address(tmp_path: Path, secret: Path) -> None:
+    keys = {"groupAddress": "10.96.0.7", "listenPort": "0", "haListenPort": "1"}
+    with pytest.raises(ConfigurationError, match="write ip:port"):
+        setup_of(tmp_path, secret, **keys)
+
+
+def pod_of(tmp_path: Path, secret: Path, environment: dict[str, str]) -> Setup:
+    """As a pod has it: what all members share in a file, the rest by the downward API."""
+    file = tmp_path / "broker.properties"
+    shared = {
+        "brokerName": "broker-0",
+        "groupMembers": "1=orders-broker-0-0.m:10912,2=orders-broker-0-1.m:10912",
+        "groupSecretFile": str(secret),
+        "leaseNamespace": "mq",
+    }
+    file.write_text("".join(f"{key}={value}\n" for key, value in shared.items()))
+    return load(file, environment, {}, tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("ip", "address", "bind"),
+    [("10.1.0.9", "10.1.0.9:10911", "0.0.0.0"), ("fd00::9", "[fd00::9]:10911", "::")],
+)
+def test_a_pod_says_who_and_where_it_is_by_its_environment(
+    tmp_path: Path, secret: Path, ip: str, address: str, bind: str
+) -> None:
+    environment = {
+        "GANTRY_BROKER_IP1": ip,
+        "GANTRY_MEMBER_NUMBER": "2",
+        "NODE_NAME": "node-a",
+        "POD_NAME": "orders-broker-0-1",
+        "POD_UID": "u-1",
+    }
+    setup = pod_of(tmp_path, secret, environment)
+    assert setup.identity.address == address
+    assert setup.identity.ha_address == address.replace("10911", "10912")
+    assert setup.settings.bind_address == bind
+    assert setup.group is not None
+    assert setup.group.number == 2
+    assert setup.group.pod == Pod("node-a", "orders-broker-0-1", "u-1")
+
+
+def test_an_address_to_bind_that_was_said_stays(tmp_path: Path, secret: Path) -> None:
+    environment = {
+        "GANTRY_BIND_ADDRESS": "0.0.0.0",
+        "GANTRY_BROKER_IP1": "fd00::9",
+        "GANTRY_BROKER_IP2": "fd00::8",
+        "GANTRY_MEMBER_NUMBER": "1",
+    }
+    setup = pod_of(tmp_path, secret, environment)
+    assert setup.settings.bind_address == "0.0.0.0"
+    assert setup.identity.ha_address == "[fd00::8]:10912"
+
+
+def test_the_names_of_a_pod_with_our_prefix_win() -> None:
+    environment = {"NODE_NAME": "old", "GANTRY_NODE_NAME": " node-a ", "GANTRY_POD_NAME": ""}
+    assert Pod.of(environment) == Pod("node-a")
+
+
+def test_the_port_of_a_service_does_not_stop_a_pod(tmp_path: Path, secret: Path) -> None:
+    environment = {
+        "GANTRY_HA_LISTEN_PORT": "tcp://10.0.0.2:10912",
+        "GANTRY_MEMBER_NUMBER": "1",
+        "GANTRY_METRICS_PORT": "tcp://10.0.0.1:5557",
+    }
+    setup = pod_of(tmp_path, secret, environment)
+    assert (setup.settings.metrics_port, setup.settings.ha_listen_port) == (5557, 10912)
+    links = [each for each in setup.warnings if "set enableServiceLinks: false" in each]
+    assert [each.partition("=")[0] for each in links] == [
+        "GANTRY_HA_LISTEN_PORT",
+        "GANTRY_METRICS_PORT",
+    ]
 
 
 def test_a_name_that_cannot_name_a_lease(tmp_path: Path, secret: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -184,3 +185,50 @@ async def test_a_service_that_cannot_be_led_says_why(bench: Bench) -> None:
     bench.fault(Fault.FAIL)
     refused = await bench.slices.publish(Endpoint(5, "10.0.0.2", {"broker": 10911}))
     assert refused == "the API answers 500: etcdserver: no leader"
+
+
+async def test_a_master_with_the_other_kind_of_address_makes_the_slice_anew(bench: Bench) -> None:
+    ports = {"broker": 10911}
+    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
+    before = bench.api.objects.slice()
+    assert before is not None
+    assert await bench.slices.publish(Endpoint(6, "fd00::3", ports)) is None
+    now = bench.api.objects.slice()
+    assert now is not None
+    assert now["addressType"] == "IPv6"
+    assert now["endpoints"][0]["addresses"] == ["fd00::3"]
+    assert now["metadata"]["uid"] != before["metadata"]["uid"]
+    asked = [each.split()[0] for each in bench.api.ports[0].asked]
+    assert asked == ["GET", "POST", "GET", "DELETE", "POST"]
+
+
+async def test_a_slice_that_was_replaced_meanwhile_is_not_deleted(bench: Bench) -> None:
+    ports = {"broker": 10911}
+    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
+    bench.fault(Fault.EARLY, "DELETE")
+    publishing = asyncio.create_task(bench.slices.publish(Endpoint(6, "fd00::3", ports)))
+    bench.api.ports[0].seconds = 0.05
+    while "DELETE main-broker-0-master" not in bench.api.ports[0].asked:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    key = ("endpointslices", "mq", "main-broker-0-master")
+    bench.api.objects.patch(key, {"metadata": {"annotations": {"gantrymq.dev/epoch": "7"}}})
+    refused = await publishing
+    assert refused is not None
+    assert "the API answers 409" in refused
+    assert await bench.slices.publish(Endpoint(6, "fd00::3", ports)) is not None
+
+
+async def test_a_service_with_ports_of_other_names_is_noticed(bench: Bench) -> None:
+    key = ("services", "mq", PLACE.name)
+    assert await bench.slices.mistake(("broker",)) is None, "there is none, or it may not be read"
+    service = {
+        "kind": "Service",
+        "metadata": {"name": PLACE.name},
+        "spec": {"ports": [{"name": "mq", "port": 10911}]},
+    }
+    bench.api.objects.post(key, service)
+    told = await bench.slices.mistake(("broker",))
+    assert told is not None
+    assert "ports called 'mq', which lead nowhere" in told
+    bench.fault(Fault.FAIL)
+    assert await bench.slices.mistake(("broker",)) is None

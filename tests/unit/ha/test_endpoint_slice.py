@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.endpoint_slice import Endpoint, EndpointSlice, encode, read
+from gantrymq.ha.endpoint_slice import Endpoint, EndpointSlice, deletion, encode, read
 from gantrymq.ha.lease_object import ObjectName
 
 SERVICE = ObjectName("mq", "main-broker-0")
@@ -68,6 +68,43 @@ def test_a_repaired_endpoint_is_written_in_the_same_epoch() -> None:
 
 def test_ipv6_is_said() -> None:
     assert content_of(endpoint(5, "fd00::2"))["addressType"] == "IPv6"
+
+
+def test_the_node_and_the_pod_are_said_where_they_are_known() -> None:
+    [only] = content_of(Endpoint(5, "10.0.0.2", PORTS, "node-a", "broker-0-1", "u-1"))["endpoints"]
+    assert only["nodeName"] == "node-a"
+    assert only["targetRef"] == {
+        "kind": "Pod",
+        "namespace": "mq",
+        "name": "broker-0-1",
+        "uid": "u-1",
+    }
+    [only] = content_of(endpoint(5))["endpoints"]
+    assert set(only) == {"addresses", "conditions"}
+
+
+def test_another_node_is_written_in_the_same_epoch() -> None:
+    moved = Endpoint(5, "10.0.0.2", PORTS, "node-b")
+    assert encode(moved, kept(endpoint(5)), SERVICE) is not None
+
+
+def test_an_object_of_the_other_address_type_is_not_continued() -> None:
+    before = kept(endpoint(5))
+    moved = endpoint(6, "fd00::2")
+    assert not before.can_become(moved)
+    assert before.can_become(endpoint(6, "10.0.0.9"))
+    content = content_of(moved, before)
+    assert content["addressType"] == "IPv6"
+    assert not content["metadata"].keys() & {"uid", "resourceVersion", "generation"}
+
+
+def test_of_a_newer_master_no_object_is_deleted() -> None:
+    with pytest.raises(RemoteError, match="of epoch 6"):
+        encode(endpoint(5, "fd00::2"), kept(endpoint(6)), SERVICE)
+
+
+def test_only_the_state_that_was_read_is_deleted() -> None:
+    assert json.loads(deletion(kept(endpoint(5))))["preconditions"] == {"resourceVersion": "3"}
 
 
 def test_a_damaged_epoch_is_told() -> None:
