@@ -86,7 +86,9 @@ def _replace_one(api: Api, stateful_set: Json) -> None:
 
 def _pods_of(api: Api, stateful_set: Json) -> list[Json]:
     uid = stateful_set["metadata"]["uid"]
-    return [pod for pod in api.of_kind("Pod") if pod["metadata"]["ownerReferences"][0]["uid"] == uid]
+    return [
+        pod for pod in api.of_kind("Pod") if pod["metadata"]["ownerReferences"][0]["uid"] == uid
+    ]
 
 
 def _collect_orphans(api: Api) -> None:
@@ -129,7 +131,7 @@ def _home(api: Api, pod: Json, free: list[str]) -> str:
     claim = api.get("PersistentVolumeClaim", f"store-{pod['metadata']['name']}")
     if claim is None:
         return free[0]
-    load = {name: 0 for name in free}
+    load = dict.fromkeys(free, 0)
     for other in api.of_kind("Pod"):
         if other["spec"].get("nodeName") in load:
             load[other["spec"]["nodeName"]] += 1

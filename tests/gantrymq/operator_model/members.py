@@ -27,7 +27,9 @@ def step(api: Api, cluster: str, group: str) -> None:
     stateful_set = api.get("StatefulSet", f"{cluster}-{group}")
     if stateful_set is None and not pods:
         return
-    count = int(stateful_set["metadata"]["annotations"]["gantrymq.dev/members"]) if stateful_set else 0
+    count = (
+        int(stateful_set["metadata"]["annotations"]["gantrymq.dev/members"]) if stateful_set else 0
+    )
     alive = {
         number
         for number, pod in pods.items()
@@ -40,12 +42,21 @@ def step(api: Api, cluster: str, group: str) -> None:
     else:
         _lead(api, content, alive)
     content = api.get("Lease", f"{cluster}-{group}")
-    in_sync = read_lease(content).in_sync if content is not None else frozenset()
+    lease = read_lease(content) if content is not None else None
+    in_sync = lease.in_sync if lease is not None else frozenset()
+    if lease is not None and len(in_sync) < _required(api, cluster, count):
+        in_sync -= {lease.holder}  # a master that may not acknowledge is not ready
     for number, pod in pods.items():
         if is_on_ready_node(api, pod) or not pod["spec"].get("nodeName"):
             set_ready(api, pod, is_ready=number in alive & in_sync)
         else:
             set_ready(api, pod, is_ready=False)  # the node controller marks pods of a lost node
+
+
+def _required(api: Api, cluster: str, members: int) -> int:
+    resource = api.get("BrokerCluster", cluster)
+    is_sync = resource is None or resource["spec"].get("replication", "sync") == "sync"
+    return min(2, members) if is_sync else 1
 
 
 def _make_lease(api: Api, name: str, master: int) -> None:

@@ -113,11 +113,15 @@ class World:
             "defaults": self.defaults,
             "objects": {kind: tuple(map(reducers.whole, api.of_kind(kind))) for kind in KINDS},
             "pods": tuple(map(reducers.pod, api.of_kind("Pod"))),
-            "volume_claims": tuple(map(reducers.volume_claim, api.of_kind("PersistentVolumeClaim"))),
+            "volume_claims": tuple(
+                map(reducers.volume_claim, api.of_kind("PersistentVolumeClaim"))
+            ),
             "leases": {
                 group: api.get("Lease", f"{NAME}-{group}") for group in names | set(self.groups())
             },
-            "nodes": {each["metadata"]["name"]: reducers.node(each) for each in api.of_kind("Node")},
+            "nodes": {
+                each["metadata"]["name"]: reducers.node(each) for each in api.of_kind("Node")
+            },
             "storage_classes": frozenset({"local-ssd"}),
             "new_secret": "s" * 32,
             "refusal": self.refusal,

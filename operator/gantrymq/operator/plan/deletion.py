@@ -95,7 +95,11 @@ def _end_members(observed: Observed, pods: Iterable[Json], now: float) -> Plan |
     ]
     ending = sorted(name_of(pod) for pod in pods if _is_waited_for(pod, now))
     if actions or ending:
-        waits = (Wait("deletion of Leases and volume claims", f"{', '.join(ending)} is ending"),)
+        waits = (
+            Wait(
+                "deletion of Leases and volume claims", f"pods that are ending: {', '.join(ending)}"
+            ),
+        )
         return Plan(tuple(actions), waits if ending else (), requeue_seconds=AGAIN_SECONDS)
     return None
 

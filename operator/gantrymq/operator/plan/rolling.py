@@ -130,8 +130,8 @@ def _unsettled(group: Group) -> str:
         return "a switchover is under way"
     missing = [each.pod_name for each in group.members if not each.is_ready]
     if missing:
-        return f"{', '.join(missing)} is not ready"
+        return f"not ready: {', '.join(missing)}"
     behind = [each.pod_name for each in group.members if each.number not in group.in_sync]
     if behind:
-        return f"{', '.join(behind)} is not in sync"
+        return f"not in sync: {', '.join(behind)}"
     return "the group has no master"

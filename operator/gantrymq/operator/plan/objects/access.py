@@ -1,7 +1,7 @@
 """ServiceAccount, Role, RoleBinding and replication Secret of a cluster's brokers.
 
-A broker may touch the Leases and EndpointSlices of its own cluster only. `create` and `list` cannot
-be restricted to names: the API server does not know the name of an object before it exists.
+A broker may touch the Leases and EndpointSlices of its own cluster only. `create` cannot be
+restricted to names: the API server does not know the name of an object before it exists.
 """
 
 from __future__ import annotations
@@ -29,13 +29,17 @@ def role(cluster: Cluster, groups: Sequence[str]) -> Json:
     """What the brokers of these groups may do."""
     leases = [cluster.names.group(group) for group in groups]
     slices = [cluster.names.slice(group) for group in groups]
+    services = [cluster.names.group(group) for group in groups]
     rules = [
         _rule(_LEASES, "leases", ["get", "update"], leases),
         _rule(_LEASES, "leases", ["create"]),
-        _rule(_SLICES, "endpointslices", ["get", "update"], slices),
-        _rule(_SLICES, "endpointslices", ["create", "list"]),
+        # An EndpointSlice of the other address family is deleted and made anew.
+        _rule(_SLICES, "endpointslices", ["get", "update", "delete"], slices),
+        _rule(_SLICES, "endpointslices", ["create"]),
         # OpenShift asks for this where the addresses are those of pods.
         _rule(_SLICES, "endpointslices/restricted", ["create"]),
+        # Brokers report a group Service that leads elsewhere.
+        _rule("", "services", ["get"], services),
     ]
     return cluster.owned(ROLE, cluster.names.brokers, BROKER, rules=rules)
 

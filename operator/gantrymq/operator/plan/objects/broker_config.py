@@ -35,7 +35,6 @@ def broker_config(cluster: Cluster, group: str, members: int, address: str) -> s
         f"{member}={names.member_address(group, member)}" for member in range(1, members + 1)
     )
     owned = {
-        "bindAddress": _bind_address(address),
         "brokerClusterName": names.cluster,
         "brokerName": group,
         "brokerRole": _ROLES[spec.replication],

@@ -71,7 +71,9 @@ def _container(cluster: Cluster, image: str) -> Json:
         "env": [
             _from_pod("GANTRY_BROKER_IP1", "status.podIP"),
             _from_pod("GANTRY_BROKER_IP2", "status.podIP"),
-            _from_pod("NODE_NAME", "spec.nodeName"),
+            _from_pod("GANTRY_NODE_NAME", "spec.nodeName"),
+            _from_pod("GANTRY_POD_NAME", "metadata.name"),
+            _from_pod("GANTRY_POD_UID", "metadata.uid"),
         ],
         "ports": [
             {"name": name, "containerPort": port, "protocol": "TCP"}

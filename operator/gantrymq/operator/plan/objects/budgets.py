@@ -9,7 +9,11 @@ from gantrymq.operator.plan.objects.names import BROKER, NAME_SERVER
 
 
 def group_budget(cluster: Cluster, group: str) -> Json:
-    """Readiness of a broker means that it is in sync, so a drain leaves a copy that is."""
+    """Readiness of a broker means that it is in sync, so a drain leaves a copy that is.
+
+    A master without enough followers in sync is not ready either, and must stay: so pods that are
+    not ready may be evicted only while the budget is met.
+    """
     selector = cluster.names.selector(BROKER, group)
     spec = _spec(selector)
     return cluster.owned(DISRUPTION_BUDGET, cluster.names.group(group), BROKER, group, spec=spec)
@@ -24,6 +28,5 @@ def _spec(selector: Json) -> Json:
     return {
         "maxUnavailable": 1,
         "selector": {"matchLabels": selector},
-        # A pod that is not ready protects nothing; without this it would block drains for ever.
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "unhealthyPodEvictionPolicy": "IfHealthyBudget",
     }

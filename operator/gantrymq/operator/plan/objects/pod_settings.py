@@ -11,8 +11,8 @@ from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.resources.pods import ContainerResources, PullPolicy, Toleration
 
-USER_ID: Final = 10001
-"""Owner of the files in the volumes; the images name no user that matters here."""
+USER_ID: Final = 10911
+"""The user of the images; it owns the files in the volumes."""
 HOST: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 TMP: Final = "tmp"

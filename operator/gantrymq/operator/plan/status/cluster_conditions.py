@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from gantrymq.operator.plan.objects.inputs import required_in_sync
 from gantrymq.operator.plan.objects.pod_settings import ZONE, tolerations
 from gantrymq.operator.plan.roles import choice_of
 from gantrymq.operator.plan.spread import largest_share, spread
@@ -48,16 +47,17 @@ def time_text(now: float) -> str:
 def _ready(facts: Facts) -> Verdict:
     if facts.obstacles:
         return facts.obstacles[0].reason, _sentences(each.message for each in facts.obstacles)
-    if facts.masterless:
-        return Reason.NO_MASTER, f"{_names(facts.masterless)} has no master"
+    unavailable = _unavailable(facts)
+    if unavailable:
+        return Reason.NO_MASTER, unavailable
     if facts.forming:
-        return Reason.CREATING, f"{_names(facts.forming)} has no master yet"
+        return Reason.CREATING, f"groups that have not formed yet: {_names(facts.forming)}"
     wanted = facts.cluster.spec.name_servers
     if not facts.ready_name_servers:
         return Reason.NAME_SERVERS_NOT_READY, "no name server is ready"
     away = [*facts.not_ready(), *facts.behind()]
     if away:
-        return Reason.MEMBERS_NOT_READY, f"{', '.join(away)} is not ready"
+        return Reason.MEMBERS_NOT_READY, f"not ready: {', '.join(away)}"
     if facts.ready_name_servers < wanted:
         shown = f"{facts.ready_name_servers} of {wanted} name servers are ready"
         return Reason.MEMBERS_NOT_READY, shown
@@ -67,23 +67,27 @@ def _ready(facts: Facts) -> Verdict:
 def _available(facts: Facts) -> Verdict:
     if not facts.formed:
         return Reason.CREATING, "no group has a master yet"
-    short = [group for group in facts.formed if _lacks_copies(facts, group)]
-    lost = [*facts.masterless, *(group for group in short if group not in facts.masterless)]
-    if lost:
-        return Reason.NO_MASTER, f"{_names(lost)} acknowledges no messages"
+    unavailable = _unavailable(facts)
+    if unavailable:
+        return Reason.NO_MASTER, unavailable
     if facts.forming:
-        return Reason.CREATING, f"{_names(facts.forming)} has no master yet"
+        return Reason.CREATING, f"groups that have not formed yet: {_names(facts.forming)}"
     return Reason.ALL_GROUPS_HAVE_MASTERS, "every group has a master that takes messages"
 
 
-def _lacks_copies(facts: Facts, group: Group) -> bool:
-    required = required_in_sync(facts.cluster.spec, len(group.members))
-    return len(group.in_sync) < required
+def _unavailable(facts: Facts) -> str:
+    """Which groups acknowledge no messages, and why; empty where all do."""
+    found = []
+    if facts.masterless:
+        found.append(f"groups without a master: {_names(facts.masterless)}")
+    if facts.short:
+        found.append(f"groups with too few members in sync to acknowledge: {_names(facts.short)}")
+    return _sentences(found)
 
 
 def _in_sync(facts: Facts) -> Verdict:
     if facts.masterless:
-        return Reason.NO_MASTER, f"{_names(facts.masterless)} has no master"
+        return Reason.NO_MASTER, f"groups without a master: {_names(facts.masterless)}"
     if not facts.formed:
         return Reason.CREATING, "no group has a master yet"
     return _followers(facts) or (Reason.ALL_IN_SYNC, "all members have every acknowledged message")
@@ -92,9 +96,9 @@ def _in_sync(facts: Facts) -> Verdict:
 def _followers(facts: Facts) -> Verdict | None:
     missing, behind = facts.missing_followers(), facts.behind()
     if missing:
-        return Reason.FOLLOWER_MISSING, f"{', '.join(missing)} is not ready"
+        return Reason.FOLLOWER_MISSING, f"followers that are not ready: {', '.join(missing)}"
     if behind:
-        return Reason.FOLLOWER_BEHIND, f"{', '.join(behind)} has not caught up with its master"
+        return Reason.FOLLOWER_BEHIND, f"followers that have not caught up: {', '.join(behind)}"
     return None
 
 
@@ -103,7 +107,7 @@ def _progressing(facts: Facts) -> Verdict:
         return Reason.PAUSED_BY_SPEC, "spec.paused is true"
     if facts.forming:
         reason = Reason.SCALING_OUT if facts.formed else Reason.CREATING
-        return reason, f"{_names(facts.forming)} is being made"
+        return reason, f"groups that are being made: {_names(facts.forming)}"
     if any(group.lease is not None and group.lease.is_switching for group in facts.groups):
         return Reason.SWITCHING_OVER, "a master hands its group over"
     if facts.outdated or facts.changes_pods:
@@ -115,7 +119,7 @@ def _progressing(facts: Facts) -> Verdict:
 
 def _degraded(facts: Facts) -> Verdict:
     if facts.masterless:
-        return Reason.NO_MASTER, f"{_names(facts.masterless)} has no master"
+        return Reason.NO_MASTER, f"groups without a master: {_names(facts.masterless)}"
     if not facts.formed:
         return Reason.CREATING, "no group has a master yet"
     followers = _followers(facts)
@@ -126,7 +130,7 @@ def _degraded(facts: Facts) -> Verdict:
         shown = f"{facts.ready_name_servers} of {wanted} name servers are ready"
         return Reason.NAME_SERVERS_NOT_READY, shown
     if facts.forming:
-        return Reason.CREATING, f"{_names(facts.forming)} has no master yet"
+        return Reason.CREATING, f"groups that have not formed yet: {_names(facts.forming)}"
     return Reason.HEALTHY, "nothing is missing"
 
 
@@ -138,7 +142,7 @@ def _spread(facts: Facts) -> Verdict:
         return Reason.CREATING, "not all members have a node yet"
     shared = _shared_zones(facts)
     if shared:
-        return Reason.ZONES_SHARED, f"members of {', '.join(shared)} share a zone"
+        return Reason.ZONES_SHARED, f"groups whose members share a zone: {', '.join(shared)}"
     led = [group for group in facts.formed if group.master is not None]
     at_work = {group.name: group.master.node for group in led if group.master is not None}
     choices = [choice_of(facts.cluster.spec, group) for group in led]

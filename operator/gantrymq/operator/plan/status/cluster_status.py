@@ -33,13 +33,14 @@ def cluster_status(facts: Facts, now: float) -> Json:
     spec, names, groups = facts.cluster.spec, facts.cluster.names, facts.groups
     members = [member for group in groups for member in group.members]
     selector = names.selector(BROKER)
+    ready = len(facts.formed) - len(facts.masterless) - len(facts.short)
     return BrokerClusterStatus(
         observed_generation=facts.cluster.generation,
         phase=_phase(facts),
         conditions=decide_conditions(facts, read_conditions(facts.snapshot.resource), now),
         group_count=len(groups),
         selector=",".join(f"{key}={value}" for key, value in selector.items()),
-        ready_groups=f"{sum(group.has_master for group in groups)}/{len(groups)}",
+        ready_groups=f"{ready}/{len(groups)}",
         ready_members=f"{sum(member.is_ready for member in members)}/{len(members)}",
         masters=", ".join(_master_text(group) for group in groups),
         max_lag=_max_lag(facts),
@@ -53,7 +54,7 @@ def cluster_status(facts: Facts, now: float) -> Json:
 def _phase(facts: Facts) -> ClusterPhase:
     if facts.cluster.spec.paused:
         return ClusterPhase.PAUSED
-    if facts.masterless:
+    if facts.masterless or facts.short:
         return ClusterPhase.UNAVAILABLE
     if not facts.formed:
         return ClusterPhase.CREATING

@@ -8,6 +8,7 @@ from typing import final
 
 from gantrymq.operator.plan.actions import Action, Apply, Json, Wait
 from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.inputs import required_in_sync
 from gantrymq.operator.plan.objects.names import COMPONENT, NAME_SERVER
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.obstacles import Obstacle
@@ -44,6 +45,16 @@ class Facts:
     @property
     def masterless(self) -> list[Group]:
         return [group for group in self.formed if not group.has_master]
+
+    @property
+    def short(self) -> list[Group]:
+        """Groups with a master, and too few members in sync to acknowledge messages."""
+        spec = self.cluster.spec
+        return [
+            group
+            for group in self.formed
+            if group.has_master and len(group.in_sync) < required_in_sync(spec, len(group.members))
+        ]
 
     @property
     def changes_pods(self) -> bool:

@@ -193,12 +193,12 @@ def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) ->
             f" the data up: kubectl delete lease {lease.name}"
         )
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
-    able = [each for each in group.members if each.number in group.in_sync and each.is_ready]
-    if not able:
-        pods = ", ".join(each.pod_name for each in group.members if each.number in group.in_sync)
+    whole = [each for each in group.members if each.number in group.in_sync]
+    if not any(each.is_running and not each.is_leaving for each in whole):
+        pods = ", ".join(each.pod_name for each in whole) or "members that are gone"
         what = (
-            f"{group.name} has no master: only {pods or 'members that are gone'} has every"
-            " acknowledged message, and is not ready; bring it back"
+            f"{group.name} has no master: none of the members with every acknowledged message runs"
+            f" ({pods}); bring one of them back"
         )
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
     return [Obstacle(Reason.NO_MASTER, f"{group.name} is electing a master", group.name)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -21,6 +21,7 @@ from gantrymq.operator.plan.view.fields import (
     text_at,
 )
 from gantrymq.operator.plan.view.lease import GroupLease, read_lease
+from gantrymq.operator.plan.view.nodes import is_node_ready
 from gantrymq.operator.plan.view.observed import Observed
 
 
@@ -41,7 +42,14 @@ class Member:
     """Whether the pod serves, and will go on to."""
     is_running: bool = False
     """Whether a broker may be running: anything but certainty that none is."""
+    is_node_lost: bool = False
+    """Whether the pod's node is gone, or its kubelet is not heard of."""
     restarts: int = 0
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a broker runs that may be master; a master that lacks followers is not ready."""
+        return self.is_running and not self.is_leaving and not self.is_node_lost
 
 
 @final
@@ -84,8 +92,8 @@ class Group:
 
     @property
     def has_master(self) -> bool:
-        """Whether a master serves now."""
-        return self.master is not None and self.master.is_ready
+        """Whether the member that holds the Lease runs."""
+        return self.master is not None and self.master.is_serving
 
     @property
     def is_settled(self) -> bool:
@@ -128,7 +136,7 @@ def _group(
     return Group(
         size.name,
         tuple(
-            _member(names.pod(size.name, number), number, pods, stateful_set)
+            _member(names.pod(size.name, number), number, pods, stateful_set, snapshot.nodes)
             for number in range(1, size.members + 1)
         ),
         size.name in leases,
@@ -139,21 +147,31 @@ def _group(
     )
 
 
-def _member(name: str, number: int, pods: dict[str, Json], stateful_set: Json | None) -> Member:
+def _member(
+    name: str,
+    number: int,
+    pods: Mapping[str, Json],
+    stateful_set: Json | None,
+    nodes: Mapping[str, Json] | None,
+) -> Member:
     pod = pods.get(name)
     if pod is None:
         return Member(number, name, None)
     statuses = list_at(pod, "status", "containerStatuses")
-    is_leaving = is_terminating(pod)
+    is_leaving, node = is_terminating(pod), text_at(pod, "spec", "nodeName")
+    known = (nodes or {}).get(node)
     return Member(
         number,
         name,
         pod,
         is_outdated=stateful_set is not None and is_outdated(pod, stateful_set),
-        node=text_at(pod, "spec", "nodeName"),
+        node=node,
         is_leaving=is_leaving,
         is_ready=not is_leaving and is_pod_ready(pod),
         is_running=_is_running(pod, statuses),
+        is_node_lost=bool(node)
+        and nodes is not None
+        and (known is None or not is_node_ready(known)),
         restarts=sum(int(each.get("restartCount", 0)) for each in statuses),
     )
 
