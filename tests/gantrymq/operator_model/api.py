@@ -1,7 +1,7 @@
-"""Objects as an API server keeps them: versions, uids, defaults, server-side apply of one manager.
+"""Objects as an API server keeps them: versions, uids, defaults, server-side apply.
 
-Apply merges maps, takes lists as they come, and removes what the manager set before and does not set
-any more. Everything is deterministic.
+Apply merges maps, takes lists as they come, and removes what the one manager set before and does
+not set any more. Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -170,9 +170,8 @@ def _remove_unset(found: Any, before: Any, wanted: Any) -> None:
     for key, value in before.items():
         if key not in wanted:
             found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(wanted[key], dict):
-            if isinstance(found.get(key), dict):
-                _remove_unset(found[key], value, wanted[key])
+        elif all(isinstance(each, dict) for each in (value, wanted[key], found.get(key))):
+            _remove_unset(found[key], value, wanted[key])
 
 
 def _add_defaults(content: Json) -> None:

@@ -52,10 +52,9 @@ def _make_pods(api: Api, stateful_set: Json) -> None:
             _make_claim(api, template, f"{template['metadata']['name']}-{pod}")
         if api.get("Pod", pod) is None:
             _make_pod(api, stateful_set, pod)
-    for pod in _pods_of(api, stateful_set):
-        ordinal = int(pod["metadata"]["name"].rpartition("-")[2])
-        if ordinal >= spec["replicas"]:
-            _tell_to_end(api, pod)
+    for each in _pods_of(api, stateful_set):
+        if int(each["metadata"]["name"].rpartition("-")[2]) >= spec["replicas"]:
+            _tell_to_end(api, each)
 
 
 def _make_claim(api: Api, template: Json, name: str) -> None:

@@ -1,8 +1,8 @@
 """Brokers of the model: they elect their master by the Lease, and follow it.
 
-One election, one promotion into the in-sync set, or one switchover in a step. A member is ready when
-it is in the set. A member that holds the lease and does not run is replaced by one of the set; where
-none of the set runs, the group waits.
+One election, one promotion into the in-sync set, or one switchover in a step. A member is ready
+when it is in the set. A member that holds the lease and does not run is replaced by one of the set;
+where none of the set runs, the group waits.
 """
 
 from __future__ import annotations

@@ -157,12 +157,11 @@ class World:
         before: Mapping[str, Any] = {}
         for _ in range(rounds):
             planned = self.reconcile()
-            if not planned.actions and planned.status == before:
+            if self.resource is None or (not planned.actions and planned.status == before):
                 return planned
             before = planned.status
-            if self.resource is None:
-                return planned
-        raise AssertionError(f"does not settle: {planned.actions} {planned.waits}")
+        last = self.plan()
+        raise AssertionError(f"does not settle: {last.actions} {last.waits}")
 
     # ------------------------------------------------------------------ what must never happen
 
