@@ -23,7 +23,7 @@ _NUMBERS: Final = (
     _outside("groups", 0, "greater than or equal to 1"),
     _outside("groups", 65, "less than or equal to 64"),
     _outside("groups", "2", "integer"),
-    _outside("groups", 1.5, "integer"),
+    _outside("groups", 1.5, "must be of type int"),
     _good("groups", 3, before={"groups": 2}),
     _good("groups", 1, before={"groups": 2}),
     _good("membersPerGroup", 1),

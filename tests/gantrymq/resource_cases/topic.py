@@ -58,7 +58,7 @@ _QUEUES: Final = (
     _outside("writeQueues", 0, "or equal to 1"),
     _outside("writeQueues", 1025, "or equal to 1024"),
     _outside("writeQueues", "4", "integer"),
-    _outside("writeQueues", 4.5, "integer"),
+    _outside("writeQueues", 4.5, "must be of type int"),
     _good("readQueues", 8),
     _good("readQueues", 8, also={"writeQueues": 8}),
     _bad("readQueues", 7, _LESS, also={"writeQueues": 8}),
