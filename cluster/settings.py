@@ -22,7 +22,7 @@ SERVICE_RANGE = "10.96.0.0/16"
 API_SERVICE_ADDRESS = "10.96.0.1"
 DNS_ADDRESS = "10.96.0.10"
 API_PORT = 6443
-ETCD_PORT = 23790
+ETCD_PORT = 24790  # on loopback, as is the next one for its peers
 CNI_PLUGINS = Path("/usr/lib/cni")
 VOLUMES = "/var/lib/gantry-volumes"  # inside a node: the folder of its local volumes
 

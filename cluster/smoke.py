@@ -161,7 +161,7 @@ class Smoke:
 
 
 def fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310: an address of our own
+    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 (our own address)
         return str(answer.read().decode())
 
 

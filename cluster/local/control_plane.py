@@ -13,14 +13,14 @@ import socket
 import sys
 
 from cluster.local import api_proxy, components, processes
-from cluster.settings import API_PORT, HOST_ADDRESS, Layout
+from cluster.settings import API_PORT, ETCD_PORT, HOST_ADDRESS, Layout
 from cluster.shell import ClusterError, run, succeeds, wait_until
 
 API_SERVER = "kube-apiserver"
 API_PROXY = "api-proxy"
 PROVISIONER = "provisioner"
 API_TIMEOUT_S = 120.0
-PORT_TIMEOUT_S = 60.0
+PORT_TIMEOUT_S = 60.0  # an API server listens after 3 s, on a busy machine after 20
 # In the order of their start; `stop` goes backwards.
 PROCESSES = (
     *("etcd", API_PROXY, API_SERVER, "kube-controller-manager", "kube-scheduler"),
@@ -30,7 +30,7 @@ PROCESSES = (
 
 def ensure(layout: Layout) -> None:
     """Starts whatever does not run, thaws what is frozen, and takes all latency away."""
-    _ensure_process(layout, "etcd", components.etcd(layout))
+    _ensure_server(layout, "etcd", components.etcd(layout), ETCD_PORT)
     _ensure_api_proxy(layout)
     start_api(layout)
     thaw_api(layout)
@@ -60,9 +60,8 @@ def is_ready(layout: Layout) -> bool:
 
 
 def start_api(layout: Layout) -> None:
-    _ensure_process(layout, API_SERVER, components.kube_apiserver(layout))
+    _ensure_server(layout, API_SERVER, components.kube_apiserver(layout), API_PORT)
     log = f"see {layout.logs}/{API_SERVER}.log"
-    wait_until(_api_listens, what="the API server's port", timeout_s=API_TIMEOUT_S, advice=log)
     _command_proxy(layout, {"accepting": True})
     wait_until(lambda: is_ready(layout), what="the API server", timeout_s=API_TIMEOUT_S, advice=log)
 
@@ -105,6 +104,27 @@ def _ensure_process(layout: Layout, name: str, command: list[str]) -> None:
         processes.start(layout, name, command)
 
 
+def _ensure_server(layout: Layout, name: str, command: list[str], port: int) -> None:
+    """Starts a server unless it runs, and waits until it listens on its port of loopback.
+
+    A port that another process has is an error: clients would be served by a stranger.
+    """
+    if processes.find(layout, name) is None:
+        if _listens(port):
+            raise ClusterError(
+                f"port {port} of {components.LOOPBACK}, which {name} needs, is used by another "
+                f"process: find it by `ss -ltnp sport = :{port}`, and end it"
+            )
+        processes.start(layout, name, command)
+
+    def listens() -> bool:
+        if processes.find(layout, name) is None:
+            raise ClusterError(f"{name} ended while it started: see {layout.logs}/{name}.log")
+        return _listens(port)
+
+    wait_until(listens, what=f"the port of {name}", timeout_s=PORT_TIMEOUT_S)
+
+
 def _ensure_api_proxy(layout: Layout) -> None:
     if processes.find(layout, API_PROXY) is not None:
         return
@@ -142,9 +162,9 @@ def _require_api(layout: Layout) -> None:
         raise ClusterError("the API server is stopped: run `python -m cluster api start`")
 
 
-def _api_listens() -> bool:
+def _listens(port: int) -> bool:
     try:
-        with socket.create_connection((components.LOOPBACK, API_PORT), timeout=1.0):
+        with socket.create_connection((components.LOOPBACK, port), timeout=1.0):
             return True
     except OSError:
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,6 +39,7 @@ from cluster.shell import ClusterError, wait_until
 
 MANIFESTS = SOURCES / "local" / "manifests"
 READY_TIMEOUT_S = 120.0
+RETRY_S = 0.5
 READY_STATUS = '{.status.conditions[?(@.type=="Ready")].status}'
 
 
@@ -60,8 +62,7 @@ def up(layout: Layout) -> None:
     certificates.ensure(layout)
     ensure_system_images(layout)
     heal(layout)
-    for manifest in sorted(MANIFESTS.glob("*.yaml")):
-        control_plane.kubectl(layout, "apply", "--filename", str(manifest))
+    apply_manifests(layout)
     wait_until(
         lambda: ready_nodes(layout) == NODE_COUNT,
         what=f"{NODE_COUNT} nodes that are Ready",
@@ -125,6 +126,24 @@ def load(layout: Layout, archive: Path) -> list[archives.Image]:
 def on_each_node(action: Callable[[int], None]) -> None:
     with ThreadPoolExecutor(NODE_COUNT) as pool:
         list(pool.map(action, NODES))
+
+
+def apply_manifests(layout: Layout) -> None:
+    """Applies the cluster's own resources.
+
+    An API server that just became ready may still refuse the fixed address of a service, until it
+    has read back its own range of addresses: such a refusal is tried again.
+    """
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        try:
+            control_plane.kubectl(layout, "apply", "--filename", str(MANIFESTS))
+        except ClusterError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)
+        else:
+            return
 
 
 def ready_nodes(layout: Layout) -> int:
