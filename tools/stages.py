@@ -23,12 +23,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
 from tools.stage_catalogue import about, missing_tools
 
+OK: Final = "ok"
 STOPPED: Final = "stopped"
 LOW_PRIORITY: Final = 10
 HEARTBEAT_SECONDS: Final = 60.0
@@ -138,7 +140,7 @@ class Run:
 
     def _outcome(self, code: int) -> str:
         if code == 0:
-            return "ok"
+            return OK
         return STOPPED if self.has_failed or self._is_over.is_set() else f"FAILED ({code})"
 
     def _stop_all(self) -> None:
@@ -146,10 +148,11 @@ class Run:
             self._terminate()
 
     def _terminate(self) -> None:
-        """Stop what runs, with all that it started."""
+        """Interrupt what runs, with all that it started: tests then stop their servers."""
         for stage in self.stages:
             if stage.process is not None:
-                os.killpg(stage.process.pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(stage.process.pid, signal.SIGINT)
 
     def _tell_progress(self) -> None:
         while not self._is_over.wait(HEARTBEAT_SECONDS):
@@ -228,7 +231,8 @@ def main(arguments: Sequence[str]) -> int:
     begun = {stage.verb for stage in run.stages}
     never = [verb for verb in wanted if verb not in begun and verb not in missing]
     _report(run, [*never, *_verbs(asked.left_out)], missing)
-    return 1 if run.has_failed else 0
+    is_well = not never and all(stage.outcome == OK for stage in run.stages)
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":
