@@ -67,11 +67,14 @@ async def _serve(setup: Setup, process: Process) -> None:
 
 async def _serve_once(setup: Setup, process: Process) -> bool:
     """Whether it is to start anew."""
-    from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - so that --help is quick
+    from gantrymq.broker.opening import StoppedError  # noqa: PLC0415 - so that --help is quick
+    from gantrymq.broker.server import BrokerHost  # noqa: PLC0415 - as above
 
     try:
         host = BrokerHost(setup)
-        await host.start()
+        await host.start(lambda: process.is_stopping)
+    except StoppedError:
+        return False
     except GantryError as error:
         raise ConfigurationError(str(error)) from error
     identity = setup.identity

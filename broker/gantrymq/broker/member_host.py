@@ -21,6 +21,7 @@ from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.lease_client import LeaseClient, SliceClient, api_of
 from gantrymq.broker.member_links import MemberLinks
+from gantrymq.broker.readiness import reason, view_of
 from gantrymq.ha.actions import Action, Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
 from gantrymq.ha.authority import Authority
 from gantrymq.ha.chronicle import Chronicle, note_doubt
@@ -43,6 +44,12 @@ LEAVE_SECONDS: Final = 3.0
 # How long what comes to a process that has handed over is relayed: a Service leads to it until
 # each machine was told otherwise, and clients burn their three tries on it within milliseconds.
 RELAY_SECONDS: Final = 1.0
+
+# Of the group's Service, and so of its EndpointSlice.
+PORT_NAMES: Final = ("broker", "fast", "ha")
+
+# A slice that was deleted or edited is put right so soon: a look at it is one small request.
+PUBLISH_AGAIN_SECONDS: Final = 10.0
 
 NEVER: Final = float("inf")
 
@@ -77,11 +84,14 @@ class MemberHost:
         self._fail = fail
         self._group = group
         self._is_over = False
+        self._last_words = ""
+        """What the member said last of the election."""
         self._lease: LeaseClient | None = None
         self._log = Log("member")
         self._log_moves = log_moves
         self._links = MemberLinks(self, clock, self._log)
         self._member: Member | None = None
+        self._publish_timer: asyncio.TimerHandle | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._released = asyncio.Event()
         self._requests: set[asyncio.Task[None]] = set()
@@ -91,6 +101,7 @@ class MemberHost:
         self._turn_soon = turn_soon
         self._unpublished: str | None = None
         """Why the Service did not lead here when that was tried last."""
+        self._was_service_checked = False
         self._wakes_at = NEVER
         """When the timer does; it may be sooner than there is something to do."""
 
@@ -163,8 +174,9 @@ class MemberHost:
         self._is_over = True
         self._links.end()
         self.authority.until = -NEVER
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._publish_timer):
+            if timer is not None:
+                timer.cancel()
 
     def fail(self, error: Exception) -> None:
         """The process has to end."""
@@ -236,13 +248,13 @@ class MemberHost:
             case ReadLease() | WriteLease():
                 self._begin(self._ask_lease(action), "ask for the lease")
             case Publish(epoch):
-                if self._publishing is None or self._publishing.done():
-                    self._publishing = self._begin(self._publish(epoch), "publish the endpoint")
+                self._publish_soon(epoch)
             case Dial(link, address):
                 self._links.dial(link, address)
             case HangUp(link, reason):
                 self._links.hang_up(link, reason)
             case Say(text, is_warning):
+                self._last_words = text
                 say = self._log.warning if is_warning else self._log.info
                 say(text)
             case Restart(reason):
@@ -273,16 +285,41 @@ class MemberHost:
             self._member.lease_answered(action.number, answer, self._clock.monotonic())
             self.link_changed()
 
+    def _publish_soon(self, epoch: int) -> None:
+        if self._publishing is None or self._publishing.done():
+            self._publishing = self._begin(self._publish(epoch), "publish the endpoint")
+
     async def _publish(self, epoch: int) -> None:
         failure = None
         if self._slices is not None:
-            settings = self._setup.settings
-            port = settings.listen_port
-            ports = {"broker": port, "fast": port - 2, "ha": settings.ha_listen_port}
-            failure = await self._slices.publish(Endpoint(epoch, settings.broker_ip1, ports))
+            failure = await self._slices.publish(_endpoint(self._setup, self._group, epoch))
             self._tell_published(failure)
-        if self._member is not None and not self._is_over:
-            self._member.published(epoch, is_done=failure is None)
+            await self._check_service(self._slices)
+        if self._member is None or self._is_over:
+            return
+        self._member.published(epoch, is_done=failure is None)
+        if self._slices is not None:
+            self._look_again_at_slice(epoch)
+
+    def _look_again_at_slice(self, epoch: int) -> None:
+        if self._publish_timer is not None:
+            self._publish_timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._publish_timer = loop.call_later(PUBLISH_AGAIN_SECONDS, self._publish_again, epoch)
+
+    def _publish_again(self, epoch: int) -> None:
+        """While we lead in this epoch: somebody may have changed or deleted the slice."""
+        if self._member is not None and not self._is_over and self._member.epoch == epoch:
+            self._publish_soon(epoch)
+
+    async def _check_service(self, slices: SliceClient) -> None:
+        """Once: a Service is made once, and what is wrong with it stays in the log."""
+        if self._was_service_checked:
+            return
+        self._was_service_checked = True
+        mistake = await slices.mistake(PORT_NAMES)
+        if mistake is not None:
+            self._log.warning("clients do not get to the master by its Service", cause=mistake)
 
     def _tell_published(self, failure: str | None) -> None:
         """Once: it is tried twice a second, for as long as an administrator needs to mend it."""
@@ -310,6 +347,18 @@ class MemberHost:
             links.last_write_ms,
             links.rate.per_second(self._clock.monotonic()),
         )
+
+    def unready(self, now: float) -> str | None:
+        """Why the group cannot rely on this member."""
+        if self.restart.done():
+            return f"it restarts: {self.restart.result()}"
+        if self._member is None or self._is_over:
+            return "it is no member at work"
+        group = self._group
+        view = view_of(
+            self._member, self._store, group.number, group.min_in_sync, self._last_words, now
+        )
+        return reason(view)
 
     def follow(self, address: str) -> None:
         """The group says whom."""
@@ -354,4 +403,16 @@ def _member_settings(setup: Setup, group: GroupSetup, boot: str) -> MemberSettin
         flushes=setup.store.flush_disk_type is FlushDiskType.SYNC_FLUSH,
         min_in_sync=group.min_in_sync,
     )
-    return MemberSettings(link, group.ha_addresses, identity.address)
+    addresses = dict(group.ha_addresses)
+    if "brokerIP2" in setup.sources:  # that of a pod needs no look into DNS, which may be old
+        addresses[group.number] = identity.ha_address
+    return MemberSettings(link, addresses, identity.address)
+
+
+def _endpoint(setup: Setup, group: GroupSetup, epoch: int) -> Endpoint:
+    """Where the group's Service is to lead while we are master."""
+    settings, pod = setup.settings, group.pod
+    port = settings.listen_port
+    numbers = (port, port - 2, settings.ha_listen_port)
+    ports = dict(zip(PORT_NAMES, numbers, strict=True))
+    return Endpoint(epoch, settings.broker_ip1, ports, pod.node, pod.name, pod.uid)

@@ -11,13 +11,15 @@ import gc
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, final
 
+from prometheus_client.core import Metric
+
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.broker import metrics
+from gantrymq.broker import metrics, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
@@ -51,9 +53,11 @@ from gantrymq.runtime.disk_background import DiskBackground
 from gantrymq.runtime.files import save_now
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
+from gantrymq.runtime.memory import memory_bytes
 from gantrymq.runtime.metrics import LoopLag, Metrics, Source, server_families
 from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.outbox import Outbox
+from gantrymq.runtime.pulse import Pulse
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
@@ -93,9 +97,12 @@ class BrokerHost:
         self._backlog: Backlog[Channel] = Backlog(
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
+        self._has_begun = False
+        """Whether the store is open, and the core has begun."""
         self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
+        self._pulse = Pulse(clock)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._disk, self._background, self._store = _store_of(setup, clock)
         self._dialer = Dialer(
@@ -172,27 +179,14 @@ class BrokerHost:
         """Before the start: metrics of whoever shares its process, beside its own."""
         self._more_metrics.append(source)
 
-    async def start(self) -> None:
+    async def start(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
         """Recover the store and listen; ConfigurationError or StoreRefusedError when that cannot
-        be."""
+        be, StoppedError when `is_stopping` says so while the store recovers: the next start
+        recovers it again. Health is served from the beginning on."""
         await self._start_health()
         try:
-            if self._setup.settings.acl_enable:
-                self.state.access.replace(self._acl_file.load())
-                self._acl_file.watch(self.state.carried.accounts_edited)
-            if self._member is not None:
-                self._member.store_opens()
-            self._open_store()
-            if self._member is not None:
-                self._member.store_opened()
-            self._load_files()
-            self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
-            gc.freeze()  # tables live long: the collector need not look at them again
-            asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
-            role = self._setup.settings.broker_role
-            if self._member or not self._is_alone or role is not _ASYNC_MASTER:
-                await self._replication.start()
-            await self._server.start(listeners(self._setup))
+            with self._pulse.work("starting"):
+                await self._begin(is_stopping)
         except BaseException:
             await self._acl_file.stop()
             if self._health is not None:
@@ -207,8 +201,37 @@ class BrokerHost:
         await self._registrar.start()
         self._is_serving = True
 
+    async def _begin(self, is_stopping: Callable[[], bool]) -> None:
+        """All that may fail."""
+        has_accounts = self._setup.settings.acl_enable
+        if has_accounts:
+            self.state.access.replace(self._acl_file.load())
+        if self._member is not None:
+            self._member.store_opens()
+        took = await opening.open_store(self._store, self._clock, self._pulse, is_stopping)
+        self._tell_opened(took)
+        if self._member is not None:
+            self._member.store_opened()
+        self._load_files()
+        self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
+        self._has_begun = True
+        if has_accounts:
+            self._acl_file.watch(self.state.carried.accounts_edited)
+        gc.freeze()  # tables live long: the collector need not look at them again
+        asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
+        role = self._setup.settings.broker_role
+        if self._member or not self._is_alone or role is not _ASYNC_MASTER:
+            await self._replication.start()
+        await self._server.start(listeners(self._setup))
+
     async def stop(self) -> None:
         """Finish what is in flight, then close: what was promised is on disk."""
+        with self._pulse.work("stopping"):
+            await self._end()
+        if self._health is not None:
+            await self._health.stop()
+
+    async def _end(self) -> None:
         self._is_serving = False
         await self._acl_file.stop()
         if self._member is not None and not self.failed.done():
@@ -230,8 +253,6 @@ class BrokerHost:
         self._errands.close()
         self._lag.stop()
         await self._dialer.close()
-        if self._health is not None:
-            await self._health.stop()
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
@@ -253,12 +274,9 @@ class BrokerHost:
         """The connections there are."""
         return self._server.channels
 
-    def _open_store(self) -> None:
-        began = self._clock.monotonic()
-        for _ in self._store.open(began):
-            pass
+    def _tell_opened(self, seconds: float) -> None:
+        """What was found and done."""
         report = self._store.report
-        seconds = self._clock.monotonic() - began
         how = "after a clean stop" if report.is_clean else "after a crash"
         self._log.info(f"load {self._setup.root}, store is open {how}", took=f"{seconds:.2f}s")
         if report.kept_tail:
@@ -296,15 +314,25 @@ class BrokerHost:
         if port == 0:
             return
         registry = Metrics()
-        registry.add(partial(metrics.families, self.core))
+        registry.add(self._families)
         registry.add(partial(server_families, self._server))
         registry.add(self._lag.families)
         for source in self._more_metrics:
             registry.add(source)
         readiness = Readiness()
-        readiness.add("broker", lambda: None if self._is_serving else "not serving")
-        self._health = HealthServer(registry, readiness)
+        readiness.add("broker", self._unready)
+        self._health = HealthServer(registry, readiness, pulse=self._pulse)
         await self._health.start(self._setup.settings.bind_address, port)
+
+    def _families(self) -> Iterable[Metric]:
+        """A store that is not open yet has no figures."""
+        return metrics.families(self.core) if self._has_begun else ()
+
+    def _unready(self) -> str | None:
+        """Why this broker does not serve, or its group cannot rely on it."""
+        if not self._is_serving:
+            return self._pulse.working or "registering with the name servers"
+        return None if self._member is None else self._member.unready(self._clock.monotonic())
 
     # ------------------------------------------------------------------ what the server calls
 
@@ -419,7 +447,7 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
         setup.identity,
         store,
         chance=random.Random().randrange,  # noqa: S311 - it chooses queues, not secrets
-        memory_bytes=_memory_bytes(),
+        memory_bytes=memory_bytes(),
         now=clock.monotonic(),
         wall_ms=clock.wall_ms(),
     )
@@ -439,7 +467,3 @@ def _path(setup: Setup, file: File) -> Path:
 
 def _local_hour(wall_ms: int) -> int:
     return time.localtime(wall_ms // 1000).tm_hour
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -128,6 +128,11 @@ class Dials:
         """The address of that one; "" while there is none."""
         return next((each.address for each in self._links.values() if each.is_welcome), "")
 
+    @property
+    def behind_bytes(self) -> int:
+        """What we lack of the log that the master had when its link began."""
+        return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
+
     def saw(self, member: int, standing: Standing, now: float) -> None:
         """What another member said of itself, whoever began."""
         self.sightings[member] = Sighting(standing, now)

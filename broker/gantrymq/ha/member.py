@@ -340,6 +340,11 @@ class Member:
         """The HA address of the master that has taken us in; "" while none has."""
         return self._dials.followed
 
+    @property
+    def behind_bytes(self) -> int:
+        """What we lack of the log that the master had when it took us in."""
+        return self._dials.behind_bytes
+
     # ------------------------------------------------------------------ the lease store
 
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:

@@ -12,7 +12,8 @@ no report alone, is also what answers the puts that wait.
 Invariants. `in_sync` hears of a member only what it reports on the link that we hold for its only
 one. The safe mark never goes back within a reign: what was acknowledged, or read, stays so. Below
 `min_in_sync` nothing is acknowledged, whatever the members say; once the lease says that the set is
-so small, whoever waits is told at once.
+so small, puts that wait are answered at once. But a new master lets them wait a moment: its set is
+often itself alone until the others have connected.
 
 Bounds: `LINKS_MAX` connections, of which the oldest that has proven nothing makes room;
 member_follower.py has those of each.
@@ -44,8 +45,15 @@ LINKS_MAX: Final = 32
 # What travels with the log is looked at so often.
 TABLES_SECONDS: Final = 1.0
 
+# After a promotion the others find the new master, connect and come back into the set: a lookup of
+# its name, a handshake and two writes of the Lease. Sends wait for that so long, within the 3 s of
+# a producer.
+RETURN_SECONDS: Final = 2.0
+
 # A promise lasts a lease duration: of older questions nobody needs to know.
 QUESTIONS_MAX: Final = 64
+
+NEVER: Final = float("inf")
 
 
 @final
@@ -59,6 +67,9 @@ class _Reign:
     safe: int
     held: int
     """All of the set have had the log up to here."""
+    returns_by: float
+    """Until then sends wait for members that come back, where the set is too small; NEVER: the
+    answer says at once that it is."""
     asked: int = 0
     questions: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=QUESTIONS_MAX))
     promised: dict[int, int] = field(default_factory=dict)
@@ -115,7 +126,8 @@ class MemberFollowers:
         store = self._store
         safe = self._dispatched if store.safe is None else store.safe
         waits = self._settings.waits
-        self._reign = _Reign(epoch, in_sync, now, safe, held=safe if waits else 0)
+        held, returns_by = (safe, now + RETURN_SECONDS) if waits else (0, NEVER)
+        self._reign = _Reign(epoch, in_sync, now, safe, held, returns_by)
         store.waiters.for_members = waits
         self._settle()
 
@@ -259,6 +271,8 @@ class MemberFollowers:
         if missing is None:
             store.waiters.missing = None
             store.waiters.replicated(acknowledged)
+        elif reign.returns_by < NEVER:
+            store.waiters.missing = None
         elif len(reign.in_sync.persisted) < settings.min_in_sync:
             store.waiters.miss(missing)
         else:  # the shrink may fail, and who waits be acknowledged by the set as it is
@@ -288,6 +302,8 @@ class MemberFollowers:
         if reign is not None:
             reign.in_sync.turn(now)
             self._let_go(reign)
+            if now >= reign.returns_by:
+                reign.returns_by = NEVER
         self._settle()
         if self._store.log_readings.is_due:
             streams = {number: each.stream for number, each in self._links.items()}
@@ -324,7 +340,10 @@ class MemberFollowers:
         """When `turn` has something to do, or `tables` has."""
         if self.is_due:
             return float("-inf")
+        reign = self._reign
         due = self.tables_at
+        if reign is not None and reign.returns_by < due:
+            due = reign.returns_by
         for link in self._links.values():
             if not link.is_over:
                 due = min(due, link.deadline())

@@ -66,6 +66,11 @@ class Pulse:
             self._beat_at = self._clock.monotonic()
             self._work = before
 
+    def tell(self, text: str) -> None:
+        """How far the work is that goes on."""
+        assert self._work is not None
+        self._work = _Work(text, self._work.since)
+
     @property
     def working(self) -> str | None:
         """What it does that is long, and for how long; None in normal operation."""

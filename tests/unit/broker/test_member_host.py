@@ -6,14 +6,17 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker import member_host
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Channel
+from gantrymq.broker.group_setup import Pod
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
 from gantrymq.fakes.lease_api import Fault, LeaseApi
@@ -48,6 +51,7 @@ class HostGroup:
         self.hosts: dict[int, BrokerHost] = {}
         self._folder = folder
         self._ha_ports = {number: ports.free_port() for number in numbers}
+        self._health_ports = {number: ports.free_port() for number in numbers}
         self._secret = folder / "secret"
         self._secret.write_text("sixteen bytes and more")
         self._urls: list[str] = []
@@ -66,10 +70,20 @@ class HostGroup:
             "leaseUrl": self._urls[number - 1],
             "listenPort": str(ports.free_port(also=(-2,))),
             "memberNumber": str(number),
+            "metricsPort": str(self._health_ports[number]),
             "publishService": "broker-a",
             **flags,
         }
-        return running(setup(self._folder / str(number), **settings))
+        chosen = setup(self._folder / str(number), **settings)
+        assert chosen.group is not None
+        pod = Pod(f"node-{number}", f"broker-a-{number}")
+        return running(replace(chosen, group=replace(chosen.group, pod=pod)))
+
+    async def readiness(self, number: int) -> tuple[int, str]:
+        """What a kubelet is told."""
+        url = f"http://127.0.0.1:{self._health_ports[number]}/health/ready"
+        async with ClientSession() as session, session.get(url) as answer:
+            return answer.status, await answer.text()
 
     @property
     def holder(self) -> int:
@@ -83,6 +97,15 @@ class HostGroup:
 
     def ha_address(self, number: int) -> tuple[str, int]:
         return "127.0.0.1", self._ha_ports[number]
+
+
+async def until_told(group: HostGroup, number: int, status: int, text: str) -> None:
+    """The group finds out by and by."""
+    found, told = await group.readiness(number)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while found != status or text not in told:
+            await asyncio.sleep(0.01)
+            found, told = await group.readiness(number)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -215,6 +238,71 @@ async def test_the_service_leads_to_the_master(tmp_path: Path) -> None:
         port = group.hosts[group.holder].addresses["internal"][1]
         assert content["endpoints"][0]["addresses"] == ["127.0.0.1"]
         assert content["ports"][0] == {"name": "broker", "port": port, "protocol": "TCP"}
+
+
+async def test_a_slice_that_was_deleted_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_host, "PUBLISH_AGAIN_SECONDS", 0.05)
+    async with group_of(tmp_path, 1, 2) as group:
+        slices = group.api.objects.objects
+        for _ in range(2):
+            await until(lambda: SLICE in slices)
+            [endpoint] = slices[SLICE]["endpoints"]
+            assert endpoint["nodeName"] == f"node-{group.holder}"
+            assert endpoint["targetRef"]["name"] == f"broker-a-{group.holder}"
+            group.api.objects.delete(SLICE)
+        await until(lambda: SLICE in slices)
+
+
+async def test_a_service_with_the_wrong_ports_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_host, "PUBLISH_AGAIN_SECONDS", 0.01)
+    group = HostGroup(tmp_path, 1)
+    await group.begin()
+    service = {"name": "mq", "port": 10911}
+    group.api.objects.post(
+        ("services", "mq", ""),
+        {"kind": "Service", "metadata": {"name": "broker-a"}, "spec": {"ports": [service]}},
+    )
+    tries = group.api.ports[0].asked
+    async with group.running(1, minInSyncReplicas="1"):
+        await until(lambda: tries.count(f"GET {SLICE[2]}") >= 3)
+    await group.api.stop()
+    assert caplog.text.count("has ports called 'mq', which lead nowhere") == 1
+
+
+async def test_members_are_ready_while_they_are_in_sync(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        master, follower = group.holder, 3 - group.holder
+        for number in (master, follower):
+            await until_told(group, number, 200, "ready\n")
+        await group.ends[follower].aclose()
+        await until_told(group, master, 503, "too few members are in sync: 1")
+
+
+async def test_a_member_of_a_group_without_a_master_says_what_it_waits_for(tmp_path: Path) -> None:
+    group = HostGroup(tmp_path, 1, 2)
+    await group.begin()
+    async with group.running(1):
+        await until_told(group, 1, 503, "all members have to be heard first, and 2 are not")
+        await until_told(group, 1, 503, "the group has no master: it has had none yet")
+    await group.api.stop()
+
+
+async def test_a_group_of_one_is_ready_and_its_lease_has_the_address_of_the_pod(
+    tmp_path: Path,
+) -> None:
+    group = HostGroup(tmp_path, 1)
+    await group.begin()
+    port = group.ha_address(1)[1]
+    flags = {"groupMembers": f"1=localhost:{port}", "minInSyncReplicas": "1"}
+    async with group.running(1, brokerIP2="127.0.0.1", **flags):
+        await until_told(group, 1, 200, "ready\n")
+        notes = group.api.objects.objects[LEASE]["metadata"]["annotations"]
+        assert notes["gantrymq.dev/ha-address"] == f"127.0.0.1:{port}"
+    await group.api.stop()
 
 
 async def test_a_service_that_cannot_be_led_is_told_of_once_and_tried_on(

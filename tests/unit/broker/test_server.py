@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker import registrar
+from gantrymq.broker import opening, registrar
 from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
+from gantrymq.interop import ports
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
 from gantrymq.runtime.dialer import Dialer
+from gantrymq.store.recovery import Progress, Recovery
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -171,3 +177,82 @@ async def test_a_store_where_a_file_is_says_so(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(ConfigurationError, match=r"^storePathRootDir=.*: File exists$"):
         BrokerHost(setup(tmp_path, storePathRootDir=str(file)))
+
+
+def probed(port: int, path: str) -> tuple[int, str]:
+    """As by a kubelet, from another thread."""
+    with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        return answer.status, answer.read().decode()
+
+
+def refused(port: int, path: str) -> tuple[int, str]:
+    with pytest.raises(HTTPError) as error:
+        probed(port, path)
+    return error.value.code, error.value.read().decode()
+
+
+async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, told = ports.free_port(), []
+    steps = Recovery.steps
+
+    def held(recovery: Recovery) -> Iterator[Progress]:
+        """A step that holds the loop until the probes are answered."""
+        yield Progress("cut", 3, 7)
+        with ThreadPoolExecutor(1) as pool:
+            told.append(pool.submit(probed, port, "/health/live").result())
+            told.append(pool.submit(refused, port, "/health/ready").result())
+        yield from steps(recovery)
+
+    monkeypatch.setattr(Recovery, "steps", held)
+    async with running(setup(tmp_path, metricsPort=str(port))):
+        assert await asyncio.to_thread(probed, port, "/health/ready") == (200, "ready\n")
+        assert await asyncio.to_thread(probed, port, "/health/live") == (200, "alive\n")
+    (live, live_text), (ready, ready_text) = told
+    where = "recovering the store, keeping a copy of what is cut off the log, 3 of 7 bytes for "
+    assert (live, where in live_text) == (200, True)
+    assert (ready, where in ready_text) == (503, True)
+
+
+async def test_metrics_are_there_before_the_store_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "TURN_SECONDS", 0.0)
+    port, told = ports.free_port(), []
+    steps = Recovery.steps
+
+    def scraped(recovery: Recovery) -> Iterator[Progress]:
+        """Steps between which the loop turns until the scrape is answered."""
+        with ThreadPoolExecutor(1) as pool:
+            scrape = pool.submit(probed, port, "/metrics")
+            while not scrape.done():
+                yield Progress("log", 0, 1)
+        told.append(scrape.result())
+        yield from steps(recovery)
+
+    monkeypatch.setattr(Recovery, "steps", scraped)
+    async with running(setup(tmp_path, metricsPort=str(port))):
+        _, text = await asyncio.to_thread(probed, port, "/metrics")
+        assert "gantry_broker_topics" in text
+    [(status, text)] = told
+    assert status == 200
+    assert "process_resident_memory_bytes" in text
+    assert "gantry_broker_topics" not in text
+
+
+async def test_a_stop_that_is_asked_for_while_the_store_recovers_is_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen, steps = setup(tmp_path), Recovery.steps
+
+    def first(recovery: Recovery) -> Iterator[Progress]:
+        yield Progress("log", 0, 1)
+        raise AssertionError("it was told to stop")
+
+    monkeypatch.setattr(Recovery, "steps", first)
+    with pytest.raises(opening.StoppedError):
+        await BrokerHost(chosen).start(lambda: True)
+    monkeypatch.setattr(Recovery, "steps", steps)
+    async with running(chosen) as host:
+        assert host.addresses

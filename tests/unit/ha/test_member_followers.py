@@ -19,7 +19,7 @@ from gantrymq.fakes.group import (
 from gantrymq.fakes.store import SYNC
 from gantrymq.ha.events import Ended, Ending
 from gantrymq.ha.member_events import Beaten, Met, NewerEpoch, Refused
-from gantrymq.ha.member_followers import LINKS_MAX
+from gantrymq.ha.member_followers import LINKS_MAX, RETURN_SECONDS
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.ha.member_frames import Report
 from gantrymq.store.put import PutStatus
@@ -130,8 +130,46 @@ def test_all_of_the_set_are_waited_for(have: int) -> None:
     assert [each.number for each in master.turn().answers] == ([number] if have == 2 else [])
 
 
+def master_for_a_while(in_sync: set[int]) -> Master:
+    """It waits for members that come back no more."""
+    master = Master(in_sync, min_in_sync=2)
+    master.round(RETURN_SECONDS)
+    return master
+
+
+def test_sends_to_a_new_master_wait_for_members_that_come_back() -> None:
+    master = Master({1}, min_in_sync=2)
+    master.put(1)
+    master.round(RETURN_SECONDS / 2)
+    pipe = connected(master, Follower())
+    pipe.run(1)
+    assert not master.turn().answers
+    master.in_sync.propose(frozenset({1, 2}))
+    master.in_sync.settled({1, 2})
+    master.followers.turn(master.now)
+    assert [each.status for each in master.turn().answers] == [PutStatus.PUT_OK]
+
+
+def test_sends_to_a_new_master_wait_for_members_so_long_and_no_longer() -> None:
+    master = Master({1}, min_in_sync=2)
+    began = master.now
+    master.put(1)
+    master.round(RETURN_SECONDS - 0.1)
+    assert not master.turn().answers
+    assert master.followers.deadline() == began + RETURN_SECONDS
+    master.round(0.1)
+    assert [each.status for each in master.turn().answers] == [PutStatus.SLAVE_NOT_AVAILABLE]
+    assert master.followers.deadline() > began + RETURN_SECONDS
+
+
+def test_a_master_that_was_left_alone_does_not_wait() -> None:
+    master = master_for_a_while({1})
+    master.put(1)
+    assert [each.status for each in master.turn().answers] == [PutStatus.SLAVE_NOT_AVAILABLE]
+
+
 def test_below_the_minimum_nothing_is_acknowledged() -> None:
-    master = Master({1, 2}, min_in_sync=2)
+    master = master_for_a_while({1, 2})
     connected(master, Follower())
     master.in_sync.propose(frozenset({1}))
     master.in_sync.settled({1})
@@ -145,7 +183,7 @@ def test_below_the_minimum_nothing_is_acknowledged() -> None:
 
 
 def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
-    master = Master({1, 2}, min_in_sync=2)
+    master = master_for_a_while({1, 2})
     connected(master, Follower())
     numbers = master.put(1, 2)
     master.round()

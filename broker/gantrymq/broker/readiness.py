@@ -1,0 +1,146 @@
+"""Decides whether a broker is ready: it serves, and a member of a group is in sync as well.
+
+    fixed roles   ready while it serves
+    master        ready while it may acknowledge messages and enough members are in sync
+    follower      ready while the Lease of the newest epoch that it knows has it in the in-sync set
+
+An orchestrator goes by it in rolling updates and drains: a member that is ready can be master next
+without a loss, so the next one may be stopped. That is why a follower that catches up is not ready,
+though it serves reads, and why a group of one is ready as soon as its only member leads.
+
+`reason` takes values and says why a member is not ready; `view_of` takes them from a member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.ha.lease import NOBODY, Lease
+from gantrymq.ha.member import Member
+from gantrymq.ha.phase import Phase
+from gantrymq.store.engine import Store
+
+# Queues and index follow the log within milliseconds. So much means that they cannot keep up, or
+# cannot be written: consumers would not see what a master of this log acknowledges.
+DISPATCH_BEHIND_BYTES_MAX: Final = 64 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """What the readiness of a member depends on."""
+
+    number: int
+    min_in_sync: int
+    lease: Lease | None
+    """As it was read last."""
+    epoch: int
+    """Of which this member is master; 0 while it is not."""
+    seen_epoch: int
+    """The highest that it knows of."""
+    may_acknowledge: bool
+    is_handing_over: bool
+    is_lease_fresh: bool
+    """Whether the lease of another member has not expired."""
+    hears_master: bool
+    behind_bytes: int
+    """What it lacks of the log that the master had when the connection to it began."""
+    dispatch_behind: int
+    trouble: str | None
+    """Why its disk takes no messages."""
+    last_words: str
+    """What it logged last of the election."""
+
+
+def view_of(
+    member: Member, store: Store, number: int, min_in_sync: int, last_words: str, now: float
+) -> MemberView:
+    """The values of this moment."""
+    agent = member.agent
+    return MemberView(
+        number,
+        min_in_sync,
+        agent.lease,
+        member.epoch,
+        member.seen_epoch,
+        may_acknowledge=now < member.authority_until(now),
+        is_handing_over=agent.phase is Phase.HANDING_OVER,
+        is_lease_fresh=agent.trusts_master(now),
+        hears_master=bool(member.followed),
+        behind_bytes=member.behind_bytes,
+        dispatch_behind=store.dispatch_behind,
+        trouble=member.stall(now) or member.trouble(now),
+        last_words=last_words,
+    )
+
+
+def reason(view: MemberView) -> str | None:
+    """Why this member is not ready; None when it is."""
+    role = _as_master(view) if view.epoch else _as_follower(view)
+    return role or _of_store(view)
+
+
+def _as_master(view: MemberView) -> str | None:
+    if view.is_handing_over:
+        return "it hands its group over to another member"
+    if not view.may_acknowledge:
+        return (
+            f"it is master in epoch {view.epoch}, and could not renew the Lease in time: it"
+            " acknowledges nothing until it can"
+        )
+    in_sync = view.lease.in_sync if view.lease else frozenset[int]()
+    if len(in_sync) < view.min_in_sync:
+        return (
+            f"it is master in epoch {view.epoch}, and too few members are in sync:"
+            f" {_names(in_sync)} of minInSyncReplicas={view.min_in_sync}; messages are stored,"
+            " and answered SLAVE_NOT_AVAILABLE"
+        )
+    return None
+
+
+def _as_follower(view: MemberView) -> str | None:
+    lease = view.lease
+    if lease is None:
+        return f"the group's Lease was not read yet, or there is none{_because(view)}"
+    if view.number in lease.fenced:
+        return "it is fenced: an operator said that this member may not be master"
+    has_master = lease.holder not in (NOBODY, view.number)
+    if not has_master or not (view.is_lease_fresh or view.hears_master):
+        return f"the group has no master: {_last_holder(lease)}{_because(view)}"
+    if view.seen_epoch > lease.epoch:
+        return f"epoch {view.seen_epoch} has begun, and its Lease was not read yet"
+    if view.number in lease.in_sync:
+        return None
+    if not view.hears_master:
+        return f"it is not connected to the master, member {lease.holder} at {lease.ha_address}"
+    if view.behind_bytes:
+        return (
+            f"it catches up with the master, member {lease.holder}: it lacks"
+            f" {view.behind_bytes} bytes of the log"
+        )
+    return f"it has caught up, and member {lease.holder} has not taken it into the in-sync set yet"
+
+
+def _last_holder(lease: Lease) -> str:
+    if lease.holder != NOBODY:
+        return f"member {lease.holder} did not renew the Lease of epoch {lease.epoch}"
+    if lease.epoch:
+        return f"the Lease of epoch {lease.epoch} was given away"
+    return "it has had none yet"
+
+
+def _because(view: MemberView) -> str:
+    return f"; {view.last_words}" if view.last_words else ""
+
+
+def _of_store(view: MemberView) -> str | None:
+    if view.trouble is not None:
+        return f"its disk takes no messages: {view.trouble}"
+    if view.dispatch_behind > DISPATCH_BEHIND_BYTES_MAX:
+        return f"its queues and index lack {view.dispatch_behind} bytes of its log"
+    return None
+
+
+def _names(members: frozenset[int]) -> str:
+    return f"{len(members)} ({', '.join(map(str, sorted(members)))})"
