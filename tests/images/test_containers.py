@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from gantrymq.client import ConsumeFrom, Message
 from gantrymq.client.blocking import Producer, PullConsumer
-from gantrymq.images.container import USER, Container, Image, output_of
+from gantrymq.images.container import USER, Container, Image, children_of, output_of
 from gantrymq.testing.server import free_ports
 from images import build
 from images.components import COMPONENTS
 from images.engine import Buildah
 
+TESTS = Path(__file__).resolve().parent.parent
 DEPLOYED = [component.name for component in COMPONENTS if component.is_deployed]
 
 pytestmark = pytest.mark.timeout(1200)  # the first test may build the images
@@ -80,6 +87,13 @@ def test_the_operator_has_kopf(images: dict[str, Image]) -> None:
     ).startswith("1.45")  # fmt: skip
 
 
+def test_the_operator_says_what_it_lacks_without_kubernetes(images: dict[str, Image]) -> None:
+    configuration_error = 78
+    with Container(images["operator"], images["operator"].command) as container:
+        assert container.wait() == configuration_error, container.output
+        assert "run the operator in a pod" in container.output
+
+
 def test_a_message_passes_and_sigterm_ends_everything_in_time(images: dict[str, Image]) -> None:
     names, broker_port, names_metrics, broker_metrics = free_ports()
     address = f"127.0.0.1:{names}"
@@ -130,5 +144,48 @@ def test_process_1_ends_on_sigterm_before_its_program_handles_signals(
             silent.settimeout(60)
             connection, _ = silent.accept()
             with connection:
-                container.signal_process_1(signal.SIGTERM)
+                os.kill(container.process_1, signal.SIGTERM)
                 assert container.wait(5) == 128 + signal.SIGTERM
+
+
+def test_process_1_gives_the_lease_of_a_killed_master_away(images: dict[str, Image]) -> None:
+    api_port, broker_port, replication_port, _ = free_ports()
+    settings = {
+        "listenPort": broker_port, "haListenPort": replication_port, "metricsPort": 0,
+        "brokerIP1": "127.0.0.1", "brokerName": "broker-a", "brokerRole": "SYNC_MASTER",
+        "groupMembers": f"1=127.0.0.1:{replication_port}", "memberNumber": 1,
+        "groupSecretFile": "secret", "leaseUrl": f"http://127.0.0.1:{api_port}",
+        "leaseNamespace": "default", "leaseName": "broker-a", "minInSyncReplicas": 1,
+    }  # fmt: skip
+    flags = " ".join(f"--set {key}={value}" for key, value in settings.items())
+    script = f"echo a secret of sixteen bytes >secret && exec gantry broker --guarded {flags}"
+    with (
+        lease_api(api_port) as lease_holder,
+        Container(images["broker"], ["-c", script], entrypoint="/bin/sh") as container,
+    ):
+        container.wait_until(lambda: lease_holder() == "1", "member 1 is master")
+        (broker,) = children_of(container.process_1)
+        os.kill(broker, signal.SIGKILL)
+        assert container.wait() == 128 + signal.SIGKILL, container.output
+        assert lease_holder() == ""
+
+
+@contextlib.contextmanager
+def lease_api(port: int) -> Iterator[Callable[[], str]]:
+    """A small API of leases; hands out a function that reads who holds the Lease `broker-a`."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/broker-a"
+
+    def holder() -> str:
+        try:
+            lease = json.loads(page(f"http://127.0.0.1:{port}{path}"))
+        except OSError:  # the API does not listen yet, or has no such Lease yet
+            return ""
+        return str(lease["spec"].get("holderIdentity") or "")
+
+    command = [sys.executable, "-m", "gantrymq.fakes.lease_api", "--port", str(port)]
+    server = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
+    try:
+        yield holder
+    finally:
+        server.kill()
+        server.wait()

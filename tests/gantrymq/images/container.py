@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from typing import Any, Self
 from cluster.base_image import buildah
 
 USER = "10911:10911"
+START_SECONDS = 60.0  # it takes two, alone on a machine
 STOP_SECONDS = 30.0  # what Kubernetes waits before it kills, unless told otherwise
 POLL_SECONDS = 0.01
 NAMESPACES = ("--mount", "--pid", "--ipc", "--uts", "--fork")
@@ -113,7 +114,8 @@ class Container:
     ) -> None:
         assert self._process is not None
         if self._process.poll() is None:
-            self.signal_process_1(signal.SIGKILL)  # the kernel ends the others of its namespace
+            for process in children_of(self._process.pid):  # none if it has just ended
+                os.kill(process, signal.SIGKILL)  # the kernel ends the others of its namespace
         self.wait()
 
     def _read(self, process: subprocess.Popen[str]) -> None:
@@ -127,24 +129,28 @@ class Container:
     def output(self) -> str:
         return "".join(self._lines)
 
-    def wait_for_line(self, text: str, seconds: float = 60.0) -> None:
+    def wait_for_line(self, text: str) -> None:
         """Returns when the output has this text."""
-        deadline = time.monotonic() + seconds
-        while text not in self.output:
-            ended = self._has_ended.is_set() and text not in self.output
-            assert not ended, f"it ended without {text!r}:\n{self.output}"
-            assert time.monotonic() < deadline, f"no {text!r} after {seconds} s:\n{self.output}"
+        self.wait_until(lambda: text in self.output, f"it prints {text!r}")
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not condition():
+            has_ended = self._has_ended.is_set()  # looked at before the condition's last chance
+            assert not has_ended or condition(), f"it ended before {what}:\n{self.output}"
+            assert time.monotonic() < deadline, f"not {what} in time:\n{self.output}"
             time.sleep(POLL_SECONDS)
 
-    def signal_process_1(self, number: signal.Signals) -> None:
+    @property
+    def process_1(self) -> int:
+        """The number that process 1 of the container has on the host."""
         assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
-        for process in children.split():  # one, or none if it has just ended
-            os.kill(int(process), number)
+        (number,) = children_of(self._process.pid)
+        return number
 
     def stop(self) -> int:
         """Asks process 1 to end, as the kubelet does; its exit code."""
-        self.signal_process_1(signal.SIGTERM)
+        os.kill(self.process_1, signal.SIGTERM)
         return self.wait()
 
     def wait(self, seconds: float = STOP_SECONDS) -> int:
@@ -152,6 +158,12 @@ class Container:
         code = self._process.wait(seconds)
         self._has_ended.wait(seconds)
         return code
+
+
+def children_of(process: int) -> list[int]:
+    return [
+        int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 def output_of(image: Image, *arguments: str, entrypoint: str = "") -> str:
