@@ -20,8 +20,8 @@ class Faults:
     kill_after_writes: int | None = None
     """After so many more writes the client is dead: this write is done, but not answered, and no
     later request is served."""
-    stale_lists: int = 0
-    """So many of the next lists show nothing that was written since `Objects.freeze`."""
+    stale_lists: set[str] = field(default_factory=set)
+    """Plurals whose next list shows nothing that was written since `Objects.freeze`."""
     throttled: int = 0
     """So many of the next requests are answered 429."""
     retry_after: str = "0"
@@ -43,6 +43,9 @@ class Calls:
     """By `VERB plural`; watches as `WATCH plural`."""
     writes: list[str] = field(default_factory=list)
     """`VERB plural/namespace/name` of each write that changed something, Events left out."""
+
+    swallowed: int = 0
+    """Requests that went into a black hole."""
 
     def clear(self) -> None:
         self.requests.clear()

@@ -25,8 +25,8 @@ class Life:
 
     server: KubeServer
     nodes: tuple[str, ...] = ("node-1", "node-2", "node-3")
-    broker_address: str = "127.0.0.1:1"
-    """Of every master; by default where no broker listens."""
+    broker_addresses: dict[str, str] = field(default_factory=dict)
+    """Of the masters of a namespace; where none is given, no broker listens."""
     stuck_namespaces: set[str] = field(default_factory=set)
     """Where no pod ever starts."""
     _addresses: int = 0
@@ -157,9 +157,18 @@ class Life:
         in_sync = notes.get(f"{_WISH}in-sync", "")
         self._lead(place.namespace, place.name, target, epoch, in_sync, asked)
 
+    def fail_over(self, namespace: str, group: str, member: int) -> None:
+        """Another member becomes master, as members decide it among themselves."""
+        lease = self.server.get("Lease", namespace, group)
+        assert lease is not None
+        notes = lease["metadata"]["annotations"]
+        epoch = int(notes[f"{_WISH}epoch"]) + 1
+        self._lead(namespace, group, member, epoch, notes[f"{_WISH}in-sync"])
+
     def _lead(
         self, namespace: str, name: str, member: int, epoch: int, in_sync: str, granted: int = 0
     ) -> None:
+        address = self.broker_addresses.get(namespace, "127.0.0.1:1")
         self.server.put(
             "Lease",
             {
@@ -169,8 +178,8 @@ class Life:
                     "annotations": {
                         f"{_WISH}epoch": str(epoch),
                         f"{_WISH}in-sync": in_sync,
-                        f"{_WISH}address": self.broker_address,
-                        f"{_WISH}ha-address": self.broker_address,
+                        f"{_WISH}address": address,
+                        f"{_WISH}ha-address": address,
                         f"{_WISH}granted": str(granted),
                     },
                 },

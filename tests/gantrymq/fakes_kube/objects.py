@@ -63,6 +63,8 @@ class Objects:
     history: list[Event] = field(default_factory=list)
     forgotten: int = 0
     """Versions up to this one are too old for a watch."""
+    frozen: tuple[dict[Place, Json], int] | None = None
+    """The objects and the version of an earlier moment, for lists that are stale."""
     on_event: Callable[[Event], None] = lambda event: None
     _applied: dict[tuple[Place, str], Json] = field(default_factory=dict)
     _uids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -75,10 +77,20 @@ class Objects:
             raise Refusal(404, "NotFound", f'{place.plural} "{place.name}" not found')
         return item
 
-    def select(self, collection: Place, matches: Callable[[Json], bool]) -> list[Json]:
+    def freeze(self) -> None:
+        """Keep this moment for `Faults.stale_lists`."""
+        self.frozen = dict(self.items), self.version
+
+    def select(
+        self,
+        collection: Place,
+        matches: Callable[[Json], bool],
+        items: Mapping[Place, Json] | None = None,
+    ) -> list[Json]:
+        """The objects of a collection, now or as they were in `items`."""
         found = (
             (place, item)
-            for place, item in self.items.items()
+            for place, item in (self.items if items is None else items).items()
             if (place.api, place.plural) == (collection.api, collection.plural)
             and collection.namespace in ("", place.namespace)
             and matches(item)

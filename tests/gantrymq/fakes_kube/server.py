@@ -38,6 +38,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     kinds.POD_DISRUPTION_BUDGET, kinds.ROLE, kinds.ROLE_BINDING, kinds.SECRET, kinds.SERVICE,
     kinds.SERVICE_ACCOUNT, kinds.STATEFUL_SET, kinds.STORAGE_CLASS, kinds.TOPIC,
 )  # fmt: skip
+KUBE_PLURALS: Final = tuple(kind.plural for kind in KINDS)
 _BY_PLURAL: Final = {(kind.api_version, kind.plural): kind for kind in KINDS}
 _BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
@@ -136,6 +137,7 @@ class KubeServer:
                 return web.json_response(discovery)
             place, subresource = _parse(request.path)
             if place.namespace in self.faults.black_holes:
+                self.calls.swallowed += 1
                 await asyncio.Event().wait()
             if self.faults.throttled > 0:
                 self.faults.throttled -= 1
@@ -216,8 +218,11 @@ class KubeServer:
     # ------------------------------------------------------------------ lists and watches
 
     def _list(self, request: web.Request, place: Place) -> Json:
-        found = self.objects.select(place, _selected(request))
-        version = self.objects.version
+        items, version = self.objects.items, self.objects.version
+        if place.plural in self.faults.stale_lists and self.objects.frozen is not None:
+            self.faults.stale_lists.discard(place.plural)
+            items, version = self.objects.frozen
+        found = self.objects.select(place, _selected(request), items)
         start = int(request.query.get("continue", "0"))
         limit = int(request.query.get("limit", "0")) or len(found)
         metadata: Json = {"resourceVersion": str(version)}

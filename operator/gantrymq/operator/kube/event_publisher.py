@@ -59,6 +59,11 @@ class EventPublisher:
         self.failed = 0
         """Notes that the API did not take."""
 
+    @property
+    def pending(self) -> int:
+        """Notes that are not sent yet."""
+        return self._queue.qsize()
+
     def publish(self, resource: Json, note: EventNote) -> None:
         """Say this of a resource, unless it was said in this hour."""
         name = self._name(resource, note)

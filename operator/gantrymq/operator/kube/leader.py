@@ -109,26 +109,30 @@ class LeaderElector:
                 await self._read()
             claim = self._election.claim(self._clock())
             if claim is None:
+                self.last_error = ""
                 return False
             sent_at = self._clock()
             self._election.claimed(await self._write(claim, self._identity), sent_at)
-        except (ConflictError, NotFoundError):
+        except ConflictError:
             await self._read_again()
             return False
         except ApiError as error:
             self._fail(error)
+            if isinstance(error, NotFoundError):
+                await self._read_again()  # deleted: the next attempt makes it anew
             return False
         self.last_error = ""
         return True
 
     async def _read_again(self) -> None:
-        """Another process, or an earlier request of ours, has changed or deleted the Lease."""
+        """The Lease is not what was expected: another process changed it, or a request of ours."""
         try:
             await self._read()
         except ApiError as error:
             self._fail(error)
 
     async def _read(self) -> None:
+        """Learn what the Lease says now; an absent one is free."""
         try:
             answer: Json | None = await self._client.get(
                 self._path(), timeout_seconds=REQUEST_SECONDS
@@ -136,7 +140,6 @@ class LeaderElector:
         except NotFoundError:
             answer = None
         self._election.observe(None if answer is None else _record(answer), self._clock())
-        self.last_error = ""
 
     async def _write(
         self, claim: Claim, holder: str, duration: float = DURATION_SECONDS

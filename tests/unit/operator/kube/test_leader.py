@@ -83,3 +83,17 @@ async def test_an_unreadable_lease_is_told(server: KubeServer, client: KubeClien
     await asyncio.wait_for(waiting, 20)
     assert leader.is_leader
     assert leader.last_error == ""
+
+
+async def test_a_namespace_that_does_not_exist_is_told(
+    server: KubeServer, client: KubeClient
+) -> None:
+    leader = elector(client, "first")
+    server.faults.refusals["POST leases/gantry-operator"] = (404, 'namespaces "system" not found')
+    waiting = asyncio.create_task(leader.acquire())
+
+    await until(lambda: 'namespaces "system" not found' in leader.last_error)
+
+    server.faults.refusals.clear()
+    await asyncio.wait_for(waiting, 20)
+    assert leader.last_error == ""
