@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Self, final
 
 from gantrymq.acl.signature import Credentials
+from gantrymq.base.errors import RemoteError
 from gantrymq.client.aio.admin import Admin
 from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
@@ -92,7 +93,10 @@ class ClusterTopics:
             return GroupView(group.name, group.address, why=f"refuses to answer: {refusal.remark}")
         except ClientError:
             return GroupView(group.name, group.address, why="has a master that does not answer")
-        table = self._tables.read(group.address, body, system)
+        try:
+            table = self._tables.read(group.address, body, system)
+        except RemoteError as error:
+            return GroupView(group.name, group.address, why=f"gives an unusable answer: {error}")
         return GroupView(group.name, group.address, table)
 
     def keep(self, addresses: frozenset[str]) -> None:

@@ -19,13 +19,14 @@ from gantrymq.operator.topics.statuses import Saying, status_of
 from gantrymq.operator.topics.steps import Change, OrderEntry, TopicsPlan, TopicStep
 from gantrymq.operator.topics.values import (
     FINALIZER,
+    PERM_NAMES,
     ClusterStage,
     DrainQuestion,
     TopicResource,
     TopicSpec,
     TopicsSnapshot,
 )
-from gantrymq.operator.topics.verdicts import Standing, Verdict, judge
+from gantrymq.operator.topics.verdicts import APPLIED, Standing, Verdict, fits, judge
 
 
 def plan_topics(snapshot: TopicsSnapshot, now: float) -> TopicsPlan:
@@ -56,6 +57,40 @@ def needs_order(snapshot: TopicsSnapshot) -> bool:
         if any(each is not None and each.order for each in held):
             return True
     return False
+
+
+def is_settled(resource: TopicResource, spec: TopicSpec, snapshot: TopicsSnapshot) -> bool:
+    """Whether the resource says that all is well, and brokers say so too. A short way for the many
+    topics of which nothing is to be decided; a group that cannot be asked counts as recorded."""
+    status, groups = resource.status, snapshot.cluster.groups or ()
+    if (
+        status.observed_generation != resource.generation
+        or len(status.groups) != len(groups)
+        or len(status.conditions) != 1
+        or status.conditions[0].reason != APPLIED
+        or (spec.deletion_policy is DeletionPolicy.RETAIN) is (FINALIZER in resource.finalizers)
+        or (snapshot.order and (spec.order or _has_order_entry(spec.topic_name, snapshot)))
+    ):
+        return False
+    for group, recorded in zip(groups, status.groups, strict=True):
+        if group.name != recorded.name:
+            return False
+        queues = spec.queues_of(group.name)
+        if (recorded.write, recorded.read, recorded.perm) != (
+            queues.write,
+            queues.read,
+            PERM_NAMES[spec.perm],
+        ):
+            return False
+        if group.table is not None:
+            held = group.table.topics.get(spec.topic_name)
+            if held is None or not fits(held, spec, queues):
+                return False
+    return status.created
+
+
+def _has_order_entry(topic: str, snapshot: TopicsSnapshot) -> bool:
+    return any(table is not None and topic in table for table in snapshot.order.values())
 
 
 def unmanaged(snapshot: TopicsSnapshot) -> tuple[str, ...] | None:
@@ -152,6 +187,8 @@ class _Planner:
     # ------------------------------------------------------------------ with brokers
 
     def _serve(self, resource: TopicResource, spec: TopicSpec) -> None:
+        if is_settled(resource, spec, self._snapshot):
+            return
         verdicts = self._verdicts(resource, spec)
         saying = statuses.saying_of(resource, verdicts)
         drift = tuple(each.drift for each in verdicts if each.drift)

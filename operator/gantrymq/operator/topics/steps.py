@@ -14,7 +14,7 @@ from gantrymq.operator.topics.values import (
     TopicStatus,
 )
 
-BATCH_TOPICS: Final = 200
+BATCH_TOPICS: Final = 500
 """Topics of one request. A broker takes a whole request in one turn of its loop, in which it serves
 no message; this many take it a few milliseconds."""
 

@@ -88,7 +88,7 @@ def judge(
         return Verdict(group.name, Standing.AWAY, why=group.why)
     held = group.table.topics.get(spec.topic_name)
     queues = spec.queues_of(group.name)
-    if held is not None and _fits(held, spec, queues):
+    if held is not None and fits(held, spec, queues):
         return Verdict(group.name, Standing.APPLIED, held)
     wanted = _wanted(held, spec, queues)
     if held is not None and not is_ours:
@@ -100,7 +100,8 @@ def judge(
     return held_back or replace(verdict, drift=_drift(resource, group.name, held, wanted))
 
 
-def _fits(held: BrokerTopic, spec: TopicSpec, queues: QueueCounts) -> bool:
+def fits(held: BrokerTopic, spec: TopicSpec, queues: QueueCounts) -> bool:
+    """Whether a broker's topic is as the spec says."""
     return (
         held.write == queues.write
         and held.read == queues.read
