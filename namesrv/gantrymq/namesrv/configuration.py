@@ -19,7 +19,9 @@ from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.runtime.address import own_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
+from gantrymq.runtime.listening import ANY_V6
 from gantrymq.runtime.net import Listener
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_config_from_json
@@ -62,6 +64,9 @@ def load(
     tls |= tls_of_flags
     bound = bind(NameServerSettings, layers)
     settings = bound.settings
+    if "bindAddress" not in bound.sources and ":" in own_address():
+        # A pod may have IPv6 alone, where nothing reaches what listens on IPv4.
+        settings = replace(settings, bind_address=ANY_V6)
     if not settings.kv_config_path:
         settings = replace(settings, kv_config_path=str(_folder(home) / "kvConfig.json"))
     if settings.acl_enable and not settings.acl_file:

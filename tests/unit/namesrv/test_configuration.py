@@ -9,6 +9,7 @@ import pytest
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.fakes.namesrv import Desk
+from gantrymq.namesrv import configuration
 from gantrymq.namesrv.configuration import Setup, listeners, load, load_kv
 from gantrymq.namesrv.core.messages import Parked, Request, SaveKv
 from gantrymq.namesrv.core.settings import NameServerSettings
@@ -229,3 +230,13 @@ def test_the_port_of_a_service_does_not_stop_a_pod(tmp_path: Path) -> None:
         "GANTRY_LISTEN_PORT=tcp://10.0.0.1:9876",
         "GANTRY_METRICS_PORT=tcp://10.0.0.1:5557",
     ]
+
+
+@pytest.mark.parametrize(("own", "bound"), [("10.1.0.9", "0.0.0.0"), ("fd00::9", "::")])
+def test_a_machine_that_has_ipv6_alone_is_listened_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, bound: str
+) -> None:
+    monkeypatch.setattr(configuration, "own_address", lambda: own)
+    assert load(None, {}, {}, tmp_path).settings.bind_address == bound
+    said = load(None, {"GANTRY_BIND_ADDRESS": "127.0.0.1"}, {}, tmp_path)
+    assert said.settings.bind_address == "127.0.0.1"
