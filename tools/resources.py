@@ -18,6 +18,8 @@ from gantrymq.operator.resources.pages import conditions_page, resources_page
 ROOT: Final = Path(__file__).resolve().parent.parent
 _MADE: Final = "# Made by `python -m tools.resources`; edit operator/ instead.\n"
 _LINE: Final = 100
+# A chart can only read files in its own folder, so it has copies.
+_DEFINITION_FOLDERS: Final = ("crds", "charts/gantry/files/crds")
 
 
 def made_files() -> dict[str, str]:

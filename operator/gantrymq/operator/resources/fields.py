@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Final, NewType, Protocol, final
 
 Quantity = NewType("Quantity", str)
@@ -50,17 +51,21 @@ class Text:
 
     def rules(self) -> tuple[Rule, ...]:
         """The pattern as a rule: its message is readable, a pattern of OpenAPI shows itself."""
-        if not self.pattern:
-            return ()
-        compiled = re.compile(self.pattern)
-        # `$` of Python also matches before a final line end; CEL's does not.
-        return (
-            Rule(
-                f"self.matches({quoted(f'^({self.pattern})$')})",
-                self.words,
-                lambda text: compiled.fullmatch(text) is not None,
-            ),
-        )
+        return _pattern_rules(self.pattern, self.words)
+
+
+@cache  # the patterns of the model are few, and there are 10 000 topics to check
+def _pattern_rules(pattern: str, words: str) -> tuple[Rule, ...]:
+    if not pattern:
+        return ()
+    compiled = re.compile(pattern)
+    return (
+        Rule(
+            f"self.matches({quoted(f'^({pattern})$')})",
+            words,
+            lambda text: compiled.fullmatch(text) is not None,
+        ),
+    )
 
 
 @final
