@@ -95,13 +95,14 @@ cycles: .venv/ready ## failovers of real processes in networks of their own, GAN
 interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INTEROP=0 leaves it out)
 	$(BIN)/python -m pytest tests/interop -q -p no:randomly $(ARGS)
 
-# Two halves, which wait more than they compute: one has the files named here, one all others.
-INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients own_client own_client_guarded crossings mixed_groups broker_kill broker_tls filter_changes master_lost traffic)
+# Two halves, to run side by side: in these files tools and clients have little time to answer; what
+# the other half does is to wait, for most of its time.
+INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients own_client own_client_guarded crossings mixed_groups cli mqadmin_broker mqadmin_side_by_side)
 
-interop-clients: .venv/ready ## the half of them that is about clients
+interop-clients: .venv/ready ## the half of them that is about clients and mqadmin
 	INTEROP_PORTS=20000-26000 $(BIN)/python -m pytest $(INTEROP_CLIENTS) -q -p no:randomly $(ARGS)
 
-interop-servers: .venv/ready ## the other half
+interop-servers: .venv/ready ## the half of them that is about servers: replication, stores, TLS, accounts
 	INTEROP_PORTS=26000-32000 $(BIN)/python -m pytest tests/interop $(INTEROP_CLIENTS:%=--ignore=%) -q -p no:randomly $(ARGS)
 
 bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results

@@ -69,8 +69,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "failovers of real processes in networks of their own", (_root, *JAVA), "GANTRY_CYCLES"
     ),
     "fuzz-short": Entry("seconds of fuzzing for every decoder"),
-    "interop-clients": Entry("real RocketMQ clients against ours, and our client", REAL, "INTEROP"),
-    "interop-servers": Entry("real RocketMQ servers and mqadmin against ours", REAL, "INTEROP"),
+    "interop-clients": Entry(
+        "real RocketMQ clients and mqadmin, and ours, at real brokers and at ours", REAL, "INTEROP"
+    ),
+    "interop-servers": Entry(
+        "real RocketMQ servers beside ours: replication, stores, TLS, accounts", REAL, "INTEROP"
+    ),
 }
 
 
