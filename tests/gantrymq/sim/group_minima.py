@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-# In a hundred histories, at least. Every commit draws others: what 150 of them show is four standard
-# deviations above each of these, so that chance alone does not fail a run.
+# In a hundred histories, at least. Every commit draws others: what 150 of them show is about four
+# standard deviations above each of these, so that chance alone does not fail a run.
 A_HUNDRED: Final = {
     "acknowledged": 15_000,
     "conflicts": 60,
