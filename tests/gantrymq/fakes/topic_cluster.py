@@ -62,8 +62,11 @@ class TopicCluster:
 
 
 @asynccontextmanager
-async def topic_cluster(folder: Path, *, groups: int = 2) -> AsyncIterator[TopicCluster]:
-    """Brokers `broker-0`, `broker-1`, ... of the cluster `orders`; no topic is made by itself."""
+async def topic_cluster(
+    folder: Path, *, groups: int = 2, **flags: str
+) -> AsyncIterator[TopicCluster]:
+    """Brokers `broker-0`, `broker-1`, ... of the cluster `orders`; no topic is made by itself.
+    `flags` are the brokers'."""
     async with AsyncExitStack() as stack:
         names = NameServerHost(load_namesrv(None, {}, NAMESRV_FLAGS, folder / "namesrv"))
         await names.start()
@@ -73,15 +76,16 @@ async def topic_cluster(folder: Path, *, groups: int = 2) -> AsyncIterator[Topic
         brokers: dict[str, BrokerHost] = {}
         for index in range(groups):
             name = f"broker-{index}"
-            flags = {
+            chosen = {
                 **BROKER_FLAGS,
                 "listenPort": str(_free_port()),
                 "namesrvAddr": name_server,
                 "brokerName": name,
                 "brokerClusterName": "orders",
                 "autoCreateTopicEnable": "false",
+                **flags,
             }
-            broker = BrokerHost(load_broker(None, {}, flags, folder / name))
+            broker = BrokerHost(load_broker(None, {}, chosen, folder / name))
             await broker.start()
             stack.push_async_callback(broker.stop)
             brokers[name] = broker

@@ -45,9 +45,7 @@ def held() -> st.SearchStrategy[BrokerTopic | None]:
     return st.none() | config
 
 
-creations = st.tuples(
-    st.just("create"), st.sampled_from(NAMES), st.sampled_from(TOPICS), specs()
-)
+creations = st.tuples(st.just("create"), st.sampled_from(NAMES), st.sampled_from(TOPICS), specs())
 edits = st.tuples(st.just("edit"), st.sampled_from(NAMES), specs())
 deletions = st.tuples(st.just("delete"), st.sampled_from(NAMES))
 waits = st.tuples(st.just("wait"), st.sampled_from((1.0, 30.0, 61.0, 700.0)))
