@@ -26,7 +26,10 @@ ENTRYPOINT ["/usr/bin/tini", "--"]
 CMD ["/usr/bin/python3"]
 LABEL org.opencontainers.image.title={BASE_IMAGE}
 """
-UNNEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "var/log")
+UNNEEDED = (
+    *("var/cache/apt", "var/lib/apt/lists", "var/log"),
+    *("usr/share/doc", "usr/share/man", "usr/share/locale"),
+)
 DEBOOTSTRAP_TIMEOUT_S = 900.0
 
 # The overlay driver keeps a layer once; chroot isolation needs no container runtime of its own.
