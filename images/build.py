@@ -49,6 +49,7 @@ def build(engine: Engine) -> tuple[Release, bool]:
         build_components(engine, release, snapshot, context, base, labels)
     if is_named_by_content:
         remove_old_builds(engine, release)
+    payload.remove_unused(cache_folder())
     return release, True
 
 

@@ -25,6 +25,7 @@ INSTALLED_AT = "/opt/gantry/lib"  # inside the image; tracebacks name this folde
 UNNEEDED_FILES = ("*.c", "*.h", "*.pxd", "*.pxi", "*.pyx", "*.pyi")
 UNNEEDED_FOLDERS = ("tests", "__pycache__")
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+PACKAGE_FOLDERS_MAX = 6  # two for each build; those of the last three builds
 INSTALL_TIMEOUT_S = 600.0  # a slow network; twenty packages, 25 MB
 
 
@@ -76,6 +77,7 @@ def installed(locked: str, cache: Path) -> Path:
     key = hashlib.sha256(f"{sys.version}\n{recipe}\n{locked}".encode()).hexdigest()
     target = cache / f"packages-{key[: sources.DIGEST_LENGTH]}"
     if target.exists():
+        os.utime(target)  # the folders that were used last are kept
         return target
     unfinished = cache / f"{target.name}.{os.getpid()}"
     listing = cache / f"{unfinished.name}.txt"
@@ -91,6 +93,13 @@ def installed(locked: str, cache: Path) -> Path:
     add_bytecode(unfinished)
     unfinished.rename(target)
     return target
+
+
+def remove_unused(cache: Path) -> None:
+    """Removes package folders of earlier locks and recipes."""
+    by_age = sorted(cache.glob("packages-*"), key=lambda folder: folder.stat().st_mtime)
+    for folder in by_age[:-PACKAGE_FOLDERS_MAX]:
+        shutil.rmtree(folder)
 
 
 def install_gantry(snapshot: Path, target: Path) -> None:

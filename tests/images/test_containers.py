@@ -80,6 +80,11 @@ def test_every_source_has_bytecode_or_a_library(images: dict[str, Image], name: 
     assert slow == []
 
 
+def test_administrators_find_mqadmin(images: dict[str, Image]) -> None:
+    mqadmin = "/usr/local/bin/mqadmin"
+    assert "updateTopic" in output_of(images["broker"], "--help", entrypoint=mqadmin)
+
+
 def test_the_operator_has_kopf(images: dict[str, Image]) -> None:
     assert output_of(
         images["operator"], "-c", "import kopf; print(kopf.__version__)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+import os
 import shutil
 import subprocess
 import sys
@@ -103,3 +104,13 @@ def test_source_that_is_no_python_is_told(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def\n")
     with pytest.raises(ClusterError, match="do not compile"):
         payload.add_bytecode(tmp_path)
+
+
+def test_the_package_folders_used_last_are_kept(tmp_path: Path) -> None:
+    for age in range(payload.PACKAGE_FOLDERS_MAX + 2):
+        folder = tmp_path / f"packages-{age}"
+        folder.mkdir()
+        os.utime(folder, (1000 - age, 1000 - age))
+    payload.remove_unused(tmp_path)
+    kept = sorted(folder.name for folder in tmp_path.iterdir())
+    assert kept == [f"packages-{age}" for age in range(payload.PACKAGE_FOLDERS_MAX)]
