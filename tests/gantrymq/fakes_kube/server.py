@@ -55,6 +55,7 @@ class KubeServer:
         self.objects = Objects() if objects is None else objects
         self.objects.on_event = self._tell
         self._after_write: list[Callable[[Place, Json], None]] = []
+        self._stopping = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self._watches: set[asyncio.Queue[Event]] = set()
         self.url = ""
@@ -74,6 +75,7 @@ class KubeServer:
 
     async def stop(self) -> None:
         assert self._runner is not None
+        self._stopping.set()
         await self._runner.cleanup()
 
     # ------------------------------------------------------------------ as a user
@@ -129,7 +131,7 @@ class KubeServer:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         try:
             if self.faults.killed.is_set():
-                await asyncio.Event().wait()
+                await self._hang()
             if self.faults.is_refusing:
                 return _status(503, "ServiceUnavailable", "the server is out")
             discovery = _discovery(request.path)
@@ -138,7 +140,7 @@ class KubeServer:
             place, subresource = _parse(request.path)
             if place.namespace in self.faults.black_holes:
                 self.calls.swallowed += 1
-                await asyncio.Event().wait()
+                await self._hang()
             if self.faults.throttled > 0:
                 self.faults.throttled -= 1
                 return _status(
@@ -147,6 +149,11 @@ class KubeServer:
             return await self._answer(request, place, subresource)
         except Refusal as refusal:
             return _status(refusal.code, refusal.reason, refusal.message)
+
+    async def _hang(self) -> None:
+        """Answer nothing, for as long as the server runs."""
+        await self._stopping.wait()
+        raise Refusal(503, "ServiceUnavailable", "the server stops")
 
     async def _answer(
         self, request: web.Request, place: Place, subresource: str
@@ -177,9 +184,9 @@ class KubeServer:
         version = self.objects.version
         item = self._written(request, place, body, is_status=subresource == "status")
         if self.objects.version != version:
-            await self._note_write(request.method, place, subresource)
             for react in self._after_write:
                 react(place, item)
+            await self._note_write(request.method, place, subresource)
         return web.json_response(item, status=201 if request.method == "POST" else 200)
 
     def _written(self, request: web.Request, place: Place, body: Any, *, is_status: bool) -> Json:
@@ -213,7 +220,7 @@ class KubeServer:
         self.faults.kill_after_writes -= 1
         if self.faults.kill_after_writes <= 0:
             self.faults.killed.set()
-            await asyncio.Event().wait()
+            await self._hang()
 
     # ------------------------------------------------------------------ lists and watches
 

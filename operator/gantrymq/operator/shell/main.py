@@ -1,222 +1,32 @@
-"""`gantry operator`: stands by until it leads, runs the operator, and gives the Lease back.
-
-    start       client, probes, metrics
-    stand by    until the Lease is acquired; nothing is watched, nothing is written
-    lead        wait for the kinds of the API group, then run
-    stop        no new work, then the Lease is released
-
-Invariant: nothing but the Lease is written before it is acquired or after it is released. When it
-is lost the process exits at once, before another request follows the one that is under way.
-"""
+"""`gantry operator`: the command line of the operator."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import random
-import socket
 import sys
-import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Final, final
+from typing import Final
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.operator.kube import kinds
-from gantrymq.operator.kube.api_config import ApiConfig, load
-from gantrymq.operator.kube.client import KubeClient
-from gantrymq.operator.kube.errors import ApiError
-from gantrymq.operator.kube.leader import LeaderElector
-from gantrymq.operator.plan.snapshot import OperatorDefaults
-from gantrymq.operator.shell import options, probes, release, self_test
-from gantrymq.operator.shell.assembly import Operator, Parts
-from gantrymq.operator.shell.controller import Planner
-from gantrymq.operator.shell.handlers import KopfThread
-from gantrymq.operator.shell.metrics import OperatorMetrics
-from gantrymq.operator.shell.options import LEASE_NAME, Options
-from gantrymq.runtime import logs, process
-from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.logs import Log
-from gantrymq.runtime.metrics import LoopLag, Metrics
-from gantrymq.runtime.process import Process
+from gantrymq.operator.shell import options
 
-EXIT_LOST: Final = 1
+# Kubernetes waits 30 s before it kills; the next leader waits for the Lease meanwhile.
 STOP_SECONDS: Final = 5.0
-RELEASE_SECONDS: Final = 1.5
-KINDS_SECONDS: Final = 5.0
+CONFIGURATION: Final = 78
 
 
-def run(argv: Sequence[str], planner: Planner | None = None) -> int:
-    """Run the operator until it is told to stop, or one of its tools; the exit code."""
-    if argv[:1] == [release.NAME]:
-        return release.run(argv[1:])
-    if argv[:1] == [self_test.NAME]:
-        return self_test.run(argv[1:])
+def run(argv: Sequence[str]) -> int:
+    """Run the operator until it is told to stop; the exit code."""
     try:
         told = options.parse(argv)
+        from gantrymq.operator.kube.api_config import load  # noqa: PLC0415 - --help is quick
+
         config = load(told.kubeconfig or None)
     except ConfigurationError as error:
         sys.stderr.write(f"gantry operator: {error}\n")
-        return process.ExitCode.CONFIGURATION
+        return CONFIGURATION
+    from gantrymq.operator.shell.program import serve  # noqa: PLC0415 - as above
+    from gantrymq.runtime import logs, process  # noqa: PLC0415 - as above
+
     logs.configure(told.log_level)
-    main = partial(_serve, told, config, planner or _planner())
-    return process.run(main, stop_seconds=STOP_SECONDS)
-
-
-def _planner() -> Planner:
-    from gantrymq.operator.plan.planner import plan  # noqa: PLC0415 - tests bring their own
-
-    return plan
-
-
-async def _serve(told: Options, config: ApiConfig, planner: Planner, owner: Process) -> None:
-    program = Program(told, config, planner, owner)
-    await program.start()
-    try:
-        await program.lead()
-    finally:
-        await program.stop()
-
-
-@final
-class Program:
-    """The parts of the process in the order in which they start."""
-
-    def __init__(self, told: Options, config: ApiConfig, planner: Planner, owner: Process) -> None:
-        self._client = KubeClient(config)
-        self._config = config
-        self._identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-        self._elector = LeaderElector(
-            self._client,
-            told.leader_election_namespace or config.namespace,
-            LEASE_NAME,
-            self._identity,
-        )
-        self._kopf: KopfThread | None = None
-        self._lag = LoopLag()
-        self._liveness = Readiness()
-        self._log = Log("operator")
-        self._metrics = OperatorMetrics(self._client, self._elector)
-        self._operator: Operator | None = None
-        self._owner = owner
-        self._planner = planner
-        self._readiness = Readiness()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._told = told
-        registry = Metrics()
-        registry.add(self._metrics.families)
-        registry.add(self._lag.families)
-        self._health = HealthServer(registry, self._readiness, liveness=self._liveness)
-
-    async def start(self) -> None:
-        """Serve probes and metrics; nothing else happens before `lead`."""
-        self._readiness.add(
-            "leader",
-            lambda: probes.cannot_lead(
-                is_leader=self._elector.is_leader, last_error=self._elector.last_error
-            ),
-        )
-        host, port = await self._health.start(self._told.metrics_host, self._told.metrics_port)
-        self._lag.start()
-        self._log.info("started", identity=self._identity, metrics=f"{host}:{port}")
-
-    async def lead(self) -> None:
-        """Become the leader and run the operator until the process stops."""
-        if not await self._or_stop(self._elector.acquire()):
-            return
-        self._own(self._hold(), "leader election")
-        if not await self._or_stop(self._kinds_exist()):
-            return
-        operator = self._operator = Operator(self._parts())
-        self._watch_health(operator)
-        for name, work in await operator.start():
-            self._own(work, name)
-        self._kopf = KopfThread(
-            self._config, self._told.namespaces, operator.resource_changed, self._kopf_ended
-        )
-        self._kopf.start()
-        await self._owner.stop_requested()
-
-    async def stop(self) -> None:
-        """End all work first, so that the next leader starts from what is written."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=RELEASE_SECONDS)
-        ends = [self._elector.release()]
-        if self._kopf is not None:
-            ends.append(self._kopf.stop())
-        if self._operator is not None:
-            ends.append(self._operator.close())
-        await asyncio.gather(*ends)
-        self._lag.stop()
-        await self._client.close()
-        await self._health.stop()
-
-    # ------------------------------------------------------------------ parts
-
-    def _parts(self) -> Parts:
-        told = self._told
-        return Parts(
-            client=self._client,
-            defaults=OperatorDefaults(
-                told.broker_image,
-                told.name_server_image,
-                told.image_pull_policy,
-                told.image_pull_secrets,
-            ),
-            planner=self._planner,
-            random=random.SystemRandom(),
-            identity=self._identity,
-            namespaces=told.namespaces,
-        )
-
-    def _own(self, work: Coroutine[None, None, None], name: str) -> None:
-        self._tasks.append(self._owner.own(work, name))
-
-    async def _or_stop(self, work: Coroutine[None, None, None]) -> bool:
-        """Whether the work was done before the process was asked to stop."""
-        running = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._owner.stop_requested())
-        await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if running.done():
-            running.result()
-            return True
-        running.cancel()
-        return False
-
-    async def _hold(self) -> None:
-        exit_at_once(await self._elector.hold())
-
-    async def _kinds_exist(self) -> None:
-        """Wait for the resource definitions: kopf looks for them once."""
-        path = kinds.BROKER_CLUSTER.collection(next(iter(self._told.namespaces), ""))
-        while True:
-            try:
-                await self._client.get(path, {"limit": "1"})
-                break
-            except ApiError as error:
-                self._log.warning(
-                    "waiting for the kinds of gantrymq.dev: install the CustomResourceDefinitions",
-                    cause=error,
-                )
-            await asyncio.sleep(KINDS_SECONDS)
-
-    def _watch_health(self, operator: Operator) -> None:
-        clock = asyncio.get_running_loop().time
-        self._metrics.show(operator.work, operator.caches, operator.publisher)
-        self._liveness.add(
-            "reflectors",
-            lambda: probes.silent_reflectors(operator.caches.reflectors, clock()),
-        )
-        self._liveness.add("queue", lambda: probes.late_keys(operator.work.oldest_lateness))
-
-    def _kopf_ended(self, why: str) -> None:
-        self._owner.stop(f"kopf ended: {why}")
-
-
-def exit_at_once(why: str) -> None:
-    """The leadership is lost: end before anything else is written."""
-    Log("operator").error("lost leadership, exiting", reason=why)
-    os._exit(EXIT_LOST)
+    return process.run(partial(serve, told, config), stop_seconds=STOP_SECONDS)

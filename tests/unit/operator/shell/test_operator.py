@@ -35,9 +35,13 @@ async def look(operator: Operator, times: int = 1) -> None:
     """Have the cluster reconciled so many times, with every cache complete."""
     await until(lambda: operator.caches.is_synced)
     for _ in range(times):
-        before = runs(operator)
-        operator.resource_changed("one", "orders")
-        await until(lambda seen=before: runs(operator) > seen)
+        await one_more(operator)
+
+
+async def one_more(operator: Operator) -> None:
+    before = runs(operator)
+    operator.resource_changed("one", "orders")
+    await until(lambda: runs(operator) > before)
 
 
 async def test_a_cluster_is_made_and_said_to_be_ready(server: KubeServer) -> None:

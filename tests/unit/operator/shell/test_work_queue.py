@@ -175,7 +175,7 @@ def test_a_stuck_key_leaves_the_other_places_of_its_lane() -> None:
         put(work, name)
     assert taken(work, 0) == ["a", "b"]
 
-    seen = []
+    seen: list[str] = []
     for now in range(1, 5):
         work.done(key(seen[-1] if seen else "b"), now, None)
         seen += taken(work, now)
