@@ -15,7 +15,7 @@ from gantrymq.broker.configuration import Setup
 from gantrymq.broker.guard import give_away
 from gantrymq.broker.lease_client import LeaseClient
 from gantrymq.fakes.lease_api import Fault, LeaseApi
-from gantrymq.ha.lease import NOBODY, Found, Lease
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
 from gantrymq.runtime import kube_api, process
 from gantrymq.runtime.disk import FolderDisk
@@ -181,5 +181,5 @@ async def test_it_is_tried_for_as_long_as_the_lease_lasts(
 
 
 def test_stopping_and_giving_the_lease_away_fit_into_the_shortest_grace_period() -> None:
-    seconds = process.STOP_SECONDS + 2 * process.TASK_SECONDS + guard.DURATION_SECONDS
+    seconds = process.STOP_SECONDS + 2 * process.TASK_SECONDS + DURATION_SECONDS
     assert seconds < KUBERNETES_GRACE_SECONDS
