@@ -22,7 +22,7 @@ STAGES = $(BIN)/python -m tools.stages
 .PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: .venv/ready ## start the product on loopback: name server, broker, console (ARGS="--help" for flags)
 	$(BIN)/gantry standalone $(ARGS)

@@ -12,9 +12,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from cluster import machine
+from cluster import cache, machine
+from cluster.archives import images_of
 from cluster.settings import BASE_IMAGE, Layout
-from cluster.shell import run, succeeds
+from cluster.shell import ClusterError, run
 
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "python3", "tini")
@@ -41,9 +42,13 @@ def buildah(*arguments: str | Path, stdin: str | None = None) -> str:
     return run("buildah", *arguments, stdin=stdin, environment=environment)
 
 
-def is_known_to_buildah(image: str) -> bool:
-    environment = {**os.environ, **BUILDAH_ENVIRONMENT}
-    return succeeds("buildah", "inspect", "--type", "image", image, environment=environment)
+def buildah_digest(image: str) -> str | None:
+    """The digest of an image that buildah has; None if it has none of that name."""
+    try:
+        template = "{{.FromImageID}}"
+        return buildah("inspect", "--type", "image", "--format", template, image).strip()
+    except ClusterError:
+        return None
 
 
 def archive(layout: Layout) -> Path:
@@ -61,7 +66,8 @@ def ensure(layout: Layout) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="base-") as scratch:
             build(Path(scratch), target)
-    elif not is_known_to_buildah(BASE_IMAGE):
+        cache.prune(target.parent, "python-*.tar")
+    elif buildah_digest(BASE_IMAGE) != images_of(target)[0].digest:
         loaded = buildah("pull", "-q", f"docker-archive:{target}").strip()
         buildah("tag", loaded, BASE_IMAGE)
     return target

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from cluster import cache
 from cluster.settings import SOURCES, Layout
 from cluster.shell import ClusterError, run
 
@@ -105,6 +106,7 @@ def ensure(layout: Layout) -> Path:
             if target.exists():  # an incomplete one, such as a cache that was restored in part
                 shutil.rmtree(target)
             built.rename(target)
+        cache.prune(target.parent, "?" * 16)  # the length of a key: no unfinished build
     return target
 
 

@@ -35,7 +35,7 @@ def archive_of(source: str, layout: Layout) -> Iterator[Path | None]:
 
 
 def exporter_of(source: str) -> str:
-    if shutil.which("buildah") and base_image.is_known_to_buildah(source):
+    if shutil.which("buildah") and base_image.buildah_digest(source) is not None:
         return "buildah"
     if shutil.which("docker") and succeeds("docker", "image", "inspect", source):
         return "docker"
@@ -47,6 +47,7 @@ def exporter_of(source: str) -> str:
 
 def is_loaded(name: str, layout: Layout) -> bool:
     """True if the catalogue has this very image, so that it need not even be exported."""
-    template = "{{.FromImageID}}"
-    digest = base_image.buildah("inspect", "--type", "image", "--format", template, name).strip()
-    return not node_images.is_new(node_images.read_catalogue(layout), Image(name, digest))
+    digest = base_image.buildah_digest(name)
+    return digest is not None and not node_images.is_new(
+        node_images.read_catalogue(layout), Image(name, digest)
+    )
