@@ -19,6 +19,7 @@ The environment may say:
   BASE           the image to begin from; with docker a public Python image, otherwise one that is
                  made from Debian packages
   IMAGE_PREFIX   registry and organisation of the names; the default is gantrymq
+  IMAGE_SOURCE   the address of the sources, for the images' labels; the default is none
   TAG            the default is the version and a digest of the content
 """
 

@@ -24,17 +24,18 @@ def cache_folder() -> Path:
 def build(engine: Engine) -> tuple[Release, bool]:
     """The images of this checkout, and whether they had to be built.
 
-    BASE, IMAGE_PREFIX and TAG of the environment replace the defaults. The default tag names the
-    content, so nodes notice a change, and an image with that tag needs no second build.
+    BASE, IMAGE_PREFIX, IMAGE_SOURCE and TAG of the environment replace the defaults. The default
+    tag names the content: nodes notice a change, and an image with that tag needs no second build.
     """
     payload.check_python()
     base = os.environ.get("BASE") or engine.default_base
     base_digest = engine.ensure_base(base)
+    source = os.environ.get("IMAGE_SOURCE", "")
     with tempfile.TemporaryDirectory(prefix="build-", dir=cache_folder()) as scratch:
         snapshot, context = Path(scratch) / "checkout", Path(scratch) / "context"
         sources.take_snapshot(CHECKOUT, snapshot)
         version = sources.version(snapshot)
-        content = sources.digest(snapshot, base_digest)
+        content = sources.digest(snapshot, base_digest, source)
         release = Release(
             prefix=os.environ.get("IMAGE_PREFIX") or DEFAULT_PREFIX,
             tag=os.environ.get("TAG") or f"{version}-{content}",
@@ -45,7 +46,7 @@ def build(engine: Engine) -> tuple[Release, bool]:
         ):
             return release, False
         payload.make_context(snapshot, context, cache_folder())
-        labels = {"VERSION": version, "REVISION": revision(CHECKOUT)}
+        labels = {"VERSION": version, "REVISION": revision(CHECKOUT), "SOURCE": source}
         build_components(engine, release, snapshot, context, base, labels)
     if is_named_by_content:
         remove_old_builds(engine, release)

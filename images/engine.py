@@ -54,12 +54,12 @@ class Buildah:
     def ensure_base(self, base: str) -> str:
         if base == BASE_IMAGE:
             base_image.ensure(layout_from_environment())
-        elif not base_image.is_known_to_buildah(base):
+        elif base_image.buildah_digest(base) is None:
             buildah("pull", "-q", base)
         return buildah("inspect", "--type", "image", "--format", "{{.FromImageID}}", base).strip()
 
     def has(self, reference: str) -> bool:
-        return base_image.is_known_to_buildah(reference)
+        return base_image.buildah_digest(reference) is not None
 
     def build(
         self, dockerfile: Path, context: Path, reference: str, arguments: Mapping[str, str]
