@@ -121,10 +121,10 @@ format: .venv/ready ## rewrite sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-cluster-bits: .venv/ready ## build the test cluster's binaries and base image into the cache
+cluster-bits: .venv/installed ## build the test cluster's binaries and base image into the cache
 	$(BIN)/python -m cluster bits
 
-cluster-up: .venv/ready ## a real Kubernetes of three nodes on this machine (CLUSTER=local or kind)
+cluster-up: .venv/installed ## a real Kubernetes of three nodes on this machine (CLUSTER=local or kind)
 	$(BIN)/python -m cluster up
 
 e2e: .venv/ready ## the product on the running test cluster: install, failover, topics, bad input (ARGS for pytest)
@@ -133,13 +133,13 @@ e2e: .venv/ready ## the product on the running test cluster: install, failover, 
 e2e-long: .venv/ready ## the same with 20 repetitions of each fault and 10 000 topics
 	GANTRY_E2E_REPEATS=20 GANTRY_E2E_TOPICS=10000 GANTRY_E2E_LONG=1 $(BIN)/python -m pytest tests/e2e -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)
 
-cluster-down: .venv/ready ## take the test cluster down; nothing of it is left
+cluster-down: .venv/installed ## take the test cluster down; nothing of it is left
 	$(BIN)/python -m cluster down
 
-cluster-status: .venv/ready ## nodes, versions, faults and kubeconfig of the test cluster
+cluster-status: .venv/installed ## nodes, versions, faults and kubeconfig of the test cluster
 	$(BIN)/python -m cluster status
 
-cluster-load: .venv/ready ## put images on every node (IMAGES="archive.tar name:tag")
+cluster-load: .venv/installed ## put images on every node (IMAGES="archive.tar name:tag")
 	$(BIN)/python -m cluster load $(IMAGES)
 
 images: .venv/ready ## build the container images, unless they exist; load them into a running test cluster

@@ -213,6 +213,9 @@ def main() -> int:
     except ClusterError as error:
         print(f"cluster: {error}", file=sys.stderr)
         return 1
+    except PermissionError as error:
+        print(f"cluster: {error}: the local cluster is root's; use sudo", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
