@@ -1,0 +1,1 @@
+"""Speaks to the Kubernetes API: requests, reflectors, leader election, carrying out plans."""

@@ -1,0 +1,1 @@
+"""Runs the operator: work queue, controllers, kopf, probes, metrics, command line."""
