@@ -102,7 +102,9 @@ class BrokerSettings:
         default=True, about="register each time, whether something changed or not"
     )
     group_address: str = setting(
-        "", "ip:port that leads to whichever member is master; clients are told its own if empty"
+        "",
+        "ip or ip:port that leads to the member that is master, the port being listenPort if left"
+        " out; clients are told the master's own address if empty",
     )
     group_members: str = setting(
         "",
