@@ -77,6 +77,7 @@ def heal(layout: Layout) -> None:
     """Ends all faults and starts whatever does not run."""
     control_plane.ensure(layout)
     on_each_node(lambda node: nodes.heal(layout, node))
+    discard_archives(layout)
 
 
 def down(layout: Layout) -> None:
@@ -122,7 +123,12 @@ def load(layout: Layout, archive: Path) -> list[archives.Image]:
     new = node_images.add_archive(layout, archive)
     running = nodes.running(layout)
     on_each_node(lambda node: nodes.load_images(layout, node) if node in running else None)
+    discard_archives(layout)
     return new
+
+
+def discard_archives(layout: Layout) -> None:
+    node_images.discard_archives(layout, [nodes.loaded_images(layout, node) for node in NODES])
 
 
 def on_each_node(action: Callable[[int], None]) -> None:

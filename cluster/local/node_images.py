@@ -67,6 +67,18 @@ def archive_name(images: Sequence[Image]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16] + ".tar"
 
 
+def discard_archives(layout: Layout, nodes: Sequence[Mapping[str, str]]) -> None:
+    """Removes the archives that no node needs any more; `nodes` is what each of them has.
+
+    Tags that name a build never repeat, and their archives would fill the disk in a day.
+    """
+    catalogue = read_catalogue(layout)
+    needed = {path for loaded in nodes for path in missing_archives(catalogue, loaded)}
+    for archive in layout.images.glob("*.tar"):
+        if archive not in needed:
+            archive.unlink()
+
+
 def is_new(catalogue: Mapping[str, Entry], image: Image) -> bool:
     entry = catalogue.get(image.reference)
     return entry is None or entry.digest != image.digest

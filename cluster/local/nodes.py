@@ -114,12 +114,16 @@ def heal(layout: Layout, node: int) -> None:
 
 def load_images(layout: Layout, node: int) -> None:
     """Imports the images that the node must have and does not have yet."""
-    held = layout.node(node) / "images.json"
     catalogue = node_images.read_catalogue(layout)
-    loaded = node_images.read_digests(held)
-    for archive in node_images.missing_archives(catalogue, loaded):
+    for archive in node_images.missing_archives(catalogue, loaded_images(layout, node)):
         run_on_node(layout, node, "ctr", "-n", "k8s.io", "images", "import", str(archive))
-    held.write_text(json.dumps({name: entry.digest for name, entry in catalogue.items()}))
+    digests = {name: entry.digest for name, entry in catalogue.items()}
+    _images_file(layout, node).write_text(json.dumps(digests))
+
+
+def loaded_images(layout: Layout, node: int) -> dict[str, str]:
+    """The images that a node has, on or off: their digests by their references."""
+    return node_images.read_digests(_images_file(layout, node))
 
 
 def run_on_node(layout: Layout, node: int, *command: str) -> str:
@@ -155,6 +159,10 @@ def _running(layout: Layout, node: int) -> int:
     if pid is None:
         raise ClusterError(f"{node_name(node)} is off: run `python -m cluster node on {node}`")
     return pid
+
+
+def _images_file(layout: Layout, node: int) -> Path:
+    return layout.node(node) / "images.json"
 
 
 def _write_configuration(layout: Layout, node: int) -> None:

@@ -74,3 +74,14 @@ def test_a_node_that_never_loaded_anything_has_no_digests(tmp_path: Path) -> Non
     assert node_images.read_digests(tmp_path / "images.json") == {}
     (tmp_path / "images.json").write_text(json.dumps({"a:1": "1"}))
     assert node_images.read_digests(tmp_path / "images.json") == {"a:1": "1"}
+
+
+def test_an_archive_stays_while_a_node_lacks_its_images(layout: Layout, tmp_path: Path) -> None:
+    node_images.add_archive(layout, image(tmp_path, "a:1", b"one"))
+    digest = node_images.read_catalogue(layout)["a:1"].digest
+    on, off = {"a:1": digest}, {"a:1": "old"}
+    node_images.discard_archives(layout, [on, off, on])
+    assert len(list(layout.images.glob("*.tar"))) == 1
+    node_images.discard_archives(layout, [on, on, on])
+    assert list(layout.images.glob("*.tar")) == []
+    assert node_images.add_archive(layout, image(tmp_path, "a:1", b"one")) == []
