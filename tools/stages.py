@@ -219,6 +219,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--beside", nargs="+", default=[], metavar="VERB")
     parser.add_argument("--left-out", nargs="+", default=[], metavar="VERB")
     asked = parser.parse_args(arguments)
+    # What a shell runs in the background ignores interrupts, and so would the stages.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = _verbs([*asked.verbs, *asked.beside])
     missing = {verb: why for verb in wanted if (why := missing_tools(verb)) is not None}
     for verb, why in missing.items():
