@@ -13,8 +13,8 @@ HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 # The stages of the tests (tools/stage_catalogue.py says what each proves). Those in *_BESIDE run
 # beside the others at a low priority: what only computes takes what the others leave. What a plus
 # joins runs at the same time.
-TEST := lint units-compiled examples
-TEST_BESIDE := types sim-short build-short
+TEST := lint units-compiled
+TEST_BESIDE := types examples build-short sim-short
 REST := crash cycles interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
