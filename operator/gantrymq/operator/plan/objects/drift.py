@@ -67,7 +67,8 @@ def _of_lists(wanted: list[Any], found: list[Any], path: str) -> str | None:
             return f"{path} has {len(found)} items"
         pairs = zip(wanted, found, map(str, range(len(wanted))), strict=True)
         return _first(_difference(one, two, f"{path}[{name}]") for one, two, name in pairs)
-    by_key = {item.get(key): item for item in found if isinstance(item, dict)}
+    items = [item for item in found if isinstance(item, dict)]
+    by_key = {item[key]: item for item in items if isinstance(item.get(key), str | int)}
     return _first(
         _difference(item, by_key.get(item[key]), f"{path}[{item[key]}]") for item in wanted
     )
@@ -82,7 +83,8 @@ def _key_of(items: list[Any]) -> str | None:
         return None
     for key in _KEYS:
         values = [item.get(key) for item in items]
-        if None not in values and len(set(values)) == len(values):
+        are_names = all(isinstance(value, str | int) for value in values)
+        if are_names and len(set(values)) == len(values):
             return key
     return None
 

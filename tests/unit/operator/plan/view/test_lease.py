@@ -1,0 +1,55 @@
+"""How a Lease is read: leniently in its wishes, strictly in what members wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.operator.plan.view.lease import read_lease
+from gantrymq.operator_model.samples import lease
+
+
+def test_a_lease_is_read() -> None:
+    found = read_lease(lease(2, "1,2", 7, preferred="1", switch_to="1", switch_number="4"))
+    assert (found.holder, found.in_sync, found.epoch) == (2, frozenset({1, 2}), 7)
+    assert (found.preferred, found.switch_to, found.switch_number) == (1, 1, 4)
+    assert found.is_switching
+    assert found.damage == ""
+    assert found.resource_version == "7"
+
+
+def test_a_switchover_that_was_granted_is_over() -> None:
+    assert not read_lease(lease(switch_to="2", switch_number="4", granted="4")).is_switching
+
+
+@pytest.mark.parametrize(
+    ("wish", "value"), [("preferred", "broker-2"), ("fenced", "one"), ("switch_number", "4.0")]
+)
+def test_a_wish_that_cannot_be_read_counts_as_absent(wish: str, value: str) -> None:
+    found = read_lease(lease(**{wish: value}))
+    assert (found.preferred, found.fenced, found.switch_number) == (0, frozenset(), 0)
+    assert found.damage == ""
+    assert value in found.ignored
+
+
+def test_spaces_between_fenced_members_do_no_harm() -> None:
+    assert read_lease(lease(fenced="1, 2")).fenced == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("holder", "in_sync", "epoch"), [(1, "", 3), (1, "a,b", 3), (1, "1,0", 3), (1, "1", 10**19)]
+)
+def test_a_lease_that_members_damaged_is_not_relied_on(
+    holder: int, in_sync: str, epoch: int
+) -> None:
+    assert read_lease(lease(holder, in_sync, epoch)).damage
+
+
+def test_the_lease_of_another_program_is_damaged() -> None:
+    content = lease()
+    content["spec"]["holderIdentity"] = "kube-scheduler_1"
+    assert "holderIdentity" in read_lease(content).damage
+
+
+def test_a_lease_without_anything_names_no_master() -> None:
+    found = read_lease({"metadata": {"name": "x"}})
+    assert (found.holder, found.epoch, found.in_sync, found.damage) == (0, 0, frozenset(), "")
