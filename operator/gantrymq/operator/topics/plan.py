@@ -256,11 +256,9 @@ class _Planner:
             return ()
         if any(each.standing is Standing.FOREIGN for each in verdicts):
             return ()
-        held = [
-            each for each in verdicts if each.held is not None or each.standing is Standing.AWAY
-        ]
-        queues = (f"{each.group}:{spec.queues_of(each.group).write}" for each in held)
-        value = ";".join(queues) if spec.order and held else None
+        there = [each.name for each in statuses.groups_of(resource, verdicts)]
+        queues = (f"{name}:{spec.queues_of(name).write}" for name in there)
+        value = ";".join(queues) if spec.order and there else None
         return tuple(
             OrderEntry(server, spec.topic_name, value)
             for server, table in self._snapshot.order.items()

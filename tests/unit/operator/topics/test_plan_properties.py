@@ -41,8 +41,10 @@ def specs(draw: st.DrawFn) -> dict[str, object]:
 
 
 def held() -> st.SearchStrategy[BrokerTopic | None]:
-    config = st.builds(lambda pair, order: BrokerTopic(*pair, order=order), counts, st.booleans())
-    return st.none() | config
+    def config(pair: tuple[int, int], order: bool) -> BrokerTopic:
+        return BrokerTopic(write=pair[0], read=pair[1], order=order)
+
+    return st.none() | st.builds(config, counts, st.booleans())
 
 
 creations = st.tuples(st.just("create"), st.sampled_from(NAMES), st.sampled_from(TOPICS), specs())
@@ -86,31 +88,32 @@ def play(history: History) -> TopicWorld:
 
 def happen(world: TopicWorld, number: int, event: Event) -> None:
     match event:
-        case ("create", str(name), str(topic_name), dict(spec)):
-            if name not in world.resources:
-                uid = f"uid-{name}-{number}"
-                fields = {str(key): value for key, value in spec.items()}
-                world.add(topic(name, created=number, uid=uid, topicName=topic_name, **fields))
-        case ("edit", str(name), dict(spec)):
-            if name in world.resources:
-                world.edit(name, **{str(key): value for key, value in spec.items()})
-        case ("delete", str(name)):
-            if name in world.resources:
-                world.delete(name)
-        case ("by hand", str(group), str(topic_name), None | BrokerTopic() as config):
+        case ("create", str(name), str(topic_name), dict(spec)) if name not in world.resources:
+            uid = f"uid-{name}-{number}"
+            world.add(topic(name, created=number, uid=uid, topicName=topic_name, **spec))
+        case ("edit", str(name), dict(spec)) if name in world.resources:
+            world.edit(name, **spec)
+        case ("delete", str(name)) if name in world.resources:
+            world.delete(name)
+        case ("by hand", str(group), str(topic_name), config):
+            assert config is None or isinstance(config, BrokerTopic)
             world.by_hand(group, topic_name, config)
+        case _:
+            _change_surroundings(world, event)
+
+
+def _change_surroundings(world: TopicWorld, event: Event) -> None:
+    match event:
         case ("away", set(groups)):
-            world.away = {str(each) for each in groups}
-        case ("drained", set(places)):
-            world.undrained = {(str(group), str(name)) for group, name in places}
+            world.away = groups
+        case ("drained", set(undrained)):
+            world.undrained = undrained
         case ("stage", ClusterStage() as stage):
             world.stage = stage
         case ("paused", bool(is_paused)):
             world.is_paused = is_paused
         case ("wait", float(seconds)):
             world.now += seconds
-        case _:
-            raise AssertionError(event)
 
 
 def heal(world: TopicWorld) -> None:
