@@ -28,6 +28,7 @@ from gantrymq.operator.kube.errors import (
     ExpiredError,
     NotFoundError,
     RefusedError,
+    SilentError,
     ThrottledError,
     UnavailableError,
 )
@@ -46,7 +47,7 @@ THROTTLE_TRIES: Final = 4
 RETRY_AFTER_SECONDS_MAX: Final = 10.0
 # A page of 250 objects of the largest size that etcd takes is far below.
 ANSWER_BYTES_MAX: Final = 64 << 20
-_WORDS_MAX: Final = 400
+_WORDS_MAX: Final = 1000
 
 Parameters: TypeAlias = Mapping[str, str]
 
@@ -150,7 +151,7 @@ class KubeClient:
     def watch(
         self, path: str, parameters: Parameters, silence_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """The pieces of a watch's body as they arrive; raises UnavailableError after silence."""
+        """The pieces of a watch's body as they arrive; raises SilentError after silence."""
         return self._watch(path, parameters, silence_seconds)
 
     # ------------------------------------------------------------------ sending
@@ -225,8 +226,11 @@ class KubeClient:
                 if status != 200:
                     _taken("WATCH", path, response, await _read(response))
                 yield response.content.iter_any()
+        except aiohttp.SocketTimeoutError as error:
+            text = f"WATCH {path}: nothing came for {silence_seconds:g} s"
+            raise SilentError(text, status=status) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise _unanswered("WATCH", path, error, silence_seconds) from error
+            raise _unanswered("WATCH", path, error, REQUEST_SECONDS) from error
         finally:
             self.answers[("GET", status)] += 1
 
@@ -251,8 +255,8 @@ def _taken(verb: str, path: str, response: aiohttp.ClientResponse, content: byte
         return answer
     details = answer or {}
     reason = str(details.get("reason") or response.reason or "")
-    words = str(details.get("message") or content[:_WORDS_MAX].decode(errors="replace"))
-    text = f"{verb} {path}: {words[:_WORDS_MAX] or 'no message'} ({status} {reason})"
+    words = str(details.get("message") or content.decode(errors="replace"))[:_WORDS_MAX]
+    text = f"{verb} {path}: {words or 'no message'} ({status} {reason})"
     if status == 404:
         raise NotFoundError(text, status=status, reason=reason)
     if status == 409:
@@ -262,7 +266,7 @@ def _taken(verb: str, path: str, response: aiohttp.ClientResponse, content: byte
     if status == 429:
         raise ThrottledError(text, _retry_after(response))
     if 400 <= status < 500:
-        raise RefusedError(text, status=status, reason=reason)
+        raise RefusedError(text, status=status, reason=reason, words=words)
     raise UnavailableError(text, status=status, reason=reason)
 
 

@@ -8,12 +8,14 @@ from gantrymq.base.errors import GantryError
 class ApiError(GantryError):
     """The API did not do what was asked; the text carries the API's own words."""
 
-    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+    def __init__(self, message: str, *, status: int = 0, reason: str = "", words: str = "") -> None:
         super().__init__(message)
         self.reason = reason
         """The machine-readable reason of the API's Status, such as NotFound or Expired."""
         self.status = status
         """The HTTP status; 0 when there was no answer."""
+        self.words = words or message
+        """What the API said, without the request it said it to."""
 
 
 class NotFoundError(ApiError):
@@ -42,3 +44,7 @@ class ThrottledError(ApiError):
 
 class UnavailableError(ApiError):
     """There was no usable answer: a write may or may not have been carried out."""
+
+
+class SilentError(UnavailableError):
+    """A watch brought nothing for so long that its connection may be dead."""

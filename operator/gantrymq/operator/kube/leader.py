@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, final
 
@@ -25,8 +26,8 @@ from gantrymq.operator.kube.leader_election import (
 from gantrymq.operator.plan.actions import Json
 from gantrymq.runtime.logs import Log
 
-# Two attempts fit between the last renewal and the deadline.
-REQUEST_SECONDS: Final = 3.0
+# Two attempts fit between the last renewal and the deadline, however slow the API is.
+REQUEST_SECONDS: Final = 4.0
 
 WallClock = Callable[[], datetime]
 
@@ -82,7 +83,9 @@ class LeaderElector:
         """Renew until the leadership is lost; returns why."""
         while True:
             await asyncio.sleep(self._retry_seconds)
-            await self._try()
+            with suppress(TimeoutError):  # the deadline does not wait for an answer
+                async with asyncio.timeout_at(self._election.deadline):
+                    await self._try()
             if self._election.has_lost(self._clock()):
                 return self._why_lost()
 

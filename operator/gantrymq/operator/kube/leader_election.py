@@ -63,11 +63,15 @@ class LeaderElection:
         """Who leads, as far as this process knows."""
         return "" if self._record is None else self._record.holder
 
+    @property
+    def deadline(self) -> float:
+        """When a leader has lost unless it renews before; only a leader has one."""
+        assert self._renewed_at is not None
+        return self._renewed_at + DEADLINE_SECONDS
+
     def has_lost(self, now: float) -> bool:
         """Whether a leader must stop: it could not renew, or another one holds the Lease."""
-        if self._renewed_at is None:
-            return False
-        return now - self._renewed_at >= DEADLINE_SECONDS or self._is_held_by_another
+        return self.is_leader and (now >= self.deadline or self._is_held_by_another)
 
     def observe(self, record: LeaseRecord | None, now: float) -> None:
         """The Lease was read; None when it does not exist."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from gantrymq.operator.kube.client import KubeClient
-from gantrymq.operator.kube.errors import ApiError, ExpiredError
+from gantrymq.operator.kube.errors import ApiError, ExpiredError, SilentError
 from gantrymq.operator.kube.kinds import Kind
 from gantrymq.operator.kube.object_store import Name, name_of
 from gantrymq.operator.kube.watch_events import WatchEvent, WatchLines
@@ -162,6 +162,9 @@ class Reflector:
                 await asyncio.sleep(self._pace.backoff_seconds / 5)
             except ExpiredError:
                 raise
+            except SilentError:
+                # Bookmarks come about once a minute, on a busy server later: ask anew at once.
+                self._log.debug("watch is silent, watching anew", kind=self.title)
             except ApiError as error:
                 await self._back_off(error)
 

@@ -85,7 +85,7 @@ class ClusterController:
     def _settle(self, key: Key, plan: Plan, execution: Execution) -> float:
         """Remember a refusal and raise it, so that the key backs off; else when to look again."""
         if isinstance(execution.error, RefusedError) and execution.refused is not None:
-            self._refusals[key] = f"{title_of(execution.refused)}: {execution.error}"
+            self._refusals[key] = f"{title_of(execution.refused)}: {execution.error.words}"
         elif execution.error is None and execution.done == len(plan.actions):
             self._refusals.pop(key, None)
         if execution.error is not None:

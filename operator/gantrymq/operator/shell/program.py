@@ -59,8 +59,10 @@ class Program:
         self._client = KubeClient(config)
         self._config = config
         self._identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+        # Its own connections: a renewal never waits behind the requests of reconciliations.
+        self._lease_client = KubeClient(config)
         self._elector = LeaderElector(
-            self._client,
+            self._lease_client,
             told.leader_election_namespace or config.namespace,
             LEASE_NAME,
             self._identity,
@@ -123,6 +125,7 @@ class Program:
         await asyncio.gather(*ends)
         self._lag.stop()
         await self._client.close()
+        await self._lease_client.close()
         await self._health.stop()
 
     # ------------------------------------------------------------------ parts

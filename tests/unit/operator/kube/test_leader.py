@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
+from gantrymq.operator.kube import leader_election
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.leader import LeaderElector
 
@@ -97,3 +100,16 @@ async def test_a_namespace_that_does_not_exist_is_told(
     server.faults.refusals.clear()
     await asyncio.wait_for(waiting, 20)
     assert leader.last_error == ""
+
+
+async def test_a_leader_whose_requests_hang_has_lost_at_the_deadline(
+    server: KubeServer, client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_election, "DEADLINE_SECONDS", 0.5)
+    leader = elector(client, "first")
+    await leader.acquire()
+    server.faults.black_holes.add("system")
+
+    why = await asyncio.wait_for(leader.hold(), 3)  # less than a request takes to be given up
+
+    assert why.startswith("no renewal")
