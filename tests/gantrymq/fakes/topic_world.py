@@ -88,7 +88,7 @@ class TopicWorld:
         if FINALIZER in resource.finalizers:
             self.resources[name] = replace(resource, deleted=self.now)
         else:
-            del self.resources[name]
+            self._gone(name)
 
     def by_hand(self, group: str, name: str, config: BrokerTopic | None) -> None:
         """Somebody changes a topic on a broker."""
@@ -138,11 +138,12 @@ class TopicWorld:
 
     def settle(self, runs: int = 12) -> TopicsPlan:
         """Run until nothing is left to do, moving the clock as far as plans ask."""
+        plan = self.run()
         for _ in range(runs):
-            plan = self.run()
             if not plan.steps and plan.requeue_seconds is None:
                 return plan
             self.now += plan.requeue_seconds or 1.0
+            plan = self.run()
         raise AssertionError(f"no end after {runs} runs: {plan}")
 
     # ------------------------------------------------------------------ checks
@@ -157,9 +158,10 @@ class TopicWorld:
                 continue
             for group, table in self.tables.items():
                 held = table.get(spec.topic_name)
-                if group not in self.away and held is not None:
-                    if spec.adopt or fits(held, spec, spec.queues_of(group)):
-                        self.owned.add((group, spec.topic_name))
+                if held is None or group in self.away:
+                    continue
+                if spec.adopt or fits(held, spec, spec.queues_of(group)):
+                    self.owned.add((group, spec.topic_name))
 
     def _winner(self, resource: TopicResource) -> TopicResource:
         assert resource.spec is not None
@@ -191,7 +193,14 @@ class TopicWorld:
             resource = replace(resource, finalizers=step.finalizers)
         self.resources[resource.name] = resource
         if resource.deleted is not None and not resource.finalizers:
-            del self.resources[resource.name]
+            self._gone(resource.name)
+
+    def _gone(self, name: str) -> None:
+        """A topic that no resource names belongs to none."""
+        gone = self.resources.pop(name).spec
+        names = {each.spec.topic_name for each in self.resources.values() if each.spec is not None}
+        if gone is not None and gone.topic_name not in names:
+            self.owned = {place for place in self.owned if place[1] != gone.topic_name}
 
     def _change(self, change: Change) -> None:
         self._check_call(change.group)
@@ -223,7 +232,6 @@ class TopicWorld:
         assert place in self.owned, "deletes what no resource made"
         if spec.deletion_policy.value == "DeleteWhenDrained":
             assert place not in self.undrained
-        self.owned.discard(place)
         del self.tables[removal.group][removal.topic]
 
     def _check_call(self, group: str) -> None:

@@ -106,9 +106,10 @@ class TopicController:
             snapshot = replace(snapshot, drained=drained)
             plan = plan_topics(snapshot, now)
         run = TopicRun(cluster.connection, self._api, cluster.memory, snapshot, now)
-        steps = plan.steps[:STEPS_PER_RUN]
+        current = [each for each in plan.steps if not cluster.memory.is_stale(each.resource)]
+        steps = current[:STEPS_PER_RUN]
         await run.carry_out(steps)
-        is_unfinished = len(steps) < len(plan.steps) or run.is_unfinished
+        is_unfinished = len(steps) < len(current) or run.is_unfinished
         report = TopicRunReport(
             requeue_seconds=0.0 if is_unfinished else _sooner(plan, run.retry_s),
             unmanaged=plan.unmanaged,

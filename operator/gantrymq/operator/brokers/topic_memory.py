@@ -6,6 +6,7 @@ plans with what it wrote. All of it may be lost with the process: the next one f
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, final
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 ROUTES_MAX: Final = 10_000
 """Topics whose routes are still to be forgotten: more are left to the name servers' restart."""
 
+ROUTES_AT_ONCE: Final = 100
+"""Topics whose routes one run lets name servers forget."""
+
 
 @final
 class TopicMemory:
@@ -35,6 +39,8 @@ class TopicMemory:
         """By uid: groups on which the topic was made, until the status in the cache says so."""
         self._written: dict[str, tuple[str, TopicResource]] = {}
         """By uid: the resourceVersion that was planned with, and what became of the resource."""
+        self._stale: dict[str, str] = {}
+        """By uid: a resourceVersion that a write found to be out of date."""
         self._asked: dict[Place, float] = {}
         self._routes: set[str] = set()
 
@@ -42,9 +48,9 @@ class TopicMemory:
         """The resources, with what was written since they were read."""
         seen = tuple(self._newest(each) for each in topics)
         uids = {each.uid for each in seen}
-        for table in (self._written, self.made):
-            for uid in table.keys() - uids:
-                del table[uid]
+        self._written = {uid: each for uid, each in self._written.items() if uid in uids}
+        self._stale = {uid: each for uid, each in self._stale.items() if uid in uids}
+        self.made = {uid: each for uid, each in self.made.items() if uid in uids}
         return seen
 
     def _newest(self, topic: TopicResource) -> TopicResource:
@@ -64,6 +70,14 @@ class TopicMemory:
         # Several writes in a row still belong to the version that the cache shows.
         seen = known[0] if known is not None else before.resource_version
         self._written[before.uid] = (seen, after)
+
+    def is_stale(self, topic: TopicResource) -> bool:
+        """Whether there is a newer version, or none: its event is on the way."""
+        return self._stale.get(topic.uid) == topic.resource_version
+
+    def found_stale(self, topic: TopicResource) -> None:
+        """A write was refused since the resource is another one by now, or gone."""
+        self._stale[topic.uid] = topic.resource_version
 
     def made_on(self, topic: TopicResource, group: str) -> None:
         """A broker has the topic now, by this operator."""
@@ -95,9 +109,12 @@ class TopicMemory:
 
     async def forget_routes(self, connection: ClusterTopics, cluster: str) -> None:
         """Let the name servers forget what was deleted; what fails is tried again next time."""
-        for topic in tuple(self._routes):
-            try:
-                await connection.forget(topic, cluster)
-            except ClientError:
-                return
-            self._routes.discard(topic)
+        some = tuple(self._routes)[:ROUTES_AT_ONCE]
+        outcomes = await asyncio.gather(
+            *(connection.forget(topic, cluster) for topic in some), return_exceptions=True
+        )
+        for topic, outcome in zip(some, outcomes, strict=True):
+            if outcome is None:
+                self._routes.discard(topic)
+            elif not isinstance(outcome, ClientError):
+                raise outcome

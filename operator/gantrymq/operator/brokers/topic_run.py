@@ -25,7 +25,13 @@ from gantrymq.operator.topics.api import (
 )
 from gantrymq.operator.topics.plan import plan_topics
 from gantrymq.operator.topics.steps import Change, Removal, TopicStep, batches
-from gantrymq.operator.topics.values import BrokerTopic, Place, Refusal, TopicsSnapshot
+from gantrymq.operator.topics.values import (
+    BrokerTopic,
+    Place,
+    Refusal,
+    TopicResource,
+    TopicsSnapshot,
+)
 from gantrymq.remoting.failures import ClientError
 
 log: Final = logging.getLogger("gantrymq.operator.topics")
@@ -45,9 +51,6 @@ AWAY_RETRY_S: Final = 5.0
 """When a master is asked again that gave no answer: a failover takes as long."""
 
 NO_ANSWER: Final = "its master does not answer"
-
-CHANGED_RETRY_S: Final = 0.5
-"""When to look again after a resource was changed meanwhile: its event is on the way."""
 
 
 @final
@@ -106,7 +109,7 @@ class TopicRun:
         finalizers, before = step.finalizers, step.resource
         if finalizers is None or self.failure is not None:
             return None
-        version = await self._written(self._api.set_finalizers(before, finalizers))
+        version = await self._written(before, self._api.set_finalizers(before, finalizers))
         if version is None:
             return None
         after = replace(before, finalizers=finalizers, resource_version=version)
@@ -117,7 +120,7 @@ class TopicRun:
         status = step.status
         if status is not None and self.failure is None:
             before = step.resource
-            version = await self._written(self._api.write_status(before, status))
+            version = await self._written(before, self._api.write_status(before, status))
             if version is not None:
                 after = replace(before, status=status, resource_version=version)
                 self._memory.wrote(before, after)
@@ -126,15 +129,13 @@ class TopicRun:
             log.info("releasing topic topic=%s reason=%s", _named(step), step.reason)
             await self._set_finalizers(step)
 
-    async def _written(self, request: Awaitable[str]) -> str | None:
+    async def _written(self, topic: TopicResource, request: Awaitable[str]) -> str | None:
         """The new resourceVersion, None when nothing was written."""
         self.writes += 1
         try:
             return await request
-        except TopicGoneError:
-            return None
-        except TopicChangedError:
-            self.retry_s = CHANGED_RETRY_S
+        except (TopicGoneError, TopicChangedError):
+            self._memory.found_stale(topic)
             return None
         except TopicApiError as failure:
             self.failure = self.failure or failure

@@ -136,11 +136,22 @@ def saying_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> Saying:
     away = [each for each in verdicts if is_waiting(resource, each)]
     if away or not verdicts:
         return _away(resource, verdicts, away)
-    there = f"the topic is on {_names(verdicts)}"
+    there = f"the topic is on {_names(verdicts)}{_unknown_groups(resource, verdicts)}"
     if any(each.standing is Standing.SHRINKING for each in verdicts):
         text = f"{there}; fewer read queues follow, the condition Drained says when"
         return Saying(TopicPhase.SHRINKING, True, SHRINKING, text)
     return Saying(TopicPhase.READY, True, APPLIED, there)
+
+
+def _unknown_groups(resource: TopicResource, verdicts: Sequence[Verdict]) -> str:
+    """Groups that the spec names and the cluster does not have."""
+    if resource.spec is None or not resource.spec.groups:
+        return ""
+    known = {each.group for each in verdicts}
+    unknown = [name for name, _ in resource.spec.groups if name not in known]
+    if not unknown:
+        return ""
+    return f"; spec.groups names {', '.join(unknown)}, which the cluster does not have"
 
 
 def is_waiting(resource: TopicResource, verdict: Verdict) -> bool:

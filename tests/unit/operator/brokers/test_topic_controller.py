@@ -349,6 +349,16 @@ async def test_no_topic_is_made_whose_finalizer_could_not_be_written(stage: Stag
     assert await stage.queues("t") == [None, None]
 
 
+async def test_a_resource_that_is_gone_is_not_written_again_and_again(stage: Stage) -> None:
+    stage.api.create("t")
+    topics = stage.api.topics()
+    stage.api.delete("t")
+    target = stage.cluster.target()
+    first = await stage.controller.run_cluster(target, topics)
+    second = await stage.controller.run_cluster(target, topics)
+    assert (first.writes, second.writes, second.requeue_seconds) == (1, 0, None)
+
+
 async def test_many_topics_are_made_in_parts(stage: Stage) -> None:
     for number in range(STEPS_PER_RUN + 10):
         stage.api.create(f"t{number}")

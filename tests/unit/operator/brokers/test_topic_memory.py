@@ -42,6 +42,14 @@ def test_resources_that_are_gone_are_forgotten() -> None:
     assert memory.resources([gone]) == (gone,)
 
 
+def test_a_resource_that_was_out_of_date_is_left_until_a_newer_one_is_seen() -> None:
+    memory, before = TopicMemory(), topic("t")
+    memory.found_stale(before)
+    memory.resources([before])
+    assert memory.is_stale(before)
+    assert not memory.is_stale(replace(before, resource_version="2"))
+
+
 def test_questions_are_not_asked_too_often_nor_too_many_at_once() -> None:
     memory = TopicMemory()
     first, second = (DrainQuestion("broker-0", "a", name, 0) for name in "ab")

@@ -24,7 +24,7 @@ def test_a_table_is_read_and_equal_topics_are_one_object() -> None:
     assert table.topics["a"] == BrokerTopic(2, 4, attributes=(("k", "v"),))
     assert table.topics["b"] is table.topics["c"]
     assert table.system == {"TBW102"}
-    assert tables.system("m:1") == {"TBW102"}
+    assert tables.system("m:1") == frozenset({"TBW102"})
 
 
 def test_the_same_answer_is_the_same_table() -> None:
