@@ -98,7 +98,6 @@ class BrokerHost:
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
         self._has_begun = False
-        """Whether the store is open, and the core has begun."""
         self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
@@ -325,7 +324,7 @@ class BrokerHost:
         await self._health.start(self._setup.settings.bind_address, port)
 
     def _families(self) -> Iterable[Metric]:
-        """A store that is not open yet has no figures."""
+        """What the core counts, once the store is open and it has begun."""
         return metrics.families(self.core) if self._has_begun else ()
 
     def _unready(self) -> str | None:
