@@ -167,9 +167,10 @@ def test_fields_document_themselves() -> None:
 def test_the_variable_of_a_service_is_no_setting_and_is_warned_of(value: str) -> None:
     bound = bind(Sample, [FILE, environment_layer(Sample, {"GANTRY_LISTEN_PORT": value})])
     assert bound.settings.listen_port == 1001
-    assert bound.warnings == (
+    [warning] = bound.warnings
+    assert warning == (
         f"GANTRY_LISTEN_PORT={value} is ignored: Kubernetes set it for a Service called"
-        " gantry-listen; set enableServiceLinks: false in the pod's spec",
+        " gantry-listen; set enableServiceLinks: false in the pod's spec"
     )
 
 
