@@ -79,6 +79,10 @@ capabilities: {drop: [ALL]}
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [get, list, watch, create, update, delete]
+# Where the API server checks it (OpenShift), a slice with addresses of pods needs this as well.
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices/restricted]
+  verbs: [create]
 {{- end -}}
 
 {{/* What the operator reads outside of namespaces. */}}

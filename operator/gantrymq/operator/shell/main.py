@@ -15,8 +15,20 @@ STOP_SECONDS: Final = 5.0
 CONFIGURATION: Final = 78
 
 
+RELEASE: Final = "release"
+SELF_TEST: Final = "self-test"
+
+
 def run(argv: Sequence[str]) -> int:
-    """Run the operator until it is told to stop; the exit code."""
+    """Run the operator until it is told to stop, or one of its tools; the exit code."""
+    if argv[:1] == [RELEASE]:
+        from gantrymq.operator.shell import release  # noqa: PLC0415 - the operator needs it not
+
+        return release.run(argv[1:])
+    if argv[:1] == [SELF_TEST]:
+        from gantrymq.operator.shell import self_test  # noqa: PLC0415 - as above
+
+        return self_test.run(argv[1:])
     try:
         told = options.parse(argv)
         from gantrymq.operator.kube.api_config import load  # noqa: PLC0415 - --help is quick
