@@ -20,9 +20,9 @@ Each option can be given in the environment: --metrics-port as GANTRY_OPERATOR_M
 on; namespaces are separated by commas there. In a pod, the API and the credentials are those of its
 service account.
 
-Two tools have the same options: `gantry operator self-test` makes a small cluster, sends and consumes
-messages, and deletes it; `gantry operator release` takes Gantry's finalizers off all resources, when
-the operator is gone for good.
+Two tools have the same options: `gantry operator self-test` makes a small cluster, sends and
+consumes messages, and deletes it; `gantry operator release` takes Gantry's finalizers off all
+resources, when the operator is gone for good.
 """
 
 
