@@ -18,6 +18,8 @@ TEST_BESIDE := types examples build-short sim-short
 REST := crash cycles interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
+# For what runs at a low priority, and so may have to wait.
+UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
 .PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
@@ -45,19 +47,17 @@ lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/tidy -q
+	$(BIN)/python -m pytest tests/tidy -q -k "not mypy_checks_every"
 
-types: .venv/ready ## mypy --strict over code and tests
+types: .venv/ready ## mypy --strict over code and tests, and that no file is left out
 	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/tidy -q -k mypy_checks_every $(UNHURRIED)
 
 units: .venv/ready ## unit and property tests, compiled and pure side by side (ARGS for pytest)
 	@$(MAKE) --no-print-directory -j2 --output-sync=target units-compiled units-pure
 
 units-compiled: .venv/ready
 	$(BIN)/python -m pytest tests/unit -q $(ARGS)
-
-# Runs at a low priority have to wait.
-UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
 # Of the uncompiled modules those tests that name one which is compiled; UNITS_PURE=all takes all.
 units-pure: .venv/ready
