@@ -7,6 +7,7 @@ without a master.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, final
 
@@ -28,6 +29,10 @@ from gantrymq.operator.topics.values import (
 from gantrymq.operator.topics.verdicts import QUIET_S, fits
 
 START = 1_800_000_000.0
+
+
+class CrashError(Exception):
+    """The operator is killed."""
 
 
 def topic(
@@ -67,6 +72,7 @@ class TopicWorld:
         self.cut_at: dict[Place, float] = {}
         self.broker_calls = 0
         self.status_writes = 0
+        self._left = -1
 
     # ------------------------------------------------------------------ users
 
@@ -136,6 +142,13 @@ class TopicWorld:
             self._carry_out(step)
         return plan
 
+    def run_and_crash(self, actions: int) -> None:
+        """The operator is killed after so many broker calls and API writes."""
+        self._left = actions
+        with suppress(CrashError):
+            self.run()
+        self._left = -1
+
     def settle(self, runs: int = 12) -> TopicsPlan:
         """Run until nothing is left to do, moving the clock as far as plans ask."""
         plan = self.run()
@@ -174,26 +187,42 @@ class TopicWorld:
         return min(rivals, key=lambda each: each.age_key)
 
     def _carry_out(self, step: TopicStep) -> None:
-        resource = step.resource
+        name = step.resource.name
+        if step.adds_finalizer:
+            self._set_finalizers(step)
         for change in step.changes:
-            assert self._winner(resource) == resource, "the oldest wins"
+            assert self._winner(self.resources[name]).name == name, "the oldest wins"
+            self._act()
             self._change(change)
         for removal in step.removals:
+            self._act()
             self._remove(step, removal)
         for entry in step.order:
+            self._act()
             if entry.value is None:
                 del self.order[entry.name_server][entry.topic]
             else:
                 self.order[entry.name_server][entry.topic] = entry.value
         if step.status is not None:
-            assert step.status != resource.status, "a write without a change"
+            self._act()
+            assert step.status != step.resource.status, "a write without a change"
             self.status_writes += 1
-            resource = replace(resource, status=step.status)
-        if step.finalizers is not None:
-            resource = replace(resource, finalizers=step.finalizers)
+            self.resources[name] = replace(self.resources[name], status=step.status)
+        if step.drops_finalizer:
+            self._set_finalizers(step)
+
+    def _set_finalizers(self, step: TopicStep) -> None:
+        self._act()
+        assert step.finalizers is not None
+        resource = replace(self.resources[step.resource.name], finalizers=step.finalizers)
         self.resources[resource.name] = resource
         if resource.deleted is not None and not resource.finalizers:
             self._gone(resource.name)
+
+    def _act(self) -> None:
+        if self._left == 0:
+            raise CrashError
+        self._left -= 1
 
     def _gone(self, name: str) -> None:
         """A topic that no resource names belongs to none."""

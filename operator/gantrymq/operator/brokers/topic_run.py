@@ -41,8 +41,9 @@ T = TypeVar("T")
 WRITES_AT_ONCE: Final = 24
 """Writes to the API in flight: what it serves at once without queueing them."""
 
-DELETIONS_AT_ONCE: Final = 16
-"""Each takes a broker a write of several files."""
+DELETIONS_AT_ONCE: Final = 100
+"""A master writes its files, and registers, once for all deletions that arrive in one turn: a
+hundred at once cost it a quarter of what sixteen at once do."""
 
 REFUSED_RETRY_S: Final = 30.0
 """When a broker is asked again for what it refused."""

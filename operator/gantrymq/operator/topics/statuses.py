@@ -159,11 +159,11 @@ def is_waiting(resource: TopicResource, verdict: Verdict) -> bool:
     was recorded as it shall be counts as it was, so that a failover changes no status."""
     if verdict.standing is not Standing.AWAY:
         return False
-    spec, status = resource.spec, resource.status
-    recorded = status.group(verdict.group)
-    if recorded is None or spec is None or status.observed_generation != resource.generation:
-        return True
-    return recorded.write != spec.queues_of(verdict.group).write
+    status = resource.status
+    ready = status.condition(READY)
+    was_whole = ready is not None and ready.reason in {APPLIED, SHRINKING}
+    is_same = status.observed_generation == resource.generation
+    return not (was_whole and is_same and status.group(verdict.group) is not None)
 
 
 def _names(verdicts: Sequence[Verdict]) -> str:
@@ -205,7 +205,8 @@ def _away(resource: TopicResource, verdicts: Sequence[Verdict], away: Sequence[V
 
 
 def groups_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> tuple[GroupStatus, ...]:
-    """What each group has; of one that cannot be asked, what was recorded."""
+    """What each group has; of one that cannot be asked or changed, what was recorded, so that the
+    difference is seen again."""
     found = []
     for verdict in verdicts:
         held = verdict.held
@@ -214,7 +215,7 @@ def groups_of(resource: TopicResource, verdicts: Sequence[Verdict]) -> tuple[Gro
             found.append(group_status(verdict.group, held.write, held.read, name))
             continue
         recorded = resource.status.group(verdict.group)
-        if verdict.standing is Standing.AWAY and recorded is not None:
+        if verdict.standing is not Standing.FOREIGN and recorded is not None:
             found.append(recorded)
     return tuple(found)
 
@@ -232,7 +233,7 @@ def draining(resource: TopicResource, verdicts: Sequence[Verdict], now: str) -> 
         return [before]  # a question that was not asked this time changes no word
     message = "; ".join(texts) or "consumer groups are asked whether they have read the queues"
     condition = Condition(DRAINED, False, SHRINKING, shortened(message), now)
-    if is_same and before is not None and not any(each.cuts_writes for each in shrinking):
+    if is_same and before is not None and not any(each.starts_anew for each in shrinking):
         return [replace(condition, since=before.since)]
     return [condition]
 

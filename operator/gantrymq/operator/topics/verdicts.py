@@ -68,7 +68,8 @@ class Verdict:
     """Of a wait, or of hands off."""
     drift: str = ""
     """What was changed by hand, and is repaired by `change`."""
-    cuts_writes: bool = False
+    starts_anew: bool = False
+    """Whether a wait for producers begins now, since a group has fewer write queues than before."""
     question: DrainQuestion | None = None
     look_again_s: float | None = None
 
@@ -85,7 +86,9 @@ def judge(
 ) -> Verdict:
     """What this group needs. `quiet_s`: how long the write queues have been as they shall be."""
     if group.table is None:
-        return Verdict(group.name, Standing.AWAY, why=group.why)
+        standing = Standing.SHRINKING if _was_shrinking(resource, spec, group) else Standing.AWAY
+        why = f"{group.name} {group.why}" if standing is Standing.SHRINKING else group.why
+        return Verdict(group.name, standing, why=why)
     held = group.table.topics.get(spec.topic_name)
     queues = spec.queues_of(group.name)
     if held is not None and fits(held, spec, queues):
@@ -93,11 +96,32 @@ def judge(
     wanted = _wanted(held, spec, queues)
     if held is not None and not is_ours:
         return Verdict(group.name, Standing.FOREIGN, why=difference(held, wanted))
+    if not _is_recorded(resource, group.name, held):
+        quiet_s = 0.0  # they were changed by hand, or the status was not written
     verdict = _change(group, spec, held, wanted, snapshot, quiet_s)
     if verdict.change is None:
         return verdict
-    held_back = _held_back(verdict, held, spec, snapshot, now)
+    held_back = _held_back(verdict, spec, snapshot, now)
     return held_back or replace(verdict, drift=_drift(resource, group.name, held, wanted))
+
+
+def _is_recorded(resource: TopicResource, group: str, held: BrokerTopic | None) -> bool:
+    """Whether the status says of the group what its master has."""
+    recorded = resource.status.group(group)
+    if recorded is None or held is None:
+        return recorded is held
+    known = (recorded.write, recorded.read, recorded.perm)
+    return (held.write, held.read, perm_name(held)) == known
+
+
+def _was_shrinking(resource: TopicResource, spec: TopicSpec, group: GroupView) -> bool:
+    """Whether a group that cannot be asked had read queues left that shall go."""
+    recorded, status = resource.status.group(group.name), resource.status
+    ready = status.condition("Ready")
+    if recorded is None or ready is None or ready.reason != SHRINKING:
+        return False
+    is_same = status.observed_generation == resource.generation
+    return is_same and recorded.read > spec.queues_of(group.name).read
 
 
 def fits(held: BrokerTopic, spec: TopicSpec, queues: QueueCounts) -> bool:
@@ -146,12 +170,13 @@ def _change(
     if held.write > wanted.read:
         why = f"{group.name} stops writes first"
         cut = Verdict(group.name, Standing.SHRINKING, kept, change, held, address, why)
-        return replace(cut, cuts_writes=True, look_again_s=QUIET_S)
+        return replace(cut, starts_anew=True, look_again_s=QUIET_S)
     shrinking = Verdict(group.name, Standing.SHRINKING, kept, change, held, address)
     if quiet_s < QUIET_S:
         return replace(
             shrinking,
             why=f"{group.name} waits until producers have fetched the new route",
+            starts_anew=quiet_s == 0,
             look_again_s=QUIET_S - quiet_s,
         )
     answer = snapshot.drained.get(question.place)
@@ -164,20 +189,16 @@ def _change(
 
 
 def _held_back(
-    verdict: Verdict,
-    held: BrokerTopic | None,
-    spec: TopicSpec,
-    snapshot: TopicsSnapshot,
-    now: float,
+    verdict: Verdict, spec: TopicSpec, snapshot: TopicsSnapshot, now: float
 ) -> Verdict | None:
     """Why a change is not made now."""
     if snapshot.cluster.is_paused:
-        return Verdict(verdict.group, Standing.PAUSED, held)
+        return Verdict(verdict.group, Standing.PAUSED)
     refusal = snapshot.refusals.get((verdict.group, spec.topic_name))
     if refusal is None or refusal.config != verdict.change or refusal.retry_at <= now:
         return None
     wait = refusal.retry_at - now
-    return Verdict(verdict.group, Standing.REFUSED, held, why=refusal.why, look_again_s=wait)
+    return Verdict(verdict.group, Standing.REFUSED, why=refusal.why, look_again_s=wait)
 
 
 def _drift(
@@ -190,15 +211,10 @@ def _drift(
         return ""
     if held is None:
         return f"{group}: the topic was missing"
-    is_as_recorded = (held.write, held.read, perm_name(held)) == (
-        recorded.write,
-        recorded.read,
-        recorded.perm,
-    )
     ready = status.condition("Ready")
     was_whole = ready is not None and ready.reason in {APPLIED, SHRINKING}
     has_other_values = held.order != wanted.order or held.attributes != wanted.attributes
-    if is_as_recorded and not (was_whole and has_other_values):
+    if _is_recorded(resource, group, held) and not (was_whole and has_other_values):
         return ""
     return f"{group}: {difference(held, wanted)}"
 

@@ -52,6 +52,18 @@ def test_a_group_that_is_away_is_named_and_the_others_go_on(world: TopicWorld) -
     )
 
 
+def test_a_failover_changes_no_status_unless_the_spec_changed(world: TopicWorld) -> None:
+    world.add(topic("t"))
+    world.settle()
+    writes = world.status_writes
+    world.away = {"broker-0"}
+    world.settle()
+    assert world.status_writes == writes
+    world.edit("t", perm="R")
+    world.settle()
+    assert ready(world, "t")[:2] == (False, "MasterAway")
+
+
 def test_a_spec_that_cannot_be_used_is_said_and_recovers(world: TopicWorld) -> None:
     world.add(topic("t", topicName="%DLQ%payments"))
     world.run()
@@ -215,6 +227,37 @@ def test_write_queues_that_were_raised_by_hand_start_the_wait_anew(world: TopicW
     assert world.tables["broker-0"]["t"] == BrokerTopic(2, 4)
     world.settle()
     assert world.tables["broker-0"]["t"] == BrokerTopic(2, 2)
+
+
+def test_a_group_that_begins_to_shrink_later_waits_for_its_own_producers(
+    world: TopicWorld,
+) -> None:
+    world.undrained = {("broker-1", "t")}
+    world.add(topic("t"))
+    world.settle()
+    world.by_hand("broker-1", "t", BrokerTopic(2, 6))
+    world.run()
+    world.now += QUIET_S
+    world.by_hand("broker-0", "t", BrokerTopic(2, 6))
+    world.run()
+    assert world.tables["broker-0"]["t"] == BrokerTopic(4, 6)
+    world.now += QUIET_S
+    world.run()
+    assert world.tables["broker-0"]["t"] == BrokerTopic(4, 4)
+
+
+def test_a_group_that_goes_away_while_it_shrinks_is_still_shrinking(world: TopicWorld) -> None:
+    shrinking(world)
+    world.away = {"broker-0"}
+    world.undrained = set()
+    world.settle()
+    assert ready(world, "t")[:2] == (True, "Shrinking")
+    assert drained_message(world.resources["t"]) == "broker-0 has no master"
+    groups = world.resources["t"].status.groups
+    assert [(each.write, each.read) for each in groups] == [(2, 4), (2, 2)]
+    world.away = set()
+    world.settle()
+    assert ready(world, "t")[:2] == (True, "Applied")
 
 
 def test_a_shrink_that_is_taken_back_is_over(world: TopicWorld) -> None:

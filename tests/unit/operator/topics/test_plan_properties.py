@@ -64,25 +64,29 @@ events = st.one_of(
     st.tuples(st.just("stage"), st.sampled_from(ClusterStage)),
     st.tuples(st.just("paused"), st.booleans()),
 )
-# What happens, and how many runs follow before the next event.
+# What happens, and how many runs follow before the next event; the last of them may be killed after
+# some broker calls and API writes.
+runs = st.tuples(st.sampled_from((1, 1, 2, 0)), st.none() | st.integers(0, 5))
 histories = st.builds(
-    lambda first, rest: [(first, 1), *rest],
+    lambda first, rest: [(first, (1, None)), *rest],
     creations,
-    st.lists(st.tuples(events, st.sampled_from((1, 1, 2, 0))), max_size=15),
+    st.lists(st.tuples(events, runs), max_size=15),
 )
 
 
 Event: TypeAlias = tuple[object, ...]
-History: TypeAlias = list[tuple[Event, int]]
+History: TypeAlias = list[tuple[Event, tuple[int, int | None]]]
 
 
 def play(history: History) -> TopicWorld:
     """The world after these events; each action in between was checked."""
     world = TopicWorld()
-    for number, (event, runs) in enumerate(history):
+    for number, (event, (count, killed_after)) in enumerate(history):
         happen(world, number, event)
-        for _ in range(runs):
+        for _ in range(count):
             world.run()
+        if killed_after is not None:
+            world.run_and_crash(killed_after)
     return world
 
 
