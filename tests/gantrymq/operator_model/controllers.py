@@ -7,7 +7,7 @@ from typing import Final
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.view.nodes import is_node_ready
-from gantrymq.operator_model.api import Api
+from gantrymq.operator_model.api import Api, time_text
 
 BAD: Final = "bad"
 """An image of this name cannot be pulled, a setting of this name makes a broker end at once."""
@@ -100,7 +100,8 @@ def _collect_orphans(api: Api) -> None:
 
 def _tell_to_end(api: Api, pod: Json) -> None:
     if "deletionTimestamp" not in pod["metadata"]:
-        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        grace = pod["spec"]["terminationGracePeriodSeconds"]
+        pod["metadata"]["deletionTimestamp"] = time_text(api.now + grace)
         api.touch(pod)
 
 

@@ -106,7 +106,8 @@ class World:
         """What the operator sees; `hidden` replaces fields."""
         api, resource = self.api, self.resource
         assert resource is not None
-        names = {f"broker-{index}" for index in range(int(resource["spec"].get("groups", 1)))}
+        count = resource["spec"].get("groups", 1)
+        names = {f"broker-{index}" for index in range(count if isinstance(count, int) else 0)}
         fields: dict[str, Any] = {
             "resource": resource,
             "namespace_is_terminating": False,

@@ -85,7 +85,8 @@ def _next_step(group: Group, outdated: Sequence[Member], now: float) -> tuple[li
 def _is_dispensable(group: Group, member: Member) -> bool:
     """Whether a member that is not ready serves for nothing: a master does without it."""
     is_needed = member.number in group.in_sync or member is group.master
-    return group.has_master and not member.is_ready and not is_needed
+    is_idle = not member.is_ready and not member.is_node_lost
+    return group.has_master and is_idle and not is_needed
 
 
 def _step_of_settled(

@@ -17,7 +17,7 @@ from gantrymq.operator.plan.objects.broker_pods import broker_template
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.inputs import broker_inputs
 from gantrymq.operator.plan.objects.names import BROKER, STORE
-from gantrymq.operator.plan.objects.workloads import MEMBERS, Blueprint
+from gantrymq.operator.plan.objects.workloads import ADDRESS, MEMBERS, Blueprint
 from gantrymq.operator.plan.view.fields import annotation_of, list_at, text_at
 from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
 
@@ -31,7 +31,7 @@ class GroupSize:
     members: int
     storage_size: str
     address: str
-    """The clusterIP of its Service, remembered in the status; empty before it had one."""
+    """The clusterIP that its Service has or had; empty before it had one."""
 
 
 def group_sizes(
@@ -55,7 +55,8 @@ def _size(cluster: Cluster, name: str, found: Json | None, remembered: Json) -> 
     for template in list_at(found, "spec", "volumeClaimTemplates"):
         size = text_at(template, "spec", "resources", "requests", "storage") or size
     host = text_at(remembered, "address").rpartition(":")[0].strip("[]")
-    return GroupSize(name, members or spec.members_per_group, size, host)
+    address = annotation_of(found or {}, ADDRESS) or host
+    return GroupSize(name, members or spec.members_per_group, size, address)
 
 
 def _number(text: str) -> int:
@@ -76,7 +77,7 @@ def group_blueprint(cluster: Cluster, group: str, members: int, address: str) ->
         "broker",
         partial(broker_template, cluster, group),
         _stateful_set_spec(cluster, group, members),
-        {MEMBERS: str(members)},
+        {ADDRESS: address, MEMBERS: str(members)},
     )
 
 

@@ -29,6 +29,8 @@ DEFAULT_IMAGE: Final = "gantrymq.dev/default-image"
 """The image of pods whose resource names none: that of the operator that created them."""
 CONFIG_ENTRY: Final = "gantrymq.dev/config"
 """On pods: the entry of the ConfigMap that the pod reads."""
+ADDRESS: Final = "gantrymq.dev/address"
+"""The clusterIP of a group's Service, which a Service that is made anew asks for again."""
 MEMBERS: Final = "gantrymq.dev/members"
 """The number of members a group was created with."""
 

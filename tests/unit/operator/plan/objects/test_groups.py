@@ -46,6 +46,13 @@ def test_an_ipv6_address_is_remembered_without_brackets() -> None:
     assert size.address == "fd00::7"
 
 
+def test_the_address_is_remembered_by_the_stateful_set() -> None:
+    found = stateful_set()
+    found["metadata"]["annotations"]["gantrymq.dev/address"] = "10.96.0.7"
+    [size] = group_sizes(cluster(), {}, {"broker-0": found})
+    assert size.address == "10.96.0.7"
+
+
 def test_nonsense_in_the_annotation_does_not_count() -> None:
     [size] = group_sizes(cluster(), {}, {"broker-0": stateful_set("many")})
     assert size.members == 2

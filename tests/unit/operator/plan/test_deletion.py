@@ -1,0 +1,153 @@
+"""The end of a cluster: what goes, what stays, and that nothing hangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantrymq.operator.plan.actions import Delete, SetFinalizers
+from gantrymq.operator.plan.deletion import FINALIZER, PODS_SECONDS
+from gantrymq.operator_model.samples import lease
+from gantrymq.operator_model.world import World
+
+DELETE = {"onClusterDeletion": "Delete"}
+CLAIM = "PersistentVolumeClaim"
+
+
+def running(**spec: Any) -> World:
+    world = World(spec, nodes=3)
+    world.settle()
+    return world
+
+
+def end(world: World, rounds: int = 40) -> None:
+    """Reconcile until the resource is gone."""
+    for _ in range(rounds):
+        if world.resource is None:
+            return
+        world.reconcile()
+    pytest.fail(f"hangs: {world.plan().waits}")
+
+
+def test_retained_clusters_are_not_held() -> None:
+    world = running()
+    resource = world.resource
+    assert resource is not None
+    assert not resource["metadata"].get("finalizers")
+    world.delete_resource()
+    assert world.resource is None
+    assert len(world.api.of_kind(CLAIM)) == 2
+
+
+def test_a_cluster_that_deletes_its_volumes_is_held_before_anything_is_made() -> None:
+    world = World({"storage": DELETE})
+    first = world.plan().actions[0]
+    assert isinstance(first, SetFinalizers)
+    assert first.finalizers == (FINALIZER,)
+
+
+def test_members_end_before_leases_and_claims_are_deleted() -> None:
+    world = running(storage=DELETE, groups=2)
+    world.delete_resource()
+    kinds: list[str] = []
+    for _ in range(20):
+        if world.resource is None:
+            break
+        planned = world.reconcile()
+        kinds += [each.ref.kind for each in planned.actions if isinstance(each, Delete)]
+    assert world.resource is None
+    assert world.api.of_kind(CLAIM) == []
+    assert world.api.of_kind("Lease") == []
+    assert max(i for i, kind in enumerate(kinds) if kind == "StatefulSet") < min(
+        i for i, kind in enumerate(kinds) if kind == CLAIM
+    )
+
+
+def test_a_pod_on_a_dead_node_is_not_waited_for_for_ever() -> None:
+    world = running(storage=DELETE)
+    pod = world.api.get("Pod", "orders-broker-0-1")
+    assert pod is not None
+    world.set_node(str(pod["spec"]["nodeName"]), is_ready=False)
+    world.delete_resource()
+    before = world.api.now
+    end(world)
+    assert world.api.now - before >= PODS_SECONDS - 30
+    assert world.api.get("Pod", "orders-broker-0-1") is not None
+
+
+def test_a_namespace_that_is_deleted_does_not_wait_for_the_operator() -> None:
+    world = running(storage=DELETE)
+    world.delete_resource()
+    planned = world.plan(namespace_is_terminating=True)
+    [action] = planned.actions
+    assert isinstance(action, SetFinalizers)
+    assert action.finalizers == ()
+
+
+def test_finalizers_of_others_stay() -> None:
+    world = running(storage=DELETE)
+    resource = world.resource
+    assert resource is not None
+    resource["metadata"]["finalizers"] = ["example.org/other", FINALIZER]
+    world.delete_resource()
+    [action] = world.plan(namespace_is_terminating=True).actions
+    assert isinstance(action, SetFinalizers)
+    assert action.finalizers == ("example.org/other",)
+
+
+def test_a_policy_that_is_changed_to_retain_lets_the_resource_go() -> None:
+    world = running(storage=DELETE)
+    world.change(storage={"onClusterDeletion": "Retain"})
+    world.settle()
+    resource = world.resource
+    assert resource is not None
+    assert not resource["metadata"].get("finalizers")
+
+
+@pytest.mark.parametrize("hidden", ["objects", "pods", "volume_claims", "leases"])
+def test_data_is_not_deleted_on_a_gap_in_the_view(hidden: str) -> None:
+    world = running(storage=DELETE)
+    world.delete_resource()
+    while world.api.of_kind("StatefulSet") or world.api.of_kind("Pod"):
+        world.reconcile()
+    planned = world.plan(**{hidden: None})
+    assert planned.actions == ()
+    assert planned.requeue_seconds is not None
+    assert world.plan().actions
+
+
+def test_a_paused_cluster_can_be_deleted() -> None:
+    world = running(storage=DELETE)
+    world.change(paused=True)
+    world.delete_resource()
+    end(world)
+
+
+def test_an_invalid_cluster_can_be_deleted() -> None:
+    world = running(storage=DELETE)
+    world.change(groups="many")
+    world.delete_resource()
+    end(world)
+
+
+def test_the_slices_of_masters_go_with_their_epochs() -> None:
+    world = running(storage=DELETE)
+    world.delete_resource()
+    while world.api.of_kind("StatefulSet") or world.api.of_kind("Pod"):
+        world.reconcile()
+    slices = {"broker-0": lease(name="orders-broker-0-master")}
+    actions = world.plan(slices=slices).actions
+    kinds = {each.ref.kind for each in actions if isinstance(each, Delete)}
+    assert kinds == {CLAIM, "Lease", "EndpointSlice"}
+
+
+def test_an_operator_that_is_killed_after_each_action_still_lets_the_cluster_go() -> None:
+    world = running(storage=DELETE, groups=2)
+    world.delete_resource()
+    for _ in range(100):
+        if world.resource is None:
+            break
+        world.reconcile(limit=1)
+    assert world.resource is None
+    assert world.api.of_kind(CLAIM) == []
