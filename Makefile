@@ -41,7 +41,7 @@ test-all: ## test, then test-rest: all that .ci/run runs
 
 test-long: ## everything at its largest, for hours: 20000 store and 600 group histories, 100 cycles, 300 s a fuzzer
 	@GANTRY_HISTORIES=20000 GANTRY_GROUPS=600 GANTRY_CYCLES=100 FUZZ_SECONDS=300 CRASH_SIZE=long UNITS_PURE=all \
-		$(STAGES) $(TEST) $(REST) $(MORE) --beside types $(REST_BESIDE)
+		$(STAGES) $(TEST) $(REST) $(MORE) --beside types examples $(REST_BESIDE)
 
 lint: .venv/ready ## ruff, formatting, import directions, house rules
 	$(BIN)/ruff check .
