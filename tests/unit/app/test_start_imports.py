@@ -18,8 +18,8 @@ import os, signal, sys
 from {module} import {host}
 start = {host}.start
 
-async def start_and_stop(self):
-    await start(self)
+async def start_and_stop(self, *arguments):
+    await start(self, *arguments)
     os.kill(os.getpid(), signal.SIGTERM)
 
 {host}.start = start_and_stop
