@@ -169,6 +169,7 @@ class KubeServer:
             return web.json_response(self._list(request, place))
         self.calls.requests[f"{request.method} {place.plural}"] += 1
         if request.method == "GET":
+            self._refuse("GET", place)
             return web.json_response(self.objects.get(place))
         return await self._write(request, place, subresource)
 
@@ -178,9 +179,7 @@ class KubeServer:
         body = json.loads(await request.read() or b"{}")
         if request.method == "POST":
             place = Place(place.api, place.plural, place.namespace, body["metadata"]["name"])
-        refusal = self.faults.refusals.get(f"{request.method} {place.plural}/{place.name}")
-        if refusal is not None:
-            raise Refusal(refusal[0], "Invalid", refusal[1])
+        self._refuse(request.method, place)
         version = self.objects.version
         item = self._written(request, place, body, is_status=subresource == "status")
         if self.objects.version != version:
@@ -188,6 +187,11 @@ class KubeServer:
                 react(place, item)
             await self._note_write(request.method, place, subresource)
         return web.json_response(item, status=201 if request.method == "POST" else 200)
+
+    def _refuse(self, verb: str, place: Place) -> None:
+        refusal = self.faults.refusals.get(f"{verb} {place.plural}/{place.name}")
+        if refusal is not None:
+            raise Refusal(refusal[0], "Invalid", refusal[1])
 
     def _written(self, request: web.Request, place: Place, body: Any, *, is_status: bool) -> Json:
         manager = request.query.get("fieldManager", "")

@@ -83,6 +83,10 @@ def _session(config: ApiConfig) -> aiohttp.ClientSession:
     )
 
 
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("OS signals are ignored")
+
+
 @final
 class KopfThread:
     """Owner of the thread that kopf runs in: `start`, then `stop`."""
@@ -112,6 +116,8 @@ class KopfThread:
     def start(self) -> None:
         # kopf logs each step of its own machinery; failures come as warnings and errors.
         logging.getLogger("kopf").setLevel(logging.WARNING)
+        # It warns at each start that signals are not its own here, as is meant.
+        logging.getLogger("kopf._core.reactor.running").addFilter(_is_worth_saying)
         self._thread.start()
 
     async def stop(self) -> None:

@@ -15,6 +15,9 @@ BROKER_IMAGE: Final = "gantrymq/broker:latest"
 NAME_SERVER_IMAGE: Final = "gantrymq/namesrv:latest"
 LEASE_NAME: Final = "gantry-operator"
 
+_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+
 _EPILOG: Final = """\
 Each option can be given in the environment: --metrics-port as GANTRY_OPERATOR_METRICS_PORT, and so
 on; namespaces are separated by commas there. In a pod, the API and the credentials are those of its
@@ -52,6 +55,8 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
     port = str(told.metrics_port)
     if not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"--metrics-port is {port!r}: give a port, 0 to 65535")
+    _must_be_one_of("--log-level", told.log_level, _LEVELS)
+    _must_be_one_of("--image-pull-policy", told.image_pull_policy, _PULL_POLICIES)
     return Options(
         namespaces=tuple(told.namespace or _list(environment, "NAMESPACE")),
         kubeconfig=told.kubeconfig,
@@ -64,6 +69,11 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
         image_pull_secrets=tuple(told.image_pull_secret or _list(environment, "IMAGE_PULL_SECRET")),
         log_level=told.log_level,
     )
+
+
+def _must_be_one_of(flag: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ConfigurationError(f"{flag} is {value!r}: give {', '.join(allowed)}")
 
 
 def _list(environment: Mapping[str, str], name: str) -> list[str]:

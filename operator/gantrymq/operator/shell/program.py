@@ -44,8 +44,8 @@ KINDS_SECONDS: Final = 5.0
 async def serve(told: Options, config: ApiConfig, owner: Process) -> None:
     """Run the operator in this process until it is asked to stop."""
     program = Program(told, config, owner)
-    await program.start()
     try:
+        await program.start()
         await program.lead()
     finally:
         await program.stop()

@@ -18,7 +18,11 @@ from gantrymq.operator.kube.errors import ConflictError, ThrottledError
 from gantrymq.operator.shell.work_queue import Key, QueueLane, WorkQueue
 from gantrymq.runtime.logs import Log
 
-JOB_SECONDS_MAX: Final = 120.0
+# The requests of a job have time limits of their own; these only end what those leave.
+JOB_SECONDS_MAX: Final[Mapping[QueueLane, float]] = {
+    QueueLane.URGENT: 120.0,
+    QueueLane.BULK: 600.0,  # 1000 topics at an API that takes a few writes a second
+}
 STOP_SECONDS: Final = 1.0
 
 Job: TypeAlias = Callable[[Key], Awaitable[float | None]]
@@ -43,7 +47,7 @@ class WorkRunner:
         self,
         queue: WorkQueue,
         jobs: Mapping[str, tuple[QueueLane, Job]],
-        job_seconds: float = JOB_SECONDS_MAX,
+        job_seconds: Mapping[QueueLane, float] = JOB_SECONDS_MAX,
     ) -> None:
         """`jobs` has the lane and the job of each kind of work."""
         self._clock = asyncio.get_running_loop().time
@@ -97,10 +101,10 @@ class WorkRunner:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
 
     async def _work(self, key: Key) -> None:
-        _, job = self._jobs[key[0]]
+        lane, job = self._jobs[key[0]]
         began = self._clock()
         try:
-            async with asyncio.timeout(self._job_seconds):
+            async with asyncio.timeout(self._job_seconds[lane]):
                 again_after = await job(key)
             self._queue.done(key, self._clock(), again_after)
             outcome = "done"
@@ -124,7 +128,7 @@ class WorkRunner:
     def _fail(self, key: Key, error: Exception) -> None:
         at_least = error.retry_after_seconds if isinstance(error, ThrottledError) else 0.0
         pause = self._queue.failed(key, self._clock(), at_least)
-        why = str(error) or f"not finished in {self._job_seconds:g} s"
+        why = str(error) or "it was not finished in its time"
         self._log.warning(
             "reconciliation failed", key="/".join(key), cause=why, again_in_s=f"{pause:.1f}"
         )

@@ -39,3 +39,12 @@ def test_an_unknown_option_ends_the_program(capsys: pytest.CaptureFixture[str]) 
 
     assert ended.value.code == 2
     assert "--nonsense" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [("--log-level", "give DEBUG, INFO"), ("--image-pull-policy", "give Always, IfNotPresent")],
+)
+def test_a_word_that_is_none_of_the_allowed_is_refused(flag: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        options.parse([flag, "Sometimes"], {})

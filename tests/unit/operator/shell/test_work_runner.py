@@ -16,7 +16,9 @@ from gantrymq.operator.shell.work_runner import Job, WorkRunner
 @asynccontextmanager
 async def running(job: Job, job_seconds: float = 60) -> AsyncIterator[WorkRunner]:
     runner = WorkRunner(
-        WorkQueue(random.Random(1)), {"clusters": (QueueLane.URGENT, job)}, job_seconds
+        WorkQueue(random.Random(1)),
+        {"clusters": (QueueLane.URGENT, job)},
+        {QueueLane.URGENT: job_seconds},
     )
     task = asyncio.create_task(runner.run())
     yield runner
