@@ -9,7 +9,6 @@ refusal.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar, final
@@ -33,8 +32,9 @@ from gantrymq.operator.topics.values import (
     TopicsSnapshot,
 )
 from gantrymq.remoting.failures import ClientError
+from gantrymq.runtime.logs import Log
 
-log: Final = logging.getLogger("gantrymq.operator.topics")
+log: Final = Log("operator.topics")
 
 T = TypeVar("T")
 
@@ -119,6 +119,8 @@ class TopicRun:
 
     async def _finish(self, step: TopicStep) -> None:
         status = step.status
+        if status is not None and status.drift != step.resource.status.drift and status.drift:
+            log.warning("repaired drift", topic=_named(step), drift="; ".join(status.drift))
         if status is not None and self.failure is None:
             before = step.resource
             version = await self._written(before, self._api.write_status(before, status))
@@ -127,7 +129,7 @@ class TopicRun:
                 self._memory.wrote(before, after)
                 step = replace(step, resource=after)
         if step.drops_finalizer:
-            log.info("releasing topic topic=%s reason=%s", _named(step), step.reason)
+            log.info("releasing topic", topic=_named(step), reason=step.reason)
             await self._set_finalizers(step)
 
     async def _written(self, topic: TopicResource, request: Awaitable[str]) -> str | None:
@@ -154,17 +156,20 @@ class TopicRun:
             await self._connection.create(address, changes)
         except BrokerError as refusal:
             if len(changes) == 1:
-                self._refuse(changes[0].group, changes[0].topic, changes[0].config, refusal.remark)
+                (one,) = changes
+                log.warning("topic refused", group=one.group, topic=one.topic, error=refusal)
+                self._refuse(one.group, one.topic, one.config, refusal.remark)
                 return
             middle = len(changes) // 2
             await self._change_some(address, changes[:middle])
             await self._change_some(address, changes[middle:])
         except ClientError as error:
-            log.warning("topics not changed broker=%s error=%s", address, error)
+            log.warning("topics not changed", broker=address, topics=len(changes), error=error)
             for each in changes:
                 self._refuse(each.group, each.topic, each.config, NO_ANSWER, AWAY_RETRY_S)
         else:
             self.topics_changed += len(changes)
+            log.info("changed topics", broker=address, topics=len(changes))
 
     def _refuse(
         self,
@@ -174,7 +179,6 @@ class TopicRun:
         why: str,
         retry_s: float = REFUSED_RETRY_S,
     ) -> None:
-        log.warning("topic refused group=%s topic=%s reason=%s", group, topic, why)
         self._refused.add((group, topic))
         self._memory.refusals[(group, topic)] = Refusal(config, why, self._now + retry_s)
         self.retry_s = min(self.retry_s or retry_s, retry_s)
@@ -193,7 +197,7 @@ class TopicRun:
                 try:
                     await self._connection.put_order(entry)
                 except ClientError as error:
-                    log.warning("order not written topic=%s error=%s", entry.topic, error)
+                    log.warning("order not written", topic=entry.topic, error=error)
                     self.retry_s = REFUSED_RETRY_S
                     continue
                 # A deletion goes on once its entries are seen to be gone.
@@ -208,10 +212,11 @@ class TopicRun:
         )
 
     async def _delete_one(self, removal: Removal) -> None:
-        log.info("deleting topic group=%s topic=%s", removal.group, removal.topic)
+        log.info("deleting topic", group=removal.group, topic=removal.topic)
         try:
             await self._connection.delete(removal.address, removal.topic)
         except BrokerError as refusal:
+            log.warning("deletion refused", topic=removal.topic, error=refusal)
             self._refuse(removal.group, removal.topic, None, refusal.remark)
         except ClientError:
             self._refuse(removal.group, removal.topic, None, NO_ANSWER, AWAY_RETRY_S)

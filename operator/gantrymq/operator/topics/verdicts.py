@@ -109,7 +109,7 @@ def _is_recorded(resource: TopicResource, group: str, held: BrokerTopic | None) 
     """Whether the status says of the group what its master has."""
     recorded = resource.status.group(group)
     if recorded is None or held is None:
-        return recorded is held
+        return recorded is None and held is None
     known = (recorded.write, recorded.read, recorded.perm)
     return (held.write, held.read, perm_name(held)) == known
 
