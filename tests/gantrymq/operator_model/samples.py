@@ -14,7 +14,7 @@ from gantrymq.operator.resources.parsing import parse_cluster
 DEFAULTS = OperatorDefaults("example.org/broker:1", "example.org/namesrv:1")
 
 
-def cluster(defaults: OperatorDefaults = DEFAULTS, **spec: Any) -> Cluster:  # Any: JSON of a spec
+def cluster(defaults: OperatorDefaults = DEFAULTS, /, **spec: Any) -> Cluster:  # Any: JSON
     """The cluster `orders` in the namespace `mq`."""
     parsed = parse_cluster({"metadata": {"name": "orders", "namespace": "mq"}, "spec": spec})
     assert parsed.spec is not None, parsed.message

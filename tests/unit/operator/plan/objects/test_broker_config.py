@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,9 +47,7 @@ def test_a_broker_takes_the_file(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_modes_are_those_of_the_spec(
-    spec: dict[str, object], expected: tuple[str, str, str]
-) -> None:
+def test_modes_are_those_of_the_spec(spec: dict[str, Any], expected: tuple[str, str, str]) -> None:
     wanted = cluster(**spec)
     values = parse_properties(broker_config(wanted, "broker-0", wanted.spec.members_per_group, "1"))
     found = values["brokerRole"], values["flushDiskType"], values["minInSyncReplicas"]

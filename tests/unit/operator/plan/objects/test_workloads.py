@@ -99,7 +99,7 @@ def test_a_new_configuration_stands_beside_the_one_that_pods_read() -> None:
 
 def test_a_configuration_that_no_pod_reads_goes() -> None:
     old = build()
-    spec = {"config": {"fileReservedTime": "48"}}
+    spec: dict[str, Any] = {"config": {"fileReservedTime": "48"}}
     new = build(old.stateful_set, old.config_map, [pod_of(old.stateful_set)], **spec)
     rolled = build(new.stateful_set, new.config_map, [pod_of(new.stateful_set)], **spec)
     [entry] = old.config_map["data"]

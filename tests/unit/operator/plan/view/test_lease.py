@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gantrymq.operator.plan.view.lease import read_lease
@@ -25,7 +27,8 @@ def test_a_switchover_that_was_granted_is_over() -> None:
     ("wish", "value"), [("preferred", "broker-2"), ("fenced", "one"), ("switch_number", "4.0")]
 )
 def test_a_wish_that_cannot_be_read_counts_as_absent(wish: str, value: str) -> None:
-    found = read_lease(lease(**{wish: value}))
+    notes: dict[str, Any] = {wish: value}
+    found = read_lease(lease(**notes))
     assert (found.preferred, found.fenced, found.switch_number) == (0, frozenset(), 0)
     assert found.damage == ""
     assert value in found.ignored
