@@ -6,6 +6,8 @@ group that does not recover with the new template stops the others.
 
 A pod in which no broker runs (its image cannot be pulled, it crashes, it finds no node) takes
 nothing away when it is deleted, so it is replaced at once: that is how a bad setting is corrected.
+But a member in sync that has just crashed comes back by itself, and is not given a template with
+which another member does not run.
 """
 
 from __future__ import annotations
@@ -67,8 +69,13 @@ def _is_disruptive(actions: Sequence[Action]) -> bool:
 def _next_step(group: Group, outdated: Sequence[Member], now: float) -> tuple[list[Action], str]:
     """What to do now, or why nothing."""
     idle = [each for each in outdated if not each.is_running]
+    broken = [each for each in group.members if each.pod is not None and _is_broken(each)]
+    needed = group.in_sync if group.is_readable else group.numbers
+    free = [each for each in idle if not broken or each.number not in needed]
+    if free:
+        return [_restart(free[-1], "it runs no broker", is_disruptive=False)], ""
     if idle:
-        return [_restart(idle[-1], "it runs no broker", is_disruptive=False)], ""
+        return [], f"{broken[0].pod_name} does not run with the new template"
     if not group.is_readable:
         return [], _unreadable(group)
     if group.is_settled:
@@ -80,6 +87,11 @@ def _next_step(group: Group, outdated: Sequence[Member], now: float) -> tuple[li
     if dispensable and not any(each.is_leaving for each in group.members):
         return [_restart(dispensable[-1], "it is not ready and not in sync")], ""
     return [], _unsettled(group)
+
+
+def _is_broken(member: Member) -> bool:
+    """Whether a member with the new template does not run, so that the others must not get it."""
+    return not member.is_outdated and not member.is_running
 
 
 def _is_dispensable(group: Group, member: Member) -> bool:

@@ -117,6 +117,33 @@ def test_a_member_that_crashes_by_itself_keeps_the_configuration_it_knows() -> N
     assert "running" in statuses[0]["state"]
 
 
+def test_a_master_that_crashes_is_not_given_a_template_that_does_not_work() -> None:
+    world = running(groups=1)
+    world.change(config={BAD: "1"})
+    for _ in range(8):
+        world.reconcile()
+    snapshot = world.snapshot()
+    for pod in snapshot.pods or ():
+        if pod["metadata"]["name"] == "orders-broker-0-0":
+            state = {"terminated": {"exitCode": 137}}
+            pod["status"]["containerStatuses"] = [{"state": state, "restartCount": 1}]
+    planned = world.plan(pods=snapshot.pods)
+    assert restarts(planned) == []
+    assert "orders-broker-0-1 does not run with the new template" in waits(planned)
+
+
+def test_a_group_that_is_down_as_a_whole_gets_a_corrected_template() -> None:
+    world = running(groups=1)
+    world.change(config={BAD: "1"})
+    world.execute(world.plan())
+    for ordinal in (0, 1):
+        world.lose("Pod", f"orders-broker-0-{ordinal}")
+    world.tick(3)
+    assert world.plan().status["phase"] == "Unavailable"
+    world.change(config={})
+    assert world.settle().status["phase"] == "Running"
+
+
 def test_a_running_member_outside_of_the_set_may_be_restarted() -> None:
     """A setting with which a member runs but never gets in sync has to be correctable."""
     world = running(groups=1)
