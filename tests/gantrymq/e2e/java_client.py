@@ -37,7 +37,8 @@ STARTS_MAX: Final = 3
 _RUN: Final = """\
 mkfifo /records/input
 exec 3<>/records/input
-exec /opt/jre/bin/java -Xms64m -Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 {opens} -Duser.home=/records -Djava.io.tmpdir=/records \
+exec /opt/jre/bin/java -Xms64m -Xmx192m -XX:+UseSerialGC \
+  -XX:TieredStopAtLevel=1 {opens} -Duser.home=/records -Djava.io.tmpdir=/records \
   -Drocketmq.client.logRoot=/records -cp '/opt/rocketmq/lib/*:/opt/rocketmq/driver' CycleDriver \
   "$NAME_SERVERS" "$TOPIC" /records "$SYNC" "$ASYNC" <&3 >/records/output 2>/records/errors
 """

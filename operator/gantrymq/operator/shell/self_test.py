@@ -30,6 +30,8 @@ MESSAGE_SECONDS: Final = 30.0
 GONE_SECONDS: Final = 90.0
 POLL_SECONDS: Final = 0.5
 MESSAGES: Final = 10
+TOPIC: Final = "SelfTest"
+"""A cluster has a topic of its own name already."""
 DEFAULT_NAMESPACE: Final = "default"
 FAILED: Final = 1
 
@@ -83,7 +85,12 @@ class SelfTest:
         """All steps; what was made is deleted whatever happens."""
         try:
             await self._create(kinds.BROKER_CLUSTER, _CLUSTER_SPEC)
-            topic_spec = {"cluster": self._name, "deletionPolicy": "Delete", "writeQueues": 1}
+            topic_spec = {
+                "cluster": self._name,
+                "topicName": TOPIC,
+                "writeQueues": 1,
+                "deletionPolicy": "Delete",
+            }
             await self._create(kinds.TOPIC, topic_spec)
             cluster = await self._ready(kinds.BROKER_CLUSTER)
             await self._ready(kinds.TOPIC)
@@ -131,10 +138,10 @@ class SelfTest:
         consumer = PushConsumer(
             NAME, name_servers=name_servers, consume_from=ConsumeFrom.FIRST_OFFSET
         )
-        consumer.subscribe(self._name, "*", listen)
+        consumer.subscribe(TOPIC, "*", listen)
         async with Producer(NAME, name_servers=name_servers) as producer, consumer:
             for number in range(MESSAGES):
-                await producer.send(Message(self._name, f"hello {number}"))
+                await producer.send(Message(TOPIC, f"hello {number}"))
             try:
                 await asyncio.wait_for(is_done.wait(), MESSAGE_SECONDS)
             except TimeoutError:
