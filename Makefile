@@ -57,11 +57,11 @@ units: .venv/ready ## unit and property tests, compiled and pure side by side (A
 	@$(MAKE) --no-print-directory -j2 --output-sync=target units-compiled units-pure
 
 units-compiled: .venv/ready
-	$(BIN)/python -m pytest tests/unit -q $(ARGS)
+	$(BIN)/python -m pytest tests/unit -q -m "not power_cut" $(ARGS)
 
 # Of the uncompiled modules those tests that name one which is compiled; UNITS_PURE=all takes all.
 units-pure: .venv/ready
-	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q $(UNHURRIED) $(ARGS)
+	GANTRY_PURE=1 $(BIN)/python -m pytest $(if $(filter all,$(UNITS_PURE)),tests/unit,$$($(BIN)/python -m tools.twin_tests)) -q -m "not power_cut" $(UNHURRIED) $(ARGS)
 
 build: .venv/ready ## wheel and sdist, compiled and pure, installed by pip in clean environments
 	$(BIN)/python -m pytest tests/build -q $(UNHURRIED) $(ARGS)
@@ -88,6 +88,7 @@ sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600
 
 crash: .venv/ready ## real kills of a broker, kills and power cuts under its store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
+	$(if $(filter 0,$(CRASH)),,$(BIN)/python -m pytest tests/unit/testing -q -m power_cut)
 
 cycles: .venv/ready ## failovers of real processes in networks of their own, GANTRY_CYCLES (default 100; 0 leaves it out)
 	GANTRY_CYCLES=$${GANTRY_CYCLES:-100} $(BIN)/python -m pytest tests/cycles -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)

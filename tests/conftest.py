@@ -80,6 +80,9 @@ sys.addaudithook(_refuse_strangers)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "power_cut: needs root and /dev/fuse; run by make crash, not with the units"
+    )
     if not PURE and not hasattr(config, "workerinput"):
         _refuse_stale(_hot_sources())
 

@@ -91,11 +91,15 @@ def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount]:
         yield mount
 
 
-@pytest.fixture(params=["memory", "faulty", "real", "power-cut"])
-def process(request: pytest.FixtureRequest, tmp_path: Path, mount: Mount) -> Iterator[Process]:
+POWER_CUT = pytest.param("power-cut", marks=pytest.mark.power_cut)
+
+
+@pytest.fixture(params=["memory", "faulty", "real", POWER_CUT])
+def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
     if request.param == "real":
         yield from real(tmp_path / "store")
     elif request.param == "power-cut":  # the real disk on the tests' own file system
+        mount: Mount = request.getfixturevalue("mount")
         yield from real(mount.root / tmp_path.name)
     else:
         yield from in_memory() if request.param == "memory" else faulty()

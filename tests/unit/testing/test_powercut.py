@@ -13,6 +13,8 @@ from gantrymq.base.disk import DiskError, DiskFailure, File
 from gantrymq.powercut.mount import Mount
 from gantrymq.runtime.disk import FolderDisk
 
+pytestmark = pytest.mark.power_cut
+
 CUTS = 50
 
 PowerOn: TypeAlias = Callable[[Mount], FolderDisk]
