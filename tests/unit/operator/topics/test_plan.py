@@ -134,6 +134,19 @@ def test_of_two_resources_of_one_age_the_smaller_uid_wins(world: TopicWorld) -> 
     assert ready(world, "a")[1] == "NameTaken"
 
 
+def test_a_loser_inherits_what_a_winner_made_that_is_gone_without_a_trace(
+    world: TopicWorld,
+) -> None:
+    world.add(topic("first", created=1, topicName="T"))
+    world.add(topic("second", created=2, topicName="T", writeQueues=8))
+    world.settle()
+    world.owned |= {(group, "T") for group in world.tables}
+    del world.resources["first"]
+    world.settle()
+    assert ready(world, "second")[:2] == (True, "Applied")
+    assert world.tables["broker-0"]["T"] == BrokerTopic(8, 8)
+
+
 def test_a_loser_of_a_winner_that_made_nothing_inherits_nothing(world: TopicWorld) -> None:
     world.by_hand("broker-0", "T", BrokerTopic(1, 1))
     world.add(topic("first", created=1, topicName="T"))
