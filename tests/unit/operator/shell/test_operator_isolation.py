@@ -29,14 +29,12 @@ async def test_requests_that_hang_delay_their_own_cluster_alone(
     server.faults.black_holes.add(STUCK)
 
     # Requests hang for as long as the test runs: nothing gets better by waiting.
-    async with operating(server, request_seconds=3600) as operator:
+    async with operating(server, request_seconds=3600):
         await until(lambda: all(is_quiet(server, each) for each in OTHERS), 100)
 
         assert status(server, STUCK) == {}
         # One request for the cluster, one for its topics: no more than that is ever held up.
         assert 1 <= server.calls.swallowed <= 2
-        running = [n for (_, state), n in operator.work.depths().items() if state == "running"]
-        assert sum(running) <= 2 + 1
     del life
 
 
