@@ -40,8 +40,27 @@ _START_FAILURES: Final = frozenset(
         "RunContainerError", "StartError",
     }
 )  # fmt: skip
+# Causes before consequences: the first is the reason of the condition.
+_ORDER: Final = (
+    Reason.API_REFUSED,
+    Reason.STORAGE_CLASS_MISSING,
+    Reason.POD_REFUSED,
+    Reason.VOLUME_PENDING,
+    Reason.POD_UNSCHEDULABLE,
+    Reason.IMAGE_PULL_FAILED,
+    Reason.POD_FAILING,
+    Reason.NO_MASTER,
+    Reason.MEMBERS_NOT_READY,
+)
+# What a missing StorageClass entails.
+_OF_STORAGE: Final = frozenset({Reason.VOLUME_PENDING, Reason.POD_UNSCHEDULABLE})
+# Events that say no more than that a pod is not ready.
+_SAY_NOTHING: Final = ("BackOff:", "Unhealthy:")
+
 _WORDS_MAX: Final = 300
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?")
+# What the scheduler adds helps only those who use priorities or claims of devices.
+_PREEMPTION: Final = re.compile(r"[.,]? (no new claims to deallocate, )?preemption: .*", re.DOTALL)
 # The kubelet alternates between the failure and the wait before the next attempt.
 _BACK_OFF: Final = re.compile(r'Back-off pulling image "[^"]*"(: ErrImagePull: )?')
 
@@ -73,7 +92,9 @@ def find_obstacles(
             found += _of_pod(cluster, "", pod, snapshot)
     for group in groups:
         found += _of_leadership(cluster, group, snapshot)
-    return found
+    if any(each.reason is Reason.STORAGE_CLASS_MISSING for each in found):
+        found = [each for each in found if each.reason not in _OF_STORAGE]
+    return sorted(found, key=lambda each: _ORDER.index(each.reason))
 
 
 def _storage_class(cluster: Cluster, snapshot: ClusterSnapshot) -> list[Obstacle]:
@@ -116,7 +137,7 @@ def _of_pod(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) 
         if obstacle is not None:
             return [obstacle]
     event = snapshot.events.get(name, "")
-    if event:
+    if event and not event.startswith(_SAY_NOTHING):
         return [Obstacle(Reason.MEMBERS_NOT_READY, f"pod {name}: {_short(event)}", group)]
     return []
 
@@ -148,7 +169,7 @@ def _is_unschedulable(pod: Json) -> bool:
 
 def _without_node(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) -> Obstacle:
     name = name_of(pod)
-    words = _short(text_at(condition_of(pod, "PodScheduled"), "message"))
+    words = _short(_PREEMPTION.sub("", text_at(condition_of(pod, "PodScheduled"), "message")))
     for claim in snapshot.volume_claims or ():
         event = snapshot.events.get(name_of(claim), "")
         if name_of(claim).endswith(f"-{name}") and event and _is_unbound(claim):

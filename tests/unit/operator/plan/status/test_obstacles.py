@@ -97,7 +97,10 @@ def test_a_container_that_cannot_start(world: World) -> None:
 def unschedule(world: World) -> None:
     found = pod(world)
     found["spec"].pop("nodeName")
-    words = "0/3 nodes are available: 3 node(s) didn't match anti-affinity"
+    words = (
+        "0/3 nodes are available: 3 node(s) didn't match anti-affinity. no new claims to"
+        " deallocate, preemption: 0/3 nodes are available: 3 No preemption victims found."
+    )
     scheduled = {"type": "PodScheduled", "status": "False", "message": words}
     found["status"] = {"phase": "Pending", "conditions": [scheduled]}
 
@@ -108,8 +111,30 @@ def test_a_node_pool_that_is_too_small_says_how_many_nodes_are_needed(world: Wor
         world.set_node(f"node-{number}", is_ready=False)
     found = [each for each in obstacles(world) if each.reason is Reason.POD_UNSCHEDULABLE]
     assert "didn't match anti-affinity" in found[0].message
+    assert "preemption" not in found[0].message
     assert "2 nodes are needed" in found[0].message
     assert "there are 1 (node-0)" in found[0].message
+
+
+def test_a_cause_stands_before_its_consequences(world: World) -> None:
+    unschedule(world)
+    master = world.api.get("Pod", "orders-broker-0-0")
+    assert master is not None
+    master["status"]["conditions"] = []
+    events = {"orders-broker-0-0": "FailedMount: secret is late"}
+    reasons = [each.reason for each in obstacles(world, events=events)]
+    assert reasons == [Reason.POD_UNSCHEDULABLE, Reason.MEMBERS_NOT_READY]
+
+
+def test_what_a_missing_storage_class_entails_is_left_out(world: World) -> None:
+    unschedule(world)
+    spec = {"storage": {"storageClassName": "fast"}}
+    only(obstacles(world, spec), Reason.STORAGE_CLASS_MISSING)
+
+
+def test_a_probe_that_fails_explains_nothing(world: World) -> None:
+    pod(world)["status"]["conditions"] = []
+    assert obstacles(world, events={POD: "Unhealthy: Readiness probe failed: 503"}) == []
 
 
 def test_a_claim_that_is_not_bound_says_why(world: World) -> None:
