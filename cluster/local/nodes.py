@@ -68,8 +68,7 @@ def power_off(layout: Layout, node: int) -> None:
             os.kill(pid, signal.SIGKILL)
     cgroups.set_frozen(node, frozen=False)  # a frozen process dies when it is thawed
     processes.kill(layout, node_name(node))
-    if _is_plugged_in(node):
-        run("ip", "link", "delete", node_link(node))
+    _unplug(node)
     cgroups.remove(node)
 
 
@@ -179,11 +178,17 @@ def _plug_in(node: int, pid: int) -> None:
     half a minute.
     """
     link, address = node_link(node), f"02:00:5e:10:00:{node:02x}"
-    if _is_plugged_in(node):  # of a node whose first process died by itself
-        run("ip", "link", "delete", link)
+    _unplug(node)  # of a node whose first process died by itself
     inside = ("peer", "name", "eth0", "address", address, "netns", str(pid))
     run("ip", "link", "add", link, "type", "veth", *inside)
     run("ip", "link", "set", link, "master", BRIDGE, "up")
+
+
+def _unplug(node: int) -> None:
+    """Removes the cable. The kernel does so too, some time after the node's last process ended."""
+    succeeds("ip", "link", "delete", node_link(node))
+    if _is_plugged_in(node):
+        run("ip", "link", "delete", node_link(node))
 
 
 def _is_plugged_in(node: int) -> bool:
