@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -127,6 +127,12 @@ cluster-bits: .venv/installed ## build the test cluster's binaries and base imag
 
 cluster-up: .venv/installed ## a real Kubernetes of three nodes on this machine (CLUSTER=local or kind)
 	$(BIN)/python -m cluster up
+
+cluster: .venv/ready ## chart, images and the product on a Kubernetes made for it, at CI's size (CLUSTER_TESTS=0 leaves it out)
+	@if [ "$${CLUSTER_TESTS:-1}" = 0 ]; then echo "left out by CLUSTER_TESTS=0"; exit 0; fi; \
+	trap '$(BIN)/python -m cluster down' EXIT; \
+	$(BIN)/python -m cluster up; \
+	$(BIN)/python -m pytest tests/chart tests/images tests/e2e -q -p no:randomly -o faulthandler_timeout=0 --durations=15 $(ARGS)
 
 e2e: .venv/ready ## the product on the running test cluster: install, failover, topics, bad input (ARGS for pytest)
 	$(BIN)/python -m pytest tests/e2e -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)

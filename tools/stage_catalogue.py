@@ -56,6 +56,11 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "types": Entry("mypy --strict over code and tests"),
     "units-compiled": Entry("unit and property tests on the compiled modules"),
     "units-pure": Entry("unit tests of the compiled modules on their Python sources"),
+    "cluster": Entry(
+        "the product on a real Kubernetes of three nodes: install, failover, topics, bad input",
+        (_root, _command("go", "golang-go"), *JAVA),
+        "CLUSTER_TESTS",
+    ),
     "sim-short": Entry("a few histories of crashing stores and of groups with faults"),
     "sim": Entry("histories of crashing stores and of groups with faults, new ones a commit"),
     "mutants": Entry("stores and groups that are broken on purpose: the histories notice"),

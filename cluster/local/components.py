@@ -7,6 +7,7 @@ cluster is reused only if it was started with the same one.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from cluster.settings import (
@@ -29,6 +30,7 @@ from cluster.settings import (
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 NODE_GRACE = "20s"  # half of the default: a dead node is noticed sooner, and tests wait less
+AUDIT_LOG_MIB = 64
 TOLERATION_S = 30  # until pods leave a dead node; the default of 300 s is of no use in a test
 NODE_STATUS_PERIOD = "4s"
 LOOPBACK = "127.0.0.1"
@@ -51,6 +53,28 @@ def etcd(layout: Layout) -> list[str]:
         "initial-cluster": f"default={peer}",
     }
     return command(f"{layout.bin}/etcd", flags)
+
+
+def audit_policy_file(layout: Layout) -> Path:
+    return layout.pki / "audit-policy.yaml"
+
+
+def audit_log(layout: Layout) -> Path:
+    return layout.logs / "audit.log"
+
+
+def audit_policy() -> str:
+    """What pods ask of the API is recorded, without bodies: tests hold rights against it."""
+    pods = {"level": "Metadata", "userGroups": ["system:serviceaccounts"]}
+    cluster_own = {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]}
+    return _json(
+        {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [cluster_own, pods, {"level": "None"}],
+        }
+    )
 
 
 def kube_apiserver(layout: Layout) -> list[str]:
@@ -83,6 +107,10 @@ def kube_apiserver(layout: Layout) -> list[str]:
         "authorization-mode": "Node,RBAC",
         "enable-admission-plugins": "NodeRestriction",  # beside the defaults, as PodSecurity
         "allow-privileged": "true",
+        "audit-policy-file": audit_policy_file(layout),
+        "audit-log-path": audit_log(layout),
+        "audit-log-maxsize": AUDIT_LOG_MIB,
+        "audit-log-maxbackup": 1,
         "default-not-ready-toleration-seconds": TOLERATION_S,
         "default-unreachable-toleration-seconds": TOLERATION_S,
     }

@@ -60,6 +60,7 @@ def is_ready(layout: Layout) -> bool:
 
 
 def start_api(layout: Layout) -> None:
+    components.audit_policy_file(layout).write_text(components.audit_policy())
     _ensure_server(layout, API_SERVER, components.kube_apiserver(layout), API_PORT)
     log = f"see {layout.logs}/{API_SERVER}.log"
     _command_proxy(layout, {"accepting": True})

@@ -14,6 +14,12 @@ from gantrymq.e2e.kubectl import Namespace
 from gantrymq.e2e.operator_install import Operator, build_images
 
 _numbers = itertools.count(1)
+FIRST, LAST = "test_first_message", "test_rights"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What measures an installation from nothing comes first, what sums up comes last."""
+    items.sort(key=lambda item: (item.path.stem == LAST, item.path.stem != FIRST))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -37,13 +37,13 @@ class Operator:
         self.namespace = Namespace(NAMESPACE)
         self._images = images
 
-    def install(self, *settings: str) -> None:
+    def install(self, *settings: str, chart: Path = CHART) -> None:
         """`helm upgrade --install`, as a user would do it."""
         prefix, _, tag = self._images["operator"].rpartition(":")
         registry = prefix.rpartition("/")[0]
         chosen = [f"image.registry={registry}", f"image.tag={tag}", *settings]
         self.namespace.create()
-        tool("helm", "upgrade", "--install", RELEASE, str(CHART), "--namespace", NAMESPACE,
+        tool("helm", "upgrade", "--install", RELEASE, str(chart), "--namespace", NAMESPACE,
              # Definitions that stayed from another release, or were applied by hand.
              "--take-ownership", "--wait", f"--timeout={INSTALL_SECONDS:g}s",
              *(word for each in chosen for word in ("--set", each)),

@@ -170,10 +170,13 @@ class SnapshotReader:
         return reduce(item)
 
     def _groups(self, resource: Json, names: ClusterNames) -> list[str]:
-        """The groups that the resource asks for, and those that have objects already."""
+        """The groups that the resource asks for, and those that are or were there: the Lease of a
+        group outlives its other objects."""
         asked = (resource.get("spec") or {}).get("groups", 1)
         count = min(asked, GROUPS_MAX) if isinstance(asked, int) else 0
         groups = {group_name(index) for index in range(count)}
+        known = (resource.get("status") or {}).get("groups") or ()
+        groups.update(each["name"] for each in known[:GROUPS_MAX])
         for item in self._cached(kinds.STATEFUL_SET, names.namespace, names.cluster) or ():
             group = label_of(item, GROUP_LABEL)
             if group:
