@@ -161,7 +161,7 @@ _OWN_KEYS: Final[Mapping[str, str]] = {
     "haListenPort": "it is 10912",
     "metricsPort": "it is 5557",
     "bindAddress": "brokers listen on all addresses of their pod",
-    "brokerIP1": "it is the address of the group's Service",
+    "brokerIP1": "it is the pod's address, and clients are given that of the group's Service",
     "brokerIP2": "it is the pod's address",
     "storePathRootDir": "it is on the member's volume",
 }

@@ -76,7 +76,7 @@ class GroupStatus:
 
     name: str = reported("Name of the group (brokerName).", "")
     address: str | None = reported("Address of the group's master for clients, ip:port.")
-    epoch: int | None = reported("Number of the current master's reign.")
+    epoch: int | None = reported("Epoch of the group: a number that grows with each new master.")
     master: str | None = reported("Pod of the current master.")
     master_node: str | None = reported("Node of the current master.")
     in_sync: tuple[str, ...] = reported("Pods of the members in sync, the master among them.", ())

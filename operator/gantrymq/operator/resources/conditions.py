@@ -20,7 +20,7 @@ from gantrymq.operator.resources.reasons import (
     Row,
     Status,
 )
-from gantrymq.operator.resources.topic_reasons import TOPIC_EVENTS, TOPIC_ROWS
+from gantrymq.operator.resources.topic_reasons import TOPIC_ROWS
 
 __all__ = [
     "CONDITIONS",
@@ -40,7 +40,7 @@ CONDITIONS: Final[Mapping[tuple[Kind, ConditionType, Reason], Row]] = {
     (row.kind, row.type, row.reason): row for row in (*CLUSTER_ROWS, *TOPIC_ROWS)
 }
 EVENTS: Final[Mapping[tuple[Kind, Reason], EventRow]] = {
-    (row.kind, row.reason): row for row in (*CLUSTER_EVENTS, *TOPIC_EVENTS)
+    (row.kind, row.reason): row for row in CLUSTER_EVENTS
 }
 
 

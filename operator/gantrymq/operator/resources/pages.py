@@ -167,10 +167,12 @@ def _conditions(kind: Kind) -> Iterator[str]:
         yield f"| {row.type} | {row.status} | [{row.reason}](#{row.anchor}) |"
     for row in rows:
         yield from _section(row, f"{row.type} is {row.status}.")
+    events = [event for event in EVENTS.values() if event.kind is kind]
     yield from ("", f"## Events of a {kind}")
-    for event in EVENTS.values():
-        if event.kind is kind:
-            yield from _section(event, f"An event of type {event.type}.")
+    if not events:
+        yield from ("", f"None: the status of a {kind} says what happened to it.")
+    for event in events:
+        yield from _section(event, f"An event of type {event.type}.")
 
 
 def _section(row: Row | EventRow, first: str) -> Iterator[str]:

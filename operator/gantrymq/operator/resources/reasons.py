@@ -106,12 +106,6 @@ class Reason(StrEnum):
     SWITCHOVER_WISHED = "SwitchoverWished"
     WISH_IGNORED = "WishIgnored"
     UNMANAGED_TOPICS = "UnmanagedTopics"
-    TOPIC_CREATED = "TopicCreated"
-    TOPIC_ADOPTED = "TopicAdopted"
-    TOPIC_CHANGED = "TopicChanged"
-    DRIFT_REPAIRED = "DriftRepaired"
-    TOPIC_DELETED = "TopicDeleted"
-    TOPIC_RETAINED = "TopicRetained"
 
 
 @final

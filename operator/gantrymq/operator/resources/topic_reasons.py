@@ -1,4 +1,7 @@
-"""Explains the conditions and events of a Topic: what each reason means, what to do."""
+"""Explains the conditions of a Topic: what each reason means, what to do.
+
+The operator publishes no Events on Topics: conditions and `status.drift` say what happened.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ from typing import Final
 
 from gantrymq.operator.resources.reasons import (
     ConditionType,
-    EventRow,
-    EventType,
     Kind,
     Reason,
     Row,
@@ -17,10 +18,6 @@ from gantrymq.operator.resources.reasons import (
 
 def _row(type_: ConditionType, status: Status, reason: Reason, meaning: str, action: str) -> Row:
     return Row(Kind.TOPIC, type_, reason, status, meaning, action)
-
-
-def _event(type_: EventType, reason: Reason, meaning: str, action: str = "") -> EventRow:
-    return EventRow(Kind.TOPIC, reason, type_, meaning, action)
 
 
 _TRUE, _FALSE = Status.TRUE, Status.FALSE
@@ -159,38 +156,3 @@ _DRAINED: Final = (
 )
 
 TOPIC_ROWS: Final = (*_READY, *_IN_CONFLICT, *_DRAINED)
-
-TOPIC_EVENTS: Final = (
-    _event(EventType.NORMAL, Reason.TOPIC_CREATED, "The topic was made on the brokers."),
-    _event(
-        EventType.NORMAL,
-        Reason.TOPIC_ADOPTED,
-        "A topic that existed before belongs to this resource now.",
-    ),
-    _event(EventType.NORMAL, Reason.TOPIC_CHANGED, "The topic was changed as the spec says."),
-    _event(
-        EventType.WARNING,
-        Reason.DRIFT_REPAIRED,
-        "The topic was changed by hand on a broker, and is as the spec says again. The message has"
-        " the differences.",
-        "Change the Topic instead of the broker.",
-    ),
-    _event(EventType.NORMAL, Reason.TOPIC_DELETED, "The topic was deleted on the brokers."),
-    _event(
-        EventType.NORMAL,
-        Reason.TOPIC_RETAINED,
-        "The Topic is gone and the topic stays on the brokers; the message says why.",
-    ),
-    _event(
-        EventType.WARNING,
-        Reason.BROKER_REFUSED,
-        "A broker refused the topic.",
-        "As for the condition Ready with the same reason.",
-    ),
-    _event(
-        EventType.WARNING,
-        Reason.NAME_TAKEN,
-        "An older Topic has the topic.",
-        "As for the condition Ready with the same reason.",
-    ),
-)

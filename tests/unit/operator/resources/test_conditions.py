@@ -22,9 +22,9 @@ from gantrymq.operator.resources.conditions import (
     find_row,
 )
 from gantrymq.operator.resources.pages import conditions_page
-from gantrymq.operator.resources.topic_reasons import TOPIC_EVENTS, TOPIC_ROWS
+from gantrymq.operator.resources.topic_reasons import TOPIC_ROWS
 
-ROWS: list[Row | EventRow] = [*CLUSTER_ROWS, *TOPIC_ROWS, *CLUSTER_EVENTS, *TOPIC_EVENTS]
+ROWS: list[Row | EventRow] = [*CLUSTER_ROWS, *TOPIC_ROWS, *CLUSTER_EVENTS]
 GOOD = {
     ConditionType.READY: Status.TRUE,
     ConditionType.AVAILABLE: Status.TRUE,
@@ -39,7 +39,7 @@ SILENT = {Reason.CREATING, Reason.DELETING}
 
 def test_no_reason_is_declared_twice_for_a_condition() -> None:
     assert len(CONDITIONS) == len(CLUSTER_ROWS) + len(TOPIC_ROWS)
-    assert len(EVENTS) == len(CLUSTER_EVENTS) + len(TOPIC_EVENTS)
+    assert len(EVENTS) == len(CLUSTER_EVENTS)
 
 
 def test_every_name_is_used_in_the_table() -> None:
