@@ -206,7 +206,7 @@ class Executor:
 _TITLES: Final[dict[type[Action], str]] = {
     Apply: "applied",
     Delete: "deleted",
-    Wish: "wished",
+    Wish: "asked the group's master",
     SetFinalizers: "set finalizers",
 }
 

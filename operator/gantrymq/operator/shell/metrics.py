@@ -19,7 +19,7 @@ _PREFIX: Final = "gantry_operator"
 
 @final
 class OperatorMetrics:
-    """Families of one operator; what it does not run yet it does not show."""
+    """Metric families of one operator process. A standby shows only the first three."""
 
     def __init__(self, client: KubeClient, elector: LeaderElector) -> None:
         self._client = client

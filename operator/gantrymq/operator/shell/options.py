@@ -20,8 +20,8 @@ _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 _EPILOG: Final = """\
 Each option can be given in the environment: --metrics-port as GANTRY_OPERATOR_METRICS_PORT, and so
-on; namespaces are separated by commas there. In a pod, the API and the credentials are those of its
-service account.
+on; namespaces and pull secrets are separated by commas there. In a pod, the API and the credentials
+are those of its service account; elsewhere those of KUBECONFIG or ~/.kube/config.
 
 Two tools have the same options: `gantry operator self-test` makes a small cluster, sends and
 consumes messages, and deletes it; `gantry operator release` takes Gantry's finalizers off all
@@ -32,10 +32,10 @@ resources, when the operator is gone for good.
 @final
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the operator was told."""
+    """The options of one operator process."""
 
     namespaces: tuple[str, ...] = ()
-    """Those it serves; empty for all."""
+    """The namespaces that the operator serves; empty for all."""
     kubeconfig: str = ""
     leader_election_namespace: str = ""
     """Empty: the pod's, or that of the kubeconfig's context."""
@@ -50,7 +50,7 @@ class Options:
 
 
 def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
-    """The options; ConfigurationError for an environment variable that cannot be used."""
+    """Read the command line; ConfigurationError for a value that cannot be used."""
     told = _parser(environment).parse_args(argv)
     port = str(told.metrics_port)
     if not port.isdecimal() or int(port) > 65535:
@@ -100,7 +100,12 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--namespace", action="append", default=[], metavar="NAME",
         help="serve this namespace; may be repeated (default: all of them)",
     )  # fmt: skip
-    add("--kubeconfig", "", "reach the API by this file (default: the pod's API)", "FILE")
+    add(
+        "--kubeconfig",
+        "",
+        "kubeconfig of the API (default: in a pod its API, else KUBECONFIG)",
+        "FILE",
+    )
     add(
         "--leader-election-namespace",
         "",

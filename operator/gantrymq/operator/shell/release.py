@@ -26,7 +26,7 @@ from gantrymq.runtime.process import ExitCode
 
 NAME: Final = "release"
 PAGE: Final = 500
-# Somebody else may change a resource at the same moment, but not again and again.
+# Another client may change a resource at the same moment, but not again and again.
 TRIES: Final = 3
 FAILED: Final = 1
 
