@@ -39,8 +39,8 @@ _READY: Final = (
         "The operator could not read everything that belongs to the cluster, and does not guess.",
         "Usually passes within seconds after the operator has started. If it stays, look for"
         " refused requests in the operator's log:"
-        " `kubectl logs -n gantry-system deploy/gantry-operator`. A missing permission of its role is"
-        " named there.",
+        " `kubectl logs -n gantry-system deploy/gantry-operator`. A missing permission of its role"
+        " is named there.",
     ),
     _row(
         ConditionType.READY,
