@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-PROGRAMS: Final = ("standalone", "broker", "namesrv", "store", "completion")
+PROGRAMS: Final = (
+    "standalone", "broker", "namesrv", "operator", "kubectl", "store", "completion"
+)  # fmt: skip
 """What `gantry` runs besides commands."""
 
 _CONTROLLER: Final = (

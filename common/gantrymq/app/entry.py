@@ -18,6 +18,7 @@ programs:
   namesrv      start a name server (gantry namesrv --help)
   completion   a script for bash, zsh or fish: source <(gantry completion bash)
   operator     run the Kubernetes operator (gantry operator --help)
+  kubectl      look after clusters on Kubernetes, as kubectl gantry does (gantry kubectl --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
 
 options:
@@ -61,6 +62,12 @@ def _operator(arguments: list[str]) -> int:
     return run(arguments)
 
 
+def _kubectl(arguments: list[str]) -> int:
+    from gantrymq.operator.ctl.main import run  # noqa: PLC0415 - as above
+
+    return run(arguments)
+
+
 def _store(arguments: list[str]) -> int:
     from gantrymq.app.store_tool import run  # noqa: PLC0415 - as above
 
@@ -79,6 +86,7 @@ _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "standalone": _standalone,
     "namesrv": _namesrv,
     "operator": _operator,
+    "kubectl": _kubectl,
     "store": _store,
 }
 
