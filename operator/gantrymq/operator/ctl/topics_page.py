@@ -22,7 +22,7 @@ def topic_lines(topics: Sequence[Json], unmanaged: Json) -> list[str]:
     if count:
         lines += ["", f"{count} topics on the brokers have no resource:"]
         lines += [f"  {name}" for name in unmanaged.get("names", [])]
-        lines += ["Take one over: kubectl gantry topics CLUSTER --adopt NAME"]
+        lines += ["Take one over: kubectl gantry topics CLUSTER --adopt NAME --queues WRITE/READ"]
     return lines
 
 

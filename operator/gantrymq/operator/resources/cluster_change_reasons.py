@@ -157,15 +157,6 @@ _CONFIGURATION: Final = (
     _row(
         ConditionType.CONFIGURATION_APPLIED,
         _FALSE,
-        Reason.RESTART_NEEDED,
-        "A setting was changed that is read when a broker starts, and the running brokers have the"
-        " earlier one.",
-        "Restart the members one after another, followers first: delete one pod, wait until InSync"
-        " is True again, go on with the next.",
-    ),
-    _row(
-        ConditionType.CONFIGURATION_APPLIED,
-        _FALSE,
         Reason.CHANGE_NOT_SUPPORTED,
         "The spec asks for a change that this version does not make: another membersPerGroup, fewer"
         " groups, or a larger storage.size. The cluster stays as it is; everything else in the spec"

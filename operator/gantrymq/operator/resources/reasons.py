@@ -81,7 +81,6 @@ class Reason(StrEnum):
     ZONES_SHARED = "ZonesShared"
     # ConfigurationApplied
     APPLIED = "Applied"
-    RESTART_NEEDED = "RestartNeeded"
     CHANGE_NOT_SUPPORTED = "ChangeNotSupported"
     # Paused
     PAUSED_BY_SPEC = "PausedBySpec"

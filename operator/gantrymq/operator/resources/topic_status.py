@@ -58,7 +58,7 @@ class TopicStatus:
     )
     topic_name: str = reported("Name of the topic on the brokers.", "")
     queues: str = reported(
-        "Write and read queues on each group, 4/4; where groups differ, on all together.", ""
+        "Write and read queues on each group, such as 4/4; `mixed` where groups differ.", ""
     )
     groups: tuple[TopicGroupStatus, ...] = reported(
         "The topic on each group, as the broker has it.", (), map_key="name"
