@@ -1,6 +1,6 @@
 """`kubectl gantry`: the command line about clusters on Kubernetes.
 
-kubectl finds the program `kubectl-gantry` on the PATH.
+kubectl finds the program `kubectl-gantry` on the PATH; `gantry kubectl ...` is the same.
 """
 
 from __future__ import annotations
