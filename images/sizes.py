@@ -14,7 +14,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Size:
-    """Of one image, in bytes."""
+    """The sizes of one image, in bytes."""
 
     compressed: int
     unpacked: int

@@ -74,8 +74,10 @@ class _Cluster:
 
 @final
 class TopicController:
-    """Of all clusters. Runs of one cluster follow each other; those of several go on side by side.
-    Raises nothing of brokers; a TopicApiError when the API failed, once all else was done."""
+    """Runs the topics of all clusters: one run at a time for each cluster.
+
+    A failure of a broker is not raised; one of the API is, as TopicApiError, once all else was done.
+    """
 
     def __init__(
         self, api: TopicApi, wall: Callable[[], float], connect: Connect = ClusterTopics

@@ -31,7 +31,7 @@ ROUTES_AT_ONCE: Final = 100
 
 @final
 class TopicMemory:
-    """Of one cluster."""
+    """What is remembered of one cluster between two runs."""
 
     def __init__(self) -> None:
         self.refusals: dict[Place, Refusal] = {}

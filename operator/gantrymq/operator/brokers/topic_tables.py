@@ -18,7 +18,7 @@ SHARED_MAX: Final = 10_000
 
 @final
 class TopicTables:
-    """By the master's address."""
+    """The topic tables of one cluster, by the master's address."""
 
     __slots__ = ("_shared", "_tables")
 

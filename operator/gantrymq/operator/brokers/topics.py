@@ -47,7 +47,7 @@ _GROUPS_AT_ONCE: Final = 8
 
 @final
 class ClusterTopics:
-    """`async with`; the connections are those of one administrator."""
+    """Owner of the connections to the brokers and name servers of one cluster: `async with`."""
 
     def __init__(
         self,

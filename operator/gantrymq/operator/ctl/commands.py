@@ -112,8 +112,8 @@ def switch(access: KubeAccess, arguments: argparse.Namespace) -> int:
         time.sleep(POLL_SECONDS)
     raise CommandError(
         f"member {wanted.target} is not master of {group} after {arguments.timeout:g} s; the"
-        " request stays in the Lease: a master carries it out, or gives it up after 10 s in which the"
-        " member is not in sync (kubectl gantry status)"
+        " request stays in the Lease: a master carries it out, or gives it up after 10 s in which"
+        " the member is not in sync (kubectl gantry status)"
     )
 
 

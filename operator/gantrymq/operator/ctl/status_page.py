@@ -1,5 +1,4 @@
-"""One screen about a cluster, made from its resource: is it healthy, where are its masters, how far
-behind are its members, and what waits."""
+"""Shows a cluster on one screen: its health, masters, the lag of its members, what waits."""
 
 from __future__ import annotations
 

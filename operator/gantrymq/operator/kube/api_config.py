@@ -1,4 +1,4 @@
-"""Where the Kubernetes API is and how the operator proves who it is: a pod or a kubeconfig.
+"""Finds the Kubernetes API and the credentials for it: those of the pod, or of a kubeconfig.
 
 In a pod, the kubelet replaces the service account's token and authority while the pod runs, so the
 token is read for each request. A kubeconfig is read once.

@@ -63,7 +63,7 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 
 class Lane(Enum):
-    """Who waits for whom: bulk requests never delay urgent ones."""
+    """The priority of a request: bulk requests never delay urgent ones."""
 
     URGENT = "urgent"
     BULK = "bulk"

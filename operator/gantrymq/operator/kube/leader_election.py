@@ -60,7 +60,7 @@ class LeaderElection:
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as this process knows."""
+        """The identity of the leader, as far as this process knows."""
         return "" if self._record is None else self._record.holder
 
     @property

@@ -14,7 +14,7 @@ from gantrymq.operator.topics.values import TopicResource
 
 @final
 class Claims:
-    """Who has which topic name of one cluster."""
+    """Which Topic resource has which topic name of one cluster."""
 
     __slots__ = ("_left", "_winners")
 

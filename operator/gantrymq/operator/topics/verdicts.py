@@ -204,7 +204,7 @@ def _held_back(
 def _drift(
     resource: TopicResource, group: str, held: BrokerTopic | None, wanted: BrokerTopic
 ) -> str:
-    """What somebody changed since the status was written, which is about this very spec."""
+    """What was changed by hand since the status was written, which is about this very spec."""
     status = resource.status
     recorded = status.group(group)
     if recorded is None or status.observed_generation != resource.generation:

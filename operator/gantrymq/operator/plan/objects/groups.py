@@ -89,7 +89,7 @@ def _stateful_set_spec(cluster: Cluster, group: str, members: int) -> Json:
         "podManagementPolicy": "Parallel",
         # The operator restarts members, followers first, while all are in sync.
         "updateStrategy": {"type": "OnDelete"},
-        # Volumes outlive a StatefulSet that somebody deletes; the operator itself deletes them with
+        # Volumes outlive a StatefulSet that is deleted by hand; the operator deletes them with
         # the cluster where the resource says so.
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
         "selector": {"matchLabels": cluster.names.selector(BROKER, group)},

@@ -28,7 +28,7 @@ from gantrymq.operator.plan.view.observed import Observed
 @final
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One seat of a group. `pod` is None while there is none."""
+    """One member of a group. `pod` is None while it has no pod."""
 
     number: int
     pod_name: str
