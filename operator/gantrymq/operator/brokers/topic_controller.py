@@ -76,7 +76,7 @@ class _Cluster:
 class TopicController:
     """Runs the topics of all clusters: one run at a time for each cluster.
 
-    A failure of a broker is not raised; one of the API is, as TopicApiError, once all else was done.
+    A failure of a broker is not raised; one of the API is, as TopicApiError, after all else.
     """
 
     def __init__(
