@@ -71,8 +71,8 @@ capabilities: {drop: [ALL]}
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, create, patch]
-# Wishes are written to the Leases of groups. Brokers get these two rules from the operator, which can
-# only give what it has.
+# The operator asks a group's master for a switchover by annotations of its Lease. It passes this rule
+# and the next two on to brokers, and can only give what it has.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, create, update, patch, delete]
