@@ -26,7 +26,8 @@ def unsupported_changes(spec: BrokerClusterSpec, sizes: Sequence[GroupSize]) -> 
         if parse_quantity(size.storage_size) != parse_quantity(spec.storage.size):
             found.append(
                 f"spec.storage.size is {spec.storage.size}, and the volumes of {size.name} were"
-                f" created with {size.storage_size}: this cannot be changed yet; set it back to"
-                f" {size.storage_size}, or enlarge the volume claims by hand"
+                f" created with {size.storage_size}: volumes are not enlarged yet. The API server"
+                " does not let you set it back; to have larger volumes now, change the claims by"
+                " hand where their StorageClass allows it"
             )
     return found

@@ -161,7 +161,9 @@ _CONFIGURATION: Final = (
         "The spec asks for a change that this version does not make: another membersPerGroup, fewer"
         " groups, or a larger storage.size. The cluster stays as it is; everything else in the spec"
         " is applied.",
-        "Set the field back to the value that the message names.",
+        "Set the field back to the value that the message names. A larger storage.size cannot be"
+        " set back, and has no effect: enlarge the volume claims by hand where their StorageClass"
+        " allows it.",
     ),
     _row(
         ConditionType.CONFIGURATION_APPLIED,
