@@ -75,7 +75,8 @@ _READY: Final = (
         "A failover takes seconds. If it stays: at least one member of the in-sync set must be"
         " able to run. `kubectl get lease <cluster>-<group> -o yaml` shows the set; bring the node"
         " or the volume of one of these members back. Only when all of them are lost for ever,"
-        " allow an unclean election, which loses messages.",
+        " allow an unclean election, which loses messages: `kubectl annotate lease"
+        " <cluster>-<group> gantrymq.dev/allow-unclean=true`. Remove the annotation afterwards.",
     ),
     _row(
         ConditionType.READY,
