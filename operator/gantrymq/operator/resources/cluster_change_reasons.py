@@ -45,13 +45,6 @@ _PROGRESSING: Final = (
     ),
     _row(
         ConditionType.PROGRESSING,
-        _TRUE,
-        Reason.DELETING,
-        "The BrokerCluster is being deleted.",
-        "",
-    ),
-    _row(
-        ConditionType.PROGRESSING,
         _FALSE,
         Reason.WAITING,
         "Something is wanted, but a step is not safe or not possible now. `status.waits` lists what"

@@ -137,14 +137,6 @@ _READY: Final = (
         "If a permission is missing, install the operator's role of the same version. If an"
         " admission policy refuses the object, change the policy.",
     ),
-    _row(
-        ConditionType.READY,
-        _FALSE,
-        Reason.DELETING,
-        "The BrokerCluster is being deleted.",
-        "Wait. Volume claims stay with storage.onClusterDeletion Retain; delete them by hand if"
-        " the messages are not needed.",
-    ),
 )
 
 
@@ -184,13 +176,6 @@ _AVAILABLE: Final = (
         Reason.OBSERVATION_INCOMPLETE,
         "The Lease of a group could not be read.",
         "As for Ready with the same reason.",
-    ),
-    _row(
-        ConditionType.AVAILABLE,
-        _FALSE,
-        Reason.DELETING,
-        "The BrokerCluster is being deleted.",
-        "",
     ),
 )
 
@@ -278,13 +263,6 @@ _DEGRADED: Final = (
         _TRUE,
         Reason.NAME_SERVERS_NOT_READY,
         "At least one name server is not ready. Clients use the others.",
-        "As for Ready with the same reason.",
-    ),
-    _row(
-        ConditionType.DEGRADED,
-        _TRUE,
-        Reason.MEMBERS_NOT_READY,
-        "At least one broker is not ready.",
         "As for Ready with the same reason.",
     ),
     _row(

@@ -32,8 +32,6 @@ class ClusterPhase(StrEnum):
     """At least one group accepts no messages."""
     PAUSED = "Paused"
     """`spec.paused` is set."""
-    DELETING = "Deleting"
-    """The resource is being deleted."""
 
 
 @final
