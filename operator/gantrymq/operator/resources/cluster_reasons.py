@@ -37,8 +37,8 @@ CLUSTER_EVENTS: Final = (
     _event(
         EventType.NORMAL,
         Reason.SWITCHOVER_WISHED,
-        "The operator asked a group for another master, to spread the masters or because of"
-        " spec.preferredMasters.",
+        "The operator asked a group for another master: to spread the masters, because of"
+        " spec.preferredMasters, or because the master is to be restarted.",
     ),
     _event(
         EventType.WARNING,
@@ -49,7 +49,8 @@ CLUSTER_EVENTS: Final = (
     _event(
         EventType.WARNING,
         Reason.WISH_IGNORED,
-        "An annotation with a wish on the Lease of a group cannot be read and has no effect.",
+        "An annotation by which the Lease of a group asks something of its members cannot be read,"
+        " and has no effect.",
         "Correct the annotation that the message names: `kubectl edit lease <cluster>-<group>`.",
     ),
     _event(
