@@ -30,7 +30,7 @@ class Faults:
     refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By `VERB plural/name`: the status and the message of the answer."""
     list_refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """By plural: the status and the message of the answer to a list."""
+    """By plural, or as `*/namespace`: the status and the message of the answer to a list."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
 
 

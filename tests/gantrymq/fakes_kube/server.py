@@ -163,7 +163,8 @@ class KubeServer:
                 self.calls.requests[f"WATCH {place.plural}"] += 1
                 return await self._watch(request, place)
             self.calls.requests[f"LIST {place.plural}"] += 1
-            refusal = self.faults.list_refusals.get(place.plural)
+            refusals = self.faults.list_refusals
+            refusal = refusals.get(place.plural) or refusals.get(f"*/{place.namespace}")
             if refusal is not None:
                 raise Refusal(refusal[0], "Forbidden", refusal[1])
             return web.json_response(self._list(request, place))

@@ -144,6 +144,8 @@ class Reflector:
             self.sink.remove(gone)
         if not self.is_synced:
             self._log.debug("listed", kind=self.title, objects=len(self.sink))
+        if self.refusal:
+            self._log.info("may be listed again", kind=self.title)
         self.is_synced, self.refusal = True, ""
         return str(metadata.get("resourceVersion", ""))
 
@@ -213,10 +215,22 @@ class Reflector:
         if error.status:
             self.last_heard = self._clock()
         if error.status in {401, 403, 404}:
-            self.refusal = str(error)
+            self._refuse(str(error))
         exponent = min(self._failures, 10)
         self._failures += 1
-        log = self._log.warning if self._failures <= 3 else self._log.debug
+        is_worth_saying = self._failures <= 3 and not self.refusal
+        log = self._log.warning if is_worth_saying else self._log.debug
         log("cannot reflect", kind=self.title, cause=error)
         seconds = min(BACKOFF_SECONDS_MAX, self._pace.backoff_seconds * 2.0**exponent)
         await asyncio.sleep(self._spread(seconds))
+
+    def _refuse(self, why: str) -> None:
+        """Say once, and not at each attempt, that this kind may not be listed."""
+        if not self.refusal:
+            self._log.warning(
+                "may not be listed: grant the operator the right, or take the namespace off its"
+                " list if it was deleted",
+                kind=self.title,
+                cause=why,
+            )
+        self.refusal = why

@@ -51,17 +51,34 @@ OnCluster: TypeAlias = Callable[[str, str], None]
 class Reflection(Generic[S]):
     """One kind: a reflector and a sink for all namespaces, or for each of several."""
 
-    def __init__(self, sinks: Mapping[str, S], reflectors: Sequence[Reflector]) -> None:
+    def __init__(self, sinks: Mapping[str, S], reflectors: Mapping[str, Reflector]) -> None:
+        """Both by namespace, or under "" for all of them."""
+        self._reflectors = reflectors
         self._sinks = sinks
-        self.reflectors = reflectors
 
     @property
     def is_synced(self) -> bool:
+        """Whether every namespace is known."""
         return all(each.is_synced for each in self.reflectors)
+
+    @property
+    def reflectors(self) -> Sequence[Reflector]:
+        return tuple(self._reflectors.values())
 
     def sink(self, namespace: str) -> S | None:
         """What holds the objects of this namespace; None where it is not served."""
-        return self._sinks.get("" if "" in self._sinks else namespace)
+        return self._sinks.get(self._served(namespace))
+
+    def synced_sink(self, namespace: str) -> S | None:
+        """The same, and None until it has held a complete list of this namespace.
+
+        A namespace that cannot be listed, such as one that was deleted, hides no other.
+        """
+        reflector = self._reflectors.get(self._served(namespace))
+        return self.sink(namespace) if reflector is not None and reflector.is_synced else None
+
+    def _served(self, namespace: str) -> str:
+        return "" if "" in self._sinks else namespace
 
 
 @final
@@ -140,8 +157,8 @@ class Caches:
         sinks = {namespace: make_sink(namespace) for namespace in namespaces}
         return Reflection(
             sinks,
-            [
-                Reflector(
+            {
+                namespace: Reflector(
                     self._client,
                     Selection(kind, namespace, labels),
                     sink,
@@ -149,7 +166,7 @@ class Caches:
                     self._pace,
                 )
                 for namespace, sink in sinks.items()
-            ],
+            },
         )
 
     def _store(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, final
 
 import aiohttp
@@ -23,6 +23,9 @@ from gantrymq.operator.resources.names import GROUP, VERSION
 from gantrymq.runtime.logs import Log
 
 STOP_SECONDS: Final = 2.0
+# How long a namespace that may not be read is left alone; the list once a minute goes on.
+FORBIDDEN_SECONDS: Final = 30.0
+_FORBIDDEN: Final = 403
 CONNECTIONS_MAX: Final = 8
 
 Seen = Callable[[str, str], None]
@@ -89,25 +92,29 @@ def _is_worth_saying(record: logging.LogRecord) -> bool:
 
 @final
 class KopfThread:
-    """Owner of the thread that kopf runs in: `start`, then `stop`."""
+    """Owner of the thread that kopf runs in for one namespace, or all: `start`, then `stop`.
+
+    Each namespace has a kopf of its own, since kopf ends when one namespace cannot be read: when it
+    is deleted, the operator's rights in it are gone too.
+    """
 
     def __init__(
         self,
         config: ApiConfig,
-        namespaces: Sequence[str],
+        namespace: str,
         seen: Seen,
         ended: Callable[[str], None],
     ) -> None:
-        """`seen` and `ended` are called within the loop that makes this object; `ended` is told
-        why kopf ended without being stopped."""
+        """`namespace` is empty for all of them. `seen` and `ended` are called within the loop
+        that makes this object; `ended` is told why kopf ended without being stopped."""
         self._config = config
         self._ended = ended
         self._log = Log("operator.kopf")
         self._loop = asyncio.get_running_loop()
-        self._namespaces = namespaces
+        self._namespace = namespace
         self._seen = seen
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"kopf {namespace}", daemon=True)
 
     @property
     def is_running(self) -> bool:
@@ -128,20 +135,32 @@ class KopfThread:
     def _run(self) -> None:
         why = "it ended by itself"
         try:
-            asyncio.run(self._operate())
+            while self._was_forbidden():
+                self._stop.wait(FORBIDDEN_SECONDS)
         except Exception as error:  # whatever ends kopf ends the process, with the reason
             why = f"{type(error).__name__}: {error}"
             self._log.error("kopf failed", cause=error)
         if not self._stop.is_set():
             self._loop.call_soon_threadsafe(self._ended, why)
 
+    def _was_forbidden(self) -> bool:
+        """Run kopf until it ends; whether its namespace is one that may not be read now."""
+        try:
+            asyncio.run(self._operate())
+        except Exception as error:
+            if not self._namespace or getattr(error, "status", 0) != _FORBIDDEN:
+                raise
+            self._log.debug("cannot watch", namespace=self._namespace, cause=error)
+            return not self._stop.is_set()
+        return False
+
     async def _operate(self) -> None:
         await kopf.operator(
             registry=registry(self._config, self._tell),
             settings=settings(),
             standalone=True,
-            clusterwide=not self._namespaces,
-            namespaces=list(self._namespaces),
+            clusterwide=not self._namespace,
+            namespaces=[self._namespace] if self._namespace else [],
             stop_flag=self._stop,
         )
 

@@ -68,10 +68,17 @@ class OperatorMetrics:
         objects = GaugeMetricFamily(
             f"{_PREFIX}_cached_objects", "Objects kept in memory", labels=["kind"]
         )
+        refused = GaugeMetricFamily(
+            f"{_PREFIX}_reflector_refused",
+            "Whether the API does not let a kind be listed",
+            labels=["kind"],
+        )
         for reflector in caches.reflectors:
+            refused.add_metric([reflector.title], int(bool(reflector.refusal)))
             ages.add_metric([reflector.title], now - reflector.last_heard)
             objects.add_metric([reflector.title], len(reflector.sink))
         yield ages
+        yield refused
         yield objects
 
 

@@ -67,7 +67,7 @@ class Program:
             LEASE_NAME,
             self._identity,
         )
-        self._kopf: KopfThread | None = None
+        self._kopfs: list[KopfThread] = []
         self._lag = LoopLag()
         self._liveness = Readiness()
         self._log = Log("operator")
@@ -105,10 +105,12 @@ class Program:
         self._watch_health(operator)
         for name, work in await operator.start():
             self._own(work, name)
-        self._kopf = KopfThread(
-            self._config, self._told.namespaces, operator.resource_changed, self._kopf_ended
-        )
-        self._kopf.start()
+        self._kopfs = [
+            KopfThread(self._config, namespace, operator.resource_changed, self._kopf_ended)
+            for namespace in self._told.namespaces or ("",)
+        ]
+        for each in self._kopfs:
+            each.start()
         await self._owner.stop_requested()
 
     async def stop(self) -> None:
@@ -117,9 +119,7 @@ class Program:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=RELEASE_SECONDS)
-        ends = [self._elector.release()]
-        if self._kopf is not None:
-            ends.append(self._kopf.stop())
+        ends = [self._elector.release(), *(each.stop() for each in self._kopfs)]
         if self._operator is not None:
             ends.append(self._operator.close())
         await asyncio.gather(*ends)
@@ -165,18 +165,25 @@ class Program:
         exit_at_once(await self._elector.hold())
 
     async def _kinds_exist(self) -> None:
-        """Wait for the resource definitions: kopf looks for them once."""
-        path = kinds.BROKER_CLUSTER.collection(next(iter(self._told.namespaces), ""))
-        while True:
-            try:
-                await self._client.get(path, {"limit": "1"})
-                break
-            except ApiError as error:
-                self._log.warning(
-                    "waiting for the kinds of gantrymq.dev: install the CustomResourceDefinitions",
-                    cause=error,
-                )
+        """Wait for the resource definitions: kopf looks for them once.
+
+        One namespace in which they are found is enough: another may have been deleted.
+        """
+        namespaces = self._told.namespaces or ("",)
+        while all(causes := [await self._why_unlisted(each) for each in namespaces]):
+            self._log.warning(
+                "waiting for the kinds of gantrymq.dev: install the CustomResourceDefinitions",
+                cause=causes[0],
+            )
             await asyncio.sleep(KINDS_SECONDS)
+
+    async def _why_unlisted(self, namespace: str) -> str:
+        """Why the BrokerClusters of this namespace cannot be listed; empty where they can."""
+        try:
+            await self._client.get(kinds.BROKER_CLUSTER.collection(namespace), {"limit": "1"})
+        except ApiError as error:
+            return str(error)
+        return ""
 
     def _watch_health(self, operator: Operator) -> None:
         clock = asyncio.get_running_loop().time

@@ -99,29 +99,26 @@ class SnapshotReader:
     # ------------------------------------------------------------------ caches
 
     def _cached(self, kind: Kind, namespace: str, cluster: str) -> tuple[Json, ...] | None:
-        reflection = self._caches.owned[kind.name]
-        store = reflection.sink(namespace)
-        if store is None or not reflection.is_synced:
-            return None
-        return store.of_cluster(namespace, cluster)
+        store = self._caches.owned[kind.name].synced_sink(namespace)
+        return None if store is None else store.of_cluster(namespace, cluster)
 
     def _nodes(self) -> Mapping[str, Json] | None:
-        store = self._caches.nodes.sink("")
-        if store is None or not self._caches.nodes.is_synced:
+        store = self._caches.nodes.synced_sink("")
+        if store is None:
             return None
         return {node["metadata"]["name"]: node for node in store}
 
     def _storage_classes(self) -> frozenset[str] | None:
-        store = self._caches.storage_classes.sink("")
-        if store is None or not self._caches.storage_classes.is_synced:
+        store = self._caches.storage_classes.synced_sink("")
+        if store is None:
             return None
         return frozenset(each["metadata"]["name"] for each in store)
 
     def _slices(
         self, names: ClusterNames, groups: Sequence[str]
     ) -> Mapping[str, Json | None] | None:
-        store = self._caches.slices.sink(names.namespace)
-        if store is None or not self._caches.slices.is_synced:
+        store = self._caches.slices.synced_sink(names.namespace)
+        if store is None:
             return None
         return {group: store.get(names.namespace, names.slice(group)) for group in groups}
 

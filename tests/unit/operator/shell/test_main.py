@@ -180,6 +180,26 @@ async def test_it_waits_for_the_kinds_to_be_installed(server: KubeServer, start:
     await until(lambda: is_quiet(server))
 
 
+async def test_a_namespace_that_may_not_be_read_stops_no_other(
+    server: KubeServer, start: Start
+) -> None:
+    server.faults.list_refusals["*/gone"] = (403, "forbidden")
+    running = await start("--namespace", "gone", "--namespace", "one")
+    # Lists by the resync and by kopf, of each namespace; kopf follows what it may list.
+    await until(lambda: server.calls.requests["LIST brokerclusters"] >= 4)
+    await until(lambda: server.calls.requests["WATCH brokerclusters"])
+
+    add_cluster(server)
+
+    await until(lambda: is_quiet(server))
+    _, metrics = await get(running, "/metrics")
+    assert 'gantry_operator_reflector_refused{kind="pods/gone"} 1.0' in metrics
+    assert 'gantry_operator_reflector_refused{kind="pods/one"} 0.0' in metrics
+    said = [line for line in running.lines if "may not be listed" in line and "pods/gone" in line]
+    assert len(said) == 1
+    assert running.process.returncode is None
+
+
 async def test_a_kubeconfig_that_is_missing_is_told(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gantrymq.operator", "--kubeconfig", str(tmp_path / "none"),
