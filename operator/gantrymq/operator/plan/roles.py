@@ -13,7 +13,7 @@ from typing import final
 
 from gantrymq.operator.plan.actions import Wait, Wish
 from gantrymq.operator.plan.spread import Choice, largest_share, spread
-from gantrymq.operator.plan.switchover import RETRY_SECONDS, prefer, switch
+from gantrymq.operator.plan.switchover import prefer, switch, was_asked_lately
 from gantrymq.operator.plan.view.members import Group
 from gantrymq.operator.resources.cluster import BrokerClusterSpec
 
@@ -39,11 +39,12 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
         return by_user
     homes = spread([choice_of(spec, group) for group in groups])
     wishes = [
-        prefer(group.lease, group, homes[group.name], f"{group.name} has formed")
+        prefer(group.lease, group, group.lease.holder, f"{group.name} has formed")
         for group in groups
         if group.lease is not None
         and not group.lease.preferred
-        and group.lease.holder == homes[group.name]
+        and group.lease.holder
+        and group.lease.holder == homes.get(group.name)
     ]
     move = _relief(groups, homes, now)
     return Roles((*wishes, *move.wishes), (*by_user.waits, *move.waits))
@@ -94,19 +95,24 @@ def choice_of(spec: BrokerClusterSpec, group: Group) -> Choice:
 
 def _relief(groups: Sequence[Group], homes: dict[str, int], now: float) -> Roles:
     """One switchover away from the node with most masters, if fewer are possible."""
-    at_home = {group.name: _node(group, homes.get(group.name, 0)) for group in groups}
     at_work = {
         group.name: _node(group, group.lease.holder if group.lease else 0) for group in groups
+    }
+    # A group whose members are all fenced has no home: its master stays where it is.
+    at_home = {
+        group.name: _node(group, homes[group.name]) if group.name in homes else at_work[group.name]
+        for group in groups
     }
     most = largest_share(at_work)
     if most <= largest_share(at_home):
         return Roles()
     crowded = [node for node in at_work.values() if list(at_work.values()).count(node) == most]
     for group in groups:
-        lease, home = group.lease, homes.get(group.name, 0)
-        if lease is None or lease.holder == home or at_work[group.name] not in crowded:
+        lease, home = group.lease, homes.get(group.name)
+        is_crowded = at_work[group.name] in crowded
+        if lease is None or home is None or lease.holder == home or not is_crowded:
             continue
-        if now < lease.switch_at + RETRY_SECONDS:
+        if was_asked_lately(lease, now):
             what = f"spread of masters: {group.name}"
             return Roles((), (Wait(what, "the last switchover was asked for a moment ago"),))
         here, there = at_work[group.name], at_home[group.name]

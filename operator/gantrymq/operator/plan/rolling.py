@@ -18,7 +18,7 @@ from typing import Final, final
 
 from gantrymq.operator.plan.actions import Action, Delete, Wait
 from gantrymq.operator.plan.objects.kinds import POD
-from gantrymq.operator.plan.switchover import RETRY_SECONDS, switch
+from gantrymq.operator.plan.switchover import switch, was_asked_lately
 from gantrymq.operator.plan.view.fields import ref_of, uid_of
 from gantrymq.operator.plan.view.members import Group, Member
 
@@ -117,7 +117,7 @@ def _step_of_settled(
         return [_restart(master, "the group has no other member")], ""
     if not successors:
         return [], "it is the master, and all other members are fenced"
-    if now < lease.switch_at + RETRY_SECONDS:
+    if was_asked_lately(lease, now):
         return [], "it is the master, and a switchover was asked for a moment ago"
     preferred = [each for each in successors if each.number == lease.preferred]
     successor = (preferred or successors)[0]

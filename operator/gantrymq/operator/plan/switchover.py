@@ -34,6 +34,12 @@ def switch(
     return Wish(group.lease_ref, lease.resource_version, annotations, reason, is_disruptive=True)
 
 
+def was_asked_lately(lease: GroupLease, now: float) -> bool:
+    """Whether the last switchover was asked for too short a time ago for another one. A time in
+    the future counts as none: a clock was wrong, and waiting for it may take years."""
+    return lease.switch_at <= now < lease.switch_at + RETRY_SECONDS
+
+
 def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> Wish:
     """Let a member be preferred where several may become master."""
     return Wish(group.lease_ref, lease.resource_version, {PREFERRED: str(member)}, reason)

@@ -145,3 +145,24 @@ def test_no_second_switchover_is_asked_for_while_one_is_under_way() -> None:
     assert lease is not None
     lease["metadata"]["annotations"]["gantrymq.dev/switch-number"] = "5"
     assert wishes(world.plan()) == []
+
+
+def test_a_group_whose_members_are_all_fenced_keeps_its_master() -> None:
+    world = running(groups=4)
+    crowd(world)
+    world.api.now += 100
+    fenced = world.api.get("Lease", f"{NAME}-broker-0")
+    assert fenced is not None
+    fenced["metadata"]["annotations"]["gantrymq.dev/fenced"] = "1,2"
+    del fenced["metadata"]["annotations"][PREFERRED]
+    asked = wishes(world.plan())
+    assert len(asked) == 1
+    assert asked[0].ref.name != f"{NAME}-broker-0"
+
+
+def test_a_switchover_that_was_asked_for_in_the_future_is_repeated() -> None:
+    world = running(groups=4)
+    crowd(world)
+    for lease in world.api.of_kind("Lease"):
+        lease["metadata"]["annotations"]["gantrymq.dev/switch-at"] = str(int(world.api.now) + 9999)
+    assert len(wishes(world.plan())) == 1

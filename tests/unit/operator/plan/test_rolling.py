@@ -197,6 +197,14 @@ def test_a_switchover_that_failed_is_not_repeated_at_once() -> None:
     assert any(isinstance(each, Wish) for each in world.plan().actions)
 
 
+def test_a_switchover_that_was_asked_for_in_the_future_does_not_stop_a_restart() -> None:
+    world = running(groups=1)
+    world.change(config=NEW)
+    [lease] = world.api.of_kind("Lease")
+    lease["metadata"]["annotations"]["gantrymq.dev/switch-at"] = str(int(world.api.now) + 99999)
+    assert "orders-broker-0 to 2" in steps(world)
+
+
 def _node_of(world: World, pod: str) -> str:
     found = world.api.get("Pod", pod)
     assert found is not None

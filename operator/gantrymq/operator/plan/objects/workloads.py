@@ -34,6 +34,9 @@ ADDRESS: Final = "gantrymq.dev/address"
 MEMBERS: Final = "gantrymq.dev/members"
 """The number of members a group was created with."""
 
+# `kubectl rollout restart` sets the last one.
+_OF_TEMPLATE: Final = (CONTENT, CONFIG_ENTRY, "kubectl.kubernetes.io/restartedAt")
+
 # The API server refuses changes of these, so they are sent back as they are.
 _IMMUTABLE: Final = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
 
@@ -117,10 +120,14 @@ def surplus_entries(wanted: Json, found: Json, config_name: str) -> list[str]:
 
 
 def is_outdated(pod: Json, stateful_set: Json) -> bool:
-    """Whether a pod was made from another template. Annotations tell: those of the operator, and
-    `kubectl.kubernetes.io/restartedAt` of `kubectl rollout restart`."""
-    wanted = map_at(stateful_set, "spec", "template", "metadata", "annotations")
-    return any(annotation_of(pod, key) != value for key, value in wanted.items())
+    """Whether a pod was made from another template. Other annotations do not count: a webhook that
+    rewrites them on each pod would have the members restarted for ever."""
+    template = map_at(stateful_set, "spec", "template")
+    return any(
+        annotation_of(pod, key) != wanted
+        for key in _OF_TEMPLATE
+        if (wanted := annotation_of(template, key))
+    )
 
 
 def _used(

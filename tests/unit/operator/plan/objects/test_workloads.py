@@ -156,3 +156,11 @@ def test_annotations_that_others_add_to_a_pod_do_not_make_it_outdated() -> None:
     pod["metadata"]["annotations"]["cni/ip"] = "10.0.0.5"
     assert not is_outdated(pod, old.stateful_set)
     assert pod["metadata"]["annotations"][CONTENT]
+
+
+def test_annotations_of_a_template_that_a_webhook_rewrites_do_not_make_pods_outdated() -> None:
+    asked = deepcopy(build().stateful_set)
+    asked["spec"]["template"]["metadata"]["annotations"]["sidecar.example.org/status"] = "wanted"
+    pod = pod_of(asked)
+    pod["metadata"]["annotations"]["sidecar.example.org/status"] = "injected"
+    assert not is_outdated(pod, asked)
