@@ -16,6 +16,7 @@ from gantrymq.operator.plan.actions import (
     Delete,
     Json,
     ObjectRef,
+    Patch,
     SetFinalizers,
     Wish,
 )
@@ -79,6 +80,8 @@ class Api:
         match action:
             case Apply():
                 self._apply(action)
+            case Patch():
+                self._patch(action)
             case Delete():
                 self.delete(action.ref, action.uid)
             case Wish():
@@ -102,6 +105,14 @@ class Api:
             self.touch(found)
         found["metadata"]["generation"] = self.next_number()
         self.applied[key] = deepcopy(body)
+        _add_defaults(found)
+
+    def _patch(self, action: Patch) -> None:
+        found = self.objects.get((action.ref.kind, action.ref.name))
+        if found is None or found["metadata"]["resourceVersion"] != action.resource_version:
+            raise RefusedError(f"{action.ref.name}: the object has changed")
+        _patch(found, action.changes)
+        self.touch(found)
         _add_defaults(found)
 
     def _with_address(self, body: Json) -> Json:
@@ -162,6 +173,17 @@ def _merge(found: Any, wanted: Any) -> None:
     for key, value in wanted.items():
         if isinstance(value, dict) and isinstance(found.get(key), dict):
             _merge(found[key], value)
+        else:
+            found[key] = deepcopy(value)
+
+
+def _patch(found: Any, changes: Any) -> None:
+    """A merge patch."""
+    for key, value in changes.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict):
+            _patch(found.setdefault(key, {}), value)
         else:
             found[key] = deepcopy(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gantrymq.operator.plan.actions import Action, Apply, Delete, Plan, SetFinalizers, Wish
+from gantrymq.operator.plan.actions import Action, Apply, Delete, Patch, Plan, SetFinalizers, Wish
 
 Json = dict[str, Any]
 
@@ -31,6 +31,8 @@ def plan_json(plan: Plan) -> Json:
 def _verb(action: Action) -> str:
     if isinstance(action, Apply):
         return "change" if action.resource_version else "create"
+    if isinstance(action, Patch):
+        return "change"
     if isinstance(action, Delete):
         return "delete"
     if isinstance(action, Wish):
@@ -40,6 +42,4 @@ def _verb(action: Action) -> str:
 
 
 def _target(action: Action) -> str:
-    if isinstance(action, Apply):
-        return f"{action.body['kind']}/{action.body['metadata']['name']}"
     return f"{action.ref.kind}/{action.ref.name}"

@@ -25,6 +25,7 @@ from gantrymq.operator.plan.actions import (
     Delete,
     Json,
     ObjectRef,
+    Patch,
     SetFinalizers,
     Wish,
 )
@@ -83,7 +84,7 @@ class Executor:
             self._log.info(
                 _TITLES[type(action)],
                 object=title_of(action),
-                namespace=_namespace_of(action),
+                namespace=action.ref.namespace,
                 reason=action.reason,
             )
             if group:
@@ -94,6 +95,8 @@ class Executor:
         match action:
             case Apply():
                 self._on_written(await self._apply(action))
+            case Patch():
+                self._on_written(await self._patch(action))
             case Delete():
                 await self._delete(action)
             case Wish():
@@ -134,6 +137,22 @@ class Executor:
             return
         self._on_written(found)
         raise ConflictError(f"{path} exists already", status=409, reason="AlreadyExists")
+
+    async def _patch(self, action: Patch) -> Json:
+        metadata = action.changes.get("metadata") or {}
+        versioned = {**metadata, "resourceVersion": action.resource_version}
+        try:
+            return await self._client.request(
+                "PATCH",
+                path_of_ref(action.ref),
+                {"fieldManager": FIELD_MANAGER},
+                {**action.changes, "metadata": versioned},
+                content_type=MERGE_PATCH,
+                lane=self._lane,
+            )
+        except NotFoundError:
+            self._on_gone(action.ref)
+            raise
 
     async def _delete(self, action: Delete) -> None:
         body = {
@@ -186,15 +205,9 @@ class Executor:
 
     async def _look_again(self, action: Action) -> None:
         """The snapshot was stale: refresh what the caches hold of this object."""
-        if not isinstance(action, Apply):
+        if not isinstance(action, Apply | Patch):
             return
-        metadata = action.body["metadata"]
-        ref = ObjectRef(
-            action.body["apiVersion"],
-            action.body["kind"],
-            metadata.get("namespace", ""),
-            metadata["name"],
-        )
+        ref = action.ref
         try:
             self._on_written(await self._client.get(path_of_ref(ref), lane=self._lane))
         except NotFoundError:
@@ -205,6 +218,7 @@ class Executor:
 
 _TITLES: Final[dict[type[Action], str]] = {
     Apply: "applied",
+    Patch: "patched",
     Delete: "deleted",
     Wish: "asked the group's master",
     SetFinalizers: "set finalizers",
@@ -213,15 +227,7 @@ _TITLES: Final[dict[type[Action], str]] = {
 
 def title_of(action: Action) -> str:
     """The object of an action, as `Kind/name`."""
-    if isinstance(action, Apply):
-        return f"{action.body['kind']}/{action.body['metadata']['name']}"
     return f"{action.ref.kind}/{action.ref.name}"
-
-
-def _namespace_of(action: Action) -> str:
-    if isinstance(action, Apply):
-        return str(action.body["metadata"].get("namespace", ""))
-    return action.ref.namespace
 
 
 def _disrupted_group(action: Action) -> str:

@@ -34,6 +34,24 @@ class Apply:
     resource_version: str = ""
     """Of the object the plan saw; empty when it must not exist yet."""
 
+    @property
+    def ref(self) -> ObjectRef:
+        metadata, body = self.body["metadata"], self.body
+        namespace = metadata.get("namespace", "")
+        return ObjectRef(body["apiVersion"], body["kind"], namespace, metadata["name"])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Change fields of an object by a merge patch: lists are replaced, null removes a field. For
+    what applying cannot do: it never removes what another field manager has set."""
+
+    ref: ObjectRef
+    resource_version: str
+    changes: Json
+    reason: str
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,7 @@ class Delete:
     uid: str
     reason: str
     is_disruptive: bool = False
-    """Whether it takes a running member away."""
+    """Whether it takes a running member away, or an address in use."""
 
 
 @final
@@ -71,7 +89,7 @@ class SetFinalizers:
     reason: str
 
 
-Action: TypeAlias = Apply | Delete | Wish | SetFinalizers
+Action: TypeAlias = Apply | Patch | Delete | Wish | SetFinalizers
 
 
 @final

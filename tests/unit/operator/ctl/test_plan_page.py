@@ -7,7 +7,7 @@ from gantrymq.operator.plan.actions import Apply, Delete, ObjectRef, Plan, Wait,
 
 LEASE = ObjectRef("coordination.k8s.io/v1", "Lease", "shop", "orders-broker-0")
 POD = ObjectRef("v1", "Pod", "shop", "orders-broker-0-1")
-SERVICE = {"kind": "Service", "metadata": {"name": "orders-broker-0"}}
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "orders-broker-0"}}
 
 
 def test_each_action_has_its_reason_and_waits_follow() -> None:

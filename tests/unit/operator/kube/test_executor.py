@@ -6,7 +6,7 @@ import pytest
 
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.client import KubeClient
-from gantrymq.operator.kube.errors import ConflictError, RefusedError
+from gantrymq.operator.kube.errors import ConflictError, NotFoundError, RefusedError
 from gantrymq.operator.kube.executor import Execution, Executor
 from gantrymq.operator.plan.actions import (
     Action,
@@ -14,6 +14,7 @@ from gantrymq.operator.plan.actions import (
     Delete,
     Json,
     ObjectRef,
+    Patch,
     SetFinalizers,
     Wish,
 )
@@ -139,6 +140,35 @@ async def test_a_change_of_what_is_gone_is_a_conflict_of_views(
     assert execution.done == 0
     assert execution.error is not None
     assert data(server) is None
+
+
+async def test_a_patch_changes_what_it_names_and_needs_the_version_that_was_seen(
+    server: KubeServer, told: Told
+) -> None:
+    await told.run(Apply(secret("first"), "missing"))
+    ref, seen = ObjectRef("v1", "Secret", "one", "s"), version(server, "Secret", "s")
+    adopted = {"metadata": {"labels": {"app": "x"}, "ownerReferences": [{"uid": "new"}]}}
+
+    assert await told.run(Patch(ref, seen, adopted, "adopted")) == Execution(1)
+    stale = await told.run(Patch(ref, seen, {"data": None}, "stale"))
+
+    assert isinstance(stale.error, ConflictError)
+    found = server.get("Secret", "one", "s")
+    assert found is not None
+    assert found["data"] == {"key": "first"}
+    assert found["metadata"]["ownerReferences"] == [{"uid": "new"}]
+
+
+async def test_a_patch_of_what_is_gone_ends_the_run_and_is_told_to_the_caches(
+    told: Told,
+) -> None:
+    action = Patch(ObjectRef("v1", "Service", "one", "g"), "7", {"spec": {"ports": []}}, "test")
+
+    execution = await told.run(action)
+
+    assert execution.done == 0
+    assert isinstance(execution.error, NotFoundError)
+    assert told.gone == [action.ref]
 
 
 async def test_a_deletion_hits_the_object_that_was_seen_alone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gantrymq.operator.plan.actions import Action, Apply, Delete, EventNote, Wish
+from gantrymq.operator.plan.actions import Action, Apply, Delete, EventNote, Patch, Wish
 from gantrymq.operator.plan.objects.names import GROUP_LABEL
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.view.fields import label_of, list_at, map_at, text_at, value_at
@@ -40,7 +40,7 @@ def _of_action(action: Action, facts: Facts) -> EventNote | None:
             return _of_apply(action, facts)
         case Delete() if action.ref.kind == "Pod":
             return note(Reason.POD_REPLACED, action.reason)
-        case Delete():
+        case Delete() | Patch():
             return note(Reason.OBJECT_REPAIRED, action.reason)
         case Wish() if action.is_disruptive:
             return note(Reason.SWITCHOVER_WISHED, action.reason)
