@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.operator.plan.actions import Action, Plan
+from gantrymq.operator.plan.actions import Action, Plan, Wait
 from gantrymq.operator.plan.deletion import finalizer_change, plan_deletion
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.desired import Desired, desired
@@ -37,12 +37,14 @@ from gantrymq.operator.plan.view.fields import (
 )
 from gantrymq.operator.plan.view.members import Group, read_groups
 from gantrymq.operator.plan.view.observed import Observed
+from gantrymq.operator.plan.view.secret_age import groups_with_old_secret
 from gantrymq.operator.resources.cluster import BrokerClusterSpec, OnClusterDeletion
 from gantrymq.operator.resources.parsing import parse_cluster
 
 BUSY_SECONDS: Final = 2.0
 WAITING_SECONDS: Final = 10.0
 UNREAD_SECONDS: Final = 5.0
+_DIVIDED: Final = "the replication Secret was made anew, so a member restarted alone cannot join"
 
 
 def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
@@ -76,7 +78,8 @@ def _plan_read(
     now: float,
 ) -> Plan:
     """The plan of a cluster that was read completely."""
-    rolled = roll(groups, wanted.unsettled, now)
+    divided = [each.name for each in groups_with_old_secret(groups, wanted.secret)]
+    rolled = roll(groups, wanted.unsettled.union(divided), now)
     is_still = not rolled.outdated and not wanted.unsettled
     roles = assign_roles(cluster.spec, groups, now) if is_still else Roles()
     actions = (
@@ -86,6 +89,8 @@ def _plan_read(
         *rolled.actions,
     )
     waits = (*wanted.waits, *rolled.waits, *roles.waits)
+    if rolled.outdated:
+        waits += tuple(Wait(f"restarts of {each}", _DIVIDED) for each in divided)
     is_paused = cluster.spec.paused
     facts = Facts(
         cluster,

@@ -131,6 +131,17 @@ _READY: Final = (
     _row(
         ConditionType.READY,
         _FALSE,
+        Reason.SECRET_REPLACED,
+        "The replication Secret was deleted while members ran, and the operator made another one."
+        " Members that still run go on, but a member that restarts cannot prove itself to them; a"
+        " group that then lacks members in sync acknowledges no messages. The operator restarts no"
+        " member of the group by itself.",
+        "Restart all members of each group that the message names at once, with the command in the"
+        " message. The group elects a master again within seconds, and no message is lost.",
+    ),
+    _row(
+        ConditionType.READY,
+        _FALSE,
         Reason.API_REFUSED,
         "The API server refuses an object that the operator wants to write. The message is its"
         " answer.",

@@ -60,6 +60,7 @@ class Reason(StrEnum):
     POD_FAILING = "PodFailing"
     POD_REFUSED = "PodRefused"
     API_REFUSED = "ApiRefused"
+    SECRET_REPLACED = "SecretReplaced"  # noqa: S105 - a reason
     DELETING = "Deleting"
     ALL_GROUPS_HAVE_MASTERS = "AllGroupsHaveMasters"
     HEALTHY = "Healthy"

@@ -16,7 +16,7 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.groups import GroupSize, group_blueprint
 from gantrymq.operator.plan.objects.kinds import SECRET
 from gantrymq.operator.plan.objects.name_servers import name_server_blueprint
-from gantrymq.operator.plan.objects.names import COMPONENT, GROUP_LABEL, NAME_SERVER
+from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, GROUP_LABEL, NAME_SERVER
 from gantrymq.operator.plan.objects.repair import Repairs
 from gantrymq.operator.plan.objects.workloads import Blueprint, surplus_entries, workload
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
@@ -36,6 +36,8 @@ class Desired:
     waits: tuple[Wait, ...]
     unsettled: frozenset[str]
     """Groups whose StatefulSet or ConfigMap is to change, or is not made yet."""
+    secret: Json | None
+    """The replication Secret that is there."""
 
 
 def desired(
@@ -55,7 +57,12 @@ def desired(
         repairs.want(budgets.group_budget(cluster, size.name))
     _want_name_servers(cluster, repairs, snapshot)
     unsettled = [size.name for size in sizes if _want_group(cluster, size, repairs, snapshot)]
-    return Desired(tuple(repairs.actions), tuple(repairs.waits), frozenset(unsettled))
+    return Desired(
+        tuple(repairs.actions),
+        tuple(repairs.waits),
+        frozenset(unsettled),
+        observed.find(SECRET, cluster.names.secret),
+    )
 
 
 def _address(
@@ -73,10 +80,10 @@ def _want_access(
     repairs.want(access.service_account(cluster))
     repairs.want(access.role(cluster, [size.name for size in sizes]))
     repairs.want(access.role_binding(cluster))
-    found = repairs.observed.find(SECRET, cluster.names.secret)
-    if found is not None:
-        return  # whatever it holds, the members know each other by it
-    if snapshot.new_secret:
+    if repairs.observed.find(SECRET, cluster.names.secret) is not None:
+        # Its content stays, whatever it is: the members know each other by it.
+        repairs.own(cluster.owned(SECRET, cluster.names.secret, BROKER))
+    elif snapshot.new_secret:
         repairs.want(access.replication_secret(cluster, snapshot.new_secret))
     else:
         repairs.waits.append(Wait(f"Secret {cluster.names.secret}", "no random text was given"))
@@ -103,7 +110,7 @@ def _want_group(
         repairs.waits.append(Wait(f"StatefulSet {name}", f"Service {name} has no clusterIP yet"))
         return True
     blueprint = group_blueprint(cluster, size.name, size.members, address)
-    pods = _pods(snapshot, "broker", size.name)
+    pods = _pods(snapshot, BROKER, size.name)
     return _want_workload(cluster, blueprint, repairs, pods)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from gantrymq.operator.plan.actions import Action, Apply, Delete, Json, Wait
+from gantrymq.operator.plan.actions import Action, Apply, Delete, Json, Patch, Wait
 from gantrymq.operator.plan.objects.drift import drift
 from gantrymq.operator.plan.objects.kinds import SERVICE
 from gantrymq.operator.plan.view.fields import (
@@ -52,6 +52,30 @@ class Repairs:
             return False
         self.actions.append(Apply(wanted, why or f"{what}: {difference}", version_of(found)))
         return True
+
+    def own(self, wanted: Json) -> None:
+        """Plan labels and owner of an object that is there, and leave its content alone."""
+        kind, metadata = (wanted["apiVersion"], wanted["kind"]), wanted["metadata"]
+        found = self.observed.find(kind, metadata["name"])
+        assert found is not None
+        what = f"{kind[1]} {metadata['name']}"
+        if is_terminating(found):
+            self.waits.append(Wait(what, "it is being deleted, and is made again afterwards"))
+            return
+        difference = drift({"metadata": metadata}, found)
+        if difference is None:
+            return
+        [owner] = metadata["ownerReferences"]
+        foreign = [
+            each
+            for each in list_at(found, "metadata", "ownerReferences")
+            if text_at(each, "kind") != owner["kind"]
+        ]
+        kept = {"labels": metadata["labels"], "ownerReferences": [*foreign, owner]}
+        reason = f"{what}: {difference}"
+        self.actions.append(
+            Patch(ref_of(found, *kind), version_of(found), {"metadata": kept}, reason)
+        )
 
     def replace(self, wanted: Json, why: str) -> None:
         """Apply an object that is there, so that entries which are not wanted any more go."""

@@ -12,7 +12,8 @@ from typing import Any, Final, final
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.plan.objects.names import COMPONENT, NAME_SERVER
+from gantrymq.operator.plan.objects.kinds import SECRET
+from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, NAME_SERVER
 from gantrymq.operator.plan.objects.pod_settings import tolerations
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.fields import (
@@ -26,6 +27,8 @@ from gantrymq.operator.plan.view.fields import (
 )
 from gantrymq.operator.plan.view.members import Group, Member, is_pod_ready
 from gantrymq.operator.plan.view.nodes import fitting_nodes, is_node_ready
+from gantrymq.operator.plan.view.observed import Observed
+from gantrymq.operator.plan.view.secret_age import groups_with_old_secret
 from gantrymq.operator.resources.conditions import Reason
 
 _PULL_FAILURES: Final = frozenset(
@@ -50,6 +53,7 @@ _ORDER: Final = (
     Reason.IMAGE_PULL_FAILED,
     Reason.POD_FAILING,
     Reason.NO_MASTER,
+    Reason.SECRET_REPLACED,
     Reason.MEMBERS_NOT_READY,
 )
 # What a missing StorageClass entails.
@@ -92,6 +96,7 @@ def find_obstacles(
             found += _of_pod(cluster, "", pod, snapshot)
     for group in groups:
         found += _of_leadership(cluster, group, snapshot)
+    found += _of_secret(cluster, groups, snapshot)
     if any(each.reason is Reason.STORAGE_CLASS_MISSING for each in found):
         found = [each for each in found if each.reason not in _OF_STORAGE]
     return sorted(found, key=lambda each: _ORDER.index(each.reason))
@@ -223,6 +228,24 @@ def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) ->
         )
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
     return [Obstacle(Reason.NO_MASTER, f"{group.name} is electing a master", group.name)]
+
+
+def _of_secret(
+    cluster: Cluster, groups: Sequence[Group], snapshot: ClusterSnapshot
+) -> list[Obstacle]:
+    """Groups of which a member that restarts cannot join the others."""
+    secrets = Observed(snapshot.objects or {})
+    name, found = cluster.names.secret, []
+    for group in groups_with_old_secret(groups, secrets.find(SECRET, name)):
+        selector = cluster.names.selector(BROKER, group.name)
+        labels = ",".join(f"{key}={value}" for key, value in selector.items())
+        what = (
+            f"Secret {name} was deleted and made anew while pods of {group.name} ran: a member that"
+            " restarts cannot join the others. Restart all members of the group at once:"
+            f" kubectl delete pod -n {cluster.names.namespace} -l {labels}"
+        )
+        found.append(Obstacle(Reason.SECRET_REPLACED, what, group.name))
+    return found
 
 
 def _are_volumes_newer(cluster: Cluster, group: Group, claims: Iterable[Json] | None) -> bool:
