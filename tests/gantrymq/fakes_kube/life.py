@@ -168,7 +168,7 @@ class Life:
     def _lead(
         self, namespace: str, name: str, member: int, epoch: int, in_sync: str, granted: int = 0
     ) -> None:
-        address = self.broker_addresses.get(namespace, "127.0.0.1:1")
+        address = self.broker_addresses.get(namespace, f"127.0.0.{member}:1")
         self.server.put(
             "Lease",
             {
@@ -199,7 +199,7 @@ class Life:
                     "annotations": {f"{_WISH}epoch": str(epoch)},
                 },
                 "addressType": "IPv4",
-                "endpoints": [{"addresses": [f"10.0.0.{member}"], "conditions": {"ready": True}}],
+                "endpoints": [{"addresses": [f"127.0.0.{member}"], "conditions": {"ready": True}}],
                 "ports": [],
             },
         )
@@ -216,7 +216,7 @@ def _node(name: str) -> Json:
 def _running(containers: list[Json], ordinal: int) -> Json:
     return {
         "phase": "Running",
-        "podIP": f"10.0.0.{ordinal + 1}",
+        "podIP": f"127.0.0.{ordinal + 1}",
         "conditions": [
             {"type": "Ready", "status": "True", "lastTransitionTime": _NOW},
             {"type": "PodScheduled", "status": "True", "lastTransitionTime": _NOW},

@@ -7,6 +7,7 @@ master opened the connection, or the IP address of its pod, when the follower di
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError
@@ -67,6 +68,18 @@ def host_of(address: str) -> str:
     return host if is_ip else host.partition(".")[0]
 
 
+def is_of_member(address: str, member: int, pods: Sequence[Mapping[str, object]]) -> bool:
+    """Whether the pod of this member has the IP address of this `host:port`.
+
+    Each member can write the address in the Lease; the operator connects to its group's pods alone.
+    """
+    try:
+        ip = ip_address(host_of(address))
+    except ValueError:
+        return False
+    return members_by_host(pods).get(str(ip)) == member
+
+
 def members_by_host(pods: Sequence[Mapping[str, object]]) -> dict[str, int]:
     """Member numbers of a group's pods, by the name and by the IP address of each pod."""
     members: dict[str, int] = {}
@@ -80,5 +93,5 @@ def members_by_host(pods: Sequence[Mapping[str, object]]) -> dict[str, int]:
         members[name] = int(ordinal) + 1
         ip = status.get("podIP") if isinstance(status, Mapping) else None
         if ip:
-            members[str(ip)] = int(ordinal) + 1
+            members[str(ip_address(str(ip)))] = int(ordinal) + 1
     return members

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar, final
 
-from gantrymq.operator.brokers.replication import members_by_host
+from gantrymq.operator.brokers.replication import is_of_member, members_by_host
 from gantrymq.operator.kube import kinds, reducers
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ApiError, NotFoundError, RefusedError
@@ -78,6 +78,12 @@ class SnapshotReader:
             self._leases(names, groups),
         )
         sets = (objects or {}).get(kinds.STATEFUL_SET.name, ())
+        reports = await self._reports(leases, pods or ())
+        events = await self._events(namespace, _stuck(pods or (), claims or (), sets))
+        if leases is not None and any(leases.values()):
+            # Masters and events took their time, and each Lease changes more than once a second.
+            asked, leases = leases, await self._leases(names, groups)
+            reports = _still_led(reports, asked, leases)
         return ClusterSnapshot(
             resource=resource,
             namespace_is_terminating=is_terminating,
@@ -88,10 +94,10 @@ class SnapshotReader:
             leases=leases,
             nodes=self._nodes(),
             storage_classes=self._storage_classes(),
-            events=await self._events(namespace, _stuck(pods or (), claims or (), sets)),
+            events=events,
             refusal=refusal,
             slices=self._slices(names, groups),
-            reports=await self._reports(leases, pods or ()),
+            reports=reports,
             unmanaged_topics=self._unmanaged_topics(namespace, name),
             new_secret=secrets.token_hex(SECRET_BYTES),
         )
@@ -223,13 +229,13 @@ class SnapshotReader:
         async def ask(group: str, lease: Json) -> tuple[str, tuple[MemberReport, ...] | None]:
             annotations = lease["metadata"].get("annotations") or {}
             address, holder = annotations.get(_ADDRESS, ""), read_lease(lease).holder
-            if not address or not holder:
-                return group, None
             of_group = [
                 pod
                 for pod in pods
                 if (pod["metadata"].get("labels") or {}).get(GROUP_LABEL) == group
             ]
+            if not is_of_member(address, holder, of_group):
+                return group, None
             hosts = members_by_host(of_group)
             return group, await self._replication.ask(address, holder, hosts)
 
@@ -247,6 +253,27 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
             return await work
 
     return await asyncio.gather(*(one(work) for work in works))
+
+
+def _still_led(
+    reports: Mapping[str, tuple[MemberReport, ...]],
+    asked: Mapping[str, Json | None],
+    leases: Mapping[str, Json | None] | None,
+) -> Mapping[str, tuple[MemberReport, ...]]:
+    """The reports of masters that have led all the while."""
+
+    def reign(lease: Json | None) -> tuple[int, int] | None:
+        if lease is None:
+            return None
+        found = read_lease(lease)
+        return found.holder, found.epoch
+
+    now = leases or {}
+    return {
+        group: report
+        for group, report in reports.items()
+        if reign(now.get(group)) == reign(asked.get(group))
+    }
 
 
 def _stuck(

@@ -5,6 +5,7 @@ import pytest
 from gantrymq.operator.brokers.replication import (
     ReplicationReader,
     host_of,
+    is_of_member,
     members_by_host,
     reports,
 )
@@ -35,6 +36,20 @@ def slave(address: str, behind: int, *, in_sync: bool = True) -> SlaveStatus:
 )
 def test_an_address_leads_to_its_pod(address: str, host: str) -> None:
     assert host_of(address) == host
+
+
+@pytest.mark.parametrize(
+    ("address", "is_the_masters"),
+    [
+        ("10.0.0.1:10911", True),
+        ("10.0.0.2:10911", False),
+        ("169.254.169.254:80", False),
+        ("orders-broker-0-0.elsewhere.example:10911", False),
+        ("", False),
+    ],
+)
+def test_only_the_address_of_the_masters_pod_is_used(address: str, is_the_masters: bool) -> None:
+    assert is_of_member(address, 1, PODS) is is_the_masters
 
 
 def test_members_are_found_by_pod_name_and_by_pod_address() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -23,10 +23,16 @@ Json = dict[str, Any]
 class Replication:
     """A master that reports what it is asked about."""
 
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What happens while the master answers."""
+
     async def ask(
         self, address: str, master: int, members_by_host: Mapping[str, int]
     ) -> tuple[MemberReport, ...] | None:
-        del address
+        self.asked.append(address)
+        self.meanwhile()
         return tuple(
             MemberReport(member, member == master, 7) for member in set(members_by_host.values())
         )
@@ -48,12 +54,19 @@ async def made(server: KubeServer, life: Life) -> None:
     del life
 
 
-def reader(client: KubeClient, caches: Caches) -> SnapshotReader:
-    return SnapshotReader(client, caches, DEFAULTS, Replication(), lambda *_: ("by-hand",))
+def reader(
+    client: KubeClient, caches: Caches, replication: Replication | None = None
+) -> SnapshotReader:
+    asks = replication or Replication()
+    return SnapshotReader(client, caches, DEFAULTS, asks, lambda *_: ("by-hand",))
 
 
 async def read(
-    server: KubeServer, client: KubeClient, *, waits_for_nodes: bool = True
+    server: KubeServer,
+    client: KubeClient,
+    *,
+    waits_for_nodes: bool = True,
+    replication: Replication | None = None,
 ) -> ClusterSnapshot:
     caches = Caches(client, (), random.Random(1), PACE)
     tasks = [asyncio.create_task(each.run()) for each in caches.reflectors]
@@ -66,7 +79,7 @@ async def read(
     )
     resource = server.get("BrokerCluster", "one", "orders")
     assert resource is not None
-    snapshot = await reader(client, caches).read(resource, "refused once")
+    snapshot = await reader(client, caches, replication).read(resource, "refused once")
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -178,3 +191,41 @@ async def test_a_namespace_that_is_deleted_is_told(server: KubeServer, client: K
     server.delete("Namespace", "", "one")
 
     assert (await read(server, client)).namespace_is_terminating
+
+
+@pytest.mark.usefixtures("made")
+async def test_leases_are_those_of_after_the_masters_answered(
+    server: KubeServer, client: KubeClient, life: Life
+) -> None:
+    replication = Replication()
+
+    def fail_over() -> None:
+        replication.meanwhile = lambda: None
+        life.fail_over("one", "orders-broker-0", member=2)
+
+    replication.meanwhile = fail_over
+
+    snapshot = await read(server, client, replication=replication)
+
+    lease = (snapshot.leases or {})["broker-0"]
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] == "2"
+    # What the former master said is about another time.
+    assert set(snapshot.reports) == {"broker-1"}
+
+
+@pytest.mark.usefixtures("made")
+async def test_an_address_that_is_not_that_of_the_masters_pod_is_not_used(
+    server: KubeServer, client: KubeClient
+) -> None:
+    lease = server.get("Lease", "one", "orders-broker-0")
+    assert lease is not None
+    annotations = lease["metadata"]["annotations"] | {"gantrymq.dev/address": "169.254.169.254:80"}
+    metadata = {"namespace": "one", "name": "orders-broker-0", "annotations": annotations}
+    server.put("Lease", {"metadata": metadata})
+    replication = Replication()
+
+    snapshot = await read(server, client, replication=replication)
+
+    assert replication.asked == ["127.0.0.1:1"]
+    assert set(snapshot.reports) == {"broker-1"}
