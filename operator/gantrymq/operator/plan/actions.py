@@ -76,6 +76,9 @@ class Wish:
     reason: str
     is_disruptive: bool = False
     """Whether it moves the mastership."""
+    expected: Mapping[str, str] = field(default_factory=dict)
+    """What the plan relied on, as `plan.view.lease.grounds` tells it. Where it is given it is the
+    precondition instead of the version, which each renewal changes."""
 
 
 @final

@@ -60,7 +60,7 @@ def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
     cluster, observed = _cluster(snapshot, parsed.spec), Observed(snapshot.objects)
     status_before = map_at(snapshot.resource, "status")
     sizes = group_sizes(cluster, status_before, observed.group_stateful_sets())
-    wanted = desired(cluster, sizes, observed, snapshot)
+    wanted = desired(cluster, sizes, observed, snapshot, now)
     if snapshot.pods is None or not _is_read(snapshot, sizes):
         actions = _carried_out(cluster, [*_holding(cluster, snapshot), *wanted.actions])
         status = status_of_unread(snapshot.resource, now)
@@ -82,13 +82,20 @@ def _plan_read(
     rolled = roll(groups, wanted.unsettled.union(divided), now)
     is_still = not rolled.outdated and not wanted.unsettled
     roles = assign_roles(cluster.spec, groups, now) if is_still else Roles()
-    actions = (
+    actions: tuple[Action, ...] = (
         *_holding(cluster, snapshot),
         *wanted.actions,
         *roles.wishes,
         *rolled.actions,
     )
     waits = (*wanted.waits, *rolled.waits, *roles.waits)
+    is_busy = bool(actions) or any(each.lease and each.lease.is_switching for each in groups)
+    remakes = () if is_busy else wanted.remakes[:1]
+    actions += remakes
+    waits += tuple(
+        Wait(f"Service {each.ref.name}", f"{each.reason}; once nothing else is done")
+        for each in wanted.remakes[len(remakes) :]
+    )
     if rolled.outdated:
         waits += tuple(Wait(f"restarts of {each}", _DIVIDED) for each in divided)
     is_paused = cluster.spec.paused

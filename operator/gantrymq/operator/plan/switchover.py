@@ -31,7 +31,14 @@ def switch(
     }
     if preferred:
         annotations[PREFERRED] = str(preferred)
-    return Wish(group.lease_ref, lease.resource_version, annotations, reason, is_disruptive=True)
+    return Wish(
+        group.lease_ref,
+        lease.resource_version,
+        annotations,
+        reason,
+        is_disruptive=True,
+        expected=lease.grounds,
+    )
 
 
 def was_asked_lately(lease: GroupLease, now: float) -> bool:
@@ -42,4 +49,10 @@ def was_asked_lately(lease: GroupLease, now: float) -> bool:
 
 def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> Wish:
     """Let a member be preferred where several may become master."""
-    return Wish(group.lease_ref, lease.resource_version, {PREFERRED: str(member)}, reason)
+    return Wish(
+        group.lease_ref,
+        lease.resource_version,
+        {PREFERRED: str(member)},
+        reason,
+        expected=lease.grounds,
+    )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.operator.plan.actions import Action, Json, Wait
+from gantrymq.operator.plan.actions import Action, Delete, Json, Wait
 from gantrymq.operator.plan.objects import access, budgets, services
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.groups import GroupSize, group_blueprint
@@ -38,13 +38,19 @@ class Desired:
     """Groups whose StatefulSet or ConfigMap is to change, or is not made yet."""
     secret: Json | None
     """The replication Secret that is there."""
+    remakes: tuple[Delete, ...]
+    """Deletions of Services that have to be made anew: for a time when nothing else is done."""
 
 
 def desired(
-    cluster: Cluster, sizes: Sequence[GroupSize], observed: Observed, snapshot: ClusterSnapshot
+    cluster: Cluster,
+    sizes: Sequence[GroupSize],
+    observed: Observed,
+    snapshot: ClusterSnapshot,
+    now: float,
 ) -> Desired:
     """Compare all owned objects with what they should be."""
-    repairs = Repairs(observed)
+    repairs = Repairs(observed, now)
     for size in sizes:
         address = _address(size, cluster, observed, snapshot)
         repairs.want(services.group_service(cluster, size.name, address))
@@ -62,6 +68,7 @@ def desired(
         tuple(repairs.waits),
         frozenset(unsettled),
         observed.find(SECRET, cluster.names.secret),
+        tuple(repairs.remakes),
     )
 
 

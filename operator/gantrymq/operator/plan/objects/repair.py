@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import final
 
 from gantrymq.operator.plan.actions import Action, Apply, Delete, Json, Patch, Wait
+from gantrymq.operator.plan.objects import service_repair
 from gantrymq.operator.plan.objects.drift import drift
 from gantrymq.operator.plan.objects.kinds import SERVICE
 from gantrymq.operator.plan.view.fields import (
     is_terminating,
     list_at,
-    map_at,
     ref_of,
     text_at,
     uid_of,
@@ -26,8 +26,11 @@ class Repairs:
     """Collects the actions and waits of one plan, in order."""
 
     observed: Observed
+    now: float
     actions: list[Action] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    remakes: list[Delete] = field(default_factory=list)
+    """Of Services that cannot be changed in place: for a time when nothing else is done."""
 
     def want(self, wanted: Json, why: str = "") -> bool:
         """Plan what makes the object as wanted; whether there is something to do. `why` is the
@@ -41,17 +44,31 @@ class Repairs:
         if is_terminating(found):
             self.waits.append(Wait(what, "it is being deleted, and is made again afterwards"))
             return True
-        unrepairable = _unrepairable(wanted, found)
-        if unrepairable:
-            ref = ref_of(found, *kind)
-            reason = f"{what} is made anew: {unrepairable}"
-            self.actions.append(Delete(ref, uid_of(found), reason))
+        if wanted["kind"] == SERVICE[1] and self._repair_service(wanted, found):
             return True
         difference = drift(wanted, found)
         if difference is None:
             return False
         self.actions.append(Apply(wanted, why or f"{what}: {difference}", version_of(found)))
         return True
+
+    def _repair_service(self, wanted: Json, found: Json) -> bool:
+        """Plan what applying would not do to a Service; whether there is something to do."""
+        ref = ref_of(found, *SERVICE)
+        what = f"Service {ref.name}"
+        obstacle = service_repair.immutable(wanted, found)
+        if obstacle:
+            reason = f"{what} is made anew: {obstacle}"
+            self.remakes.append(Delete(ref, uid_of(found), reason, is_disruptive=True))
+            return True
+        if service_repair.is_detaching(wanted, found, self.now):
+            self.waits.append(Wait(what, "Kubernetes removes the endpoints of its former selector"))
+            return True
+        changes, reason = service_repair.changes(wanted, found, self.now)
+        if changes:
+            patch = Patch(ref, version_of(found), {"spec": changes}, f"{what}: {reason}")
+            self.actions.append(patch)
+        return bool(changes)
 
     def own(self, wanted: Json) -> None:
         """Plan labels and owner of an object that is there, and leave its content alone."""
@@ -84,27 +101,3 @@ class Repairs:
         )
         assert found is not None
         self.actions.append(Apply(wanted, why, version_of(found)))
-
-
-def _unrepairable(wanted: Json, found: Json) -> str:
-    """Why applying would not do: additions of others stay in maps and lists that are merged, and
-    a Service cannot change between headless and not."""
-    if wanted["kind"] != SERVICE[1]:
-        return ""
-    selector = map_at(found, "spec", "selector").keys() - map_at(wanted, "spec", "selector").keys()
-    if selector:
-        return f"spec.selector has {', '.join(sorted(selector))}"
-    ports = _ports(found) - _ports(wanted)
-    if ports:
-        return f"spec.ports has {', '.join(f'{name} {port}' for name, port in sorted(ports))}"
-    is_headless = [text_at(each, "spec", "clusterIP") == "None" for each in (wanted, found)]
-    if is_headless[0] != is_headless[1]:
-        return f"spec.clusterIP is {text_at(found, 'spec', 'clusterIP')}"
-    return ""
-
-
-def _ports(service: Json) -> set[tuple[str, int]]:
-    return {
-        (text_at(port, "name"), int(port.get("port", 0)))
-        for port in list_at(service, "spec", "ports")
-    }

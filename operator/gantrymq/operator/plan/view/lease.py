@@ -8,7 +8,8 @@ in-sync set cannot be read the whole Lease counts as damaged, and no disruptive 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.operator.plan.actions import Json
@@ -57,11 +58,24 @@ class GroupLease:
     """Why the Lease cannot be relied on; empty when it can."""
     ignored: str = ""
     """Which wishes cannot be read, and count as absent."""
+    grounds: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What a wish relies on, as it is written."""
 
     @property
     def is_switching(self) -> bool:
         """Whether a switchover was asked for and is neither done nor given up."""
         return self.switch_number > self.granted
+
+
+def grounds(content: Json) -> dict[str, str]:
+    """What a wish relies on: who leads, which members are in sync, and what was asked before. A
+    renewal changes none of it."""
+    names = ("epoch", "in-sync", "fenced", "preferred", "switch-to", "switch-number", "granted")
+    return {
+        "uid": uid_of(content),
+        "holder": text_at(content, "spec", "holderIdentity"),
+        **{name: annotation_of(content, PREFIX + name) for name in names},
+    }
 
 
 def read_lease(content: Json) -> GroupLease:
@@ -93,6 +107,7 @@ def read_lease(content: Json) -> GroupLease:
         seconds_at(content, "spec", "renewTime"),
         "; ".join(damage),
         "; ".join(notes.problems),
+        grounds(content),
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-import pytest
-
-from gantrymq.operator.plan.actions import Apply, Delete, Json
+from gantrymq.operator.plan.actions import Apply, Json, Patch
 from gantrymq.operator.plan.objects.repair import Repairs
+from gantrymq.operator.plan.objects.service_repair import DETACH_SECONDS, DETACHED_AT
 from gantrymq.operator.plan.objects.services import group_service, members_service
 from gantrymq.operator.plan.view.observed import Observed
 from gantrymq.operator_model.samples import cluster
 
 SERVICE = group_service(cluster(), "broker-0", "")
+NOW = 1_800_000_000.0
 
 
 def stored(body: Json) -> Json:
@@ -25,8 +25,8 @@ def stored(body: Json) -> Json:
     return found
 
 
-def repairs_of(*found: Json) -> Repairs:
-    return Repairs(Observed({"Service": found}))
+def repairs_of(*found: Json, now: float = NOW) -> Repairs:
+    return Repairs(Observed({"Service": found}), now)
 
 
 def test_what_is_missing_is_made() -> None:
@@ -61,32 +61,63 @@ def test_what_is_being_deleted_is_waited_for() -> None:
     assert "is being deleted" in repairs.waits[0].why
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"selector": {"app": "x"}}, "spec.selector has app"),
-        ({"clusterIP": "None"}, "spec.clusterIP is None"),
-        ({"ports": [{"name": "web", "port": 80}]}, "spec.ports has web 80"),
-    ],
-)
-def test_a_service_that_cannot_be_put_right_is_made_anew(change: Json, why: str) -> None:
+def test_a_port_more_is_removed_and_the_service_keeps_its_address() -> None:
     found = stored(SERVICE)
-    found["spec"] |= change
+    found["spec"]["ports"].append({"name": "web", "port": 80})
     repairs = repairs_of(found)
-    repairs.want(SERVICE)
+    assert repairs.want(SERVICE)
+    assert repairs.remakes == []
     [action] = repairs.actions
-    assert isinstance(action, Delete)
-    assert (action.uid, action.is_disruptive) == ("u", False)
-    assert action.reason == f"Service orders-broker-0 is made anew: {why}"
+    assert isinstance(action, Patch)
+    assert action.resource_version == "5"
+    assert action.changes == {"spec": {"ports": SERVICE["spec"]["ports"]}}
+    assert action.reason == "Service orders-broker-0: spec.ports has web 80"
 
 
-def test_a_label_more_in_a_selector_finds_no_pods() -> None:
+def test_a_label_more_in_a_selector_is_removed() -> None:
     wanted = members_service(cluster(), "broker-0")
     found = stored(wanted)
     found["spec"]["selector"]["extra"] = "label"
     repairs = repairs_of(found)
     repairs.want(wanted)
-    assert isinstance(repairs.actions[0], Delete)
+    [action] = repairs.actions
+    assert isinstance(action, Patch)
+    selector = {"extra": None, **wanted["spec"]["selector"]}
+    assert action.changes == {"spec": {"selector": selector}}
+
+
+def test_a_selector_of_a_group_service_goes_after_kubernetes_has_removed_its_endpoints() -> None:
+    found = stored(SERVICE)
+    found["spec"]["selector"] = {"app": "x"}
+    first = repairs_of(found)
+    first.want(SERVICE)
+    [detach] = first.actions
+    assert isinstance(detach, Patch)
+    selector = {"app": None, DETACHED_AT: str(int(NOW))}
+    assert detach.changes == {"spec": {"selector": selector}}
+
+    found["spec"]["selector"] = {DETACHED_AT: str(int(NOW))}
+    second = repairs_of(found, now=NOW + DETACH_SECONDS - 1)
+    assert second.want(SERVICE)
+    assert second.actions == []
+    assert "endpoints of its former selector" in second.waits[0].why
+
+    third = repairs_of(found, now=NOW + DETACH_SECONDS)
+    third.want(SERVICE)
+    [remove] = third.actions
+    assert isinstance(remove, Patch)
+    assert remove.changes == {"spec": {"selector": None}}
+
+
+def test_a_service_that_is_headless_by_mistake_is_made_anew_later() -> None:
+    found = stored(SERVICE)
+    found["spec"]["clusterIP"] = "None"
+    repairs = repairs_of(found)
+    assert repairs.want(SERVICE)
+    assert repairs.actions == []
+    [action] = repairs.remakes
+    assert (action.uid, action.is_disruptive) == ("u", True)
+    assert action.reason == "Service orders-broker-0 is made anew: spec.clusterIP is None"
 
 
 def test_the_address_of_a_service_is_no_drift() -> None:
