@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster.settings import POD_NETWORK
 from gantrymq.e2e import java_client, kubectl
 from gantrymq.e2e.figures import Figures
 from gantrymq.e2e.kubectl import Namespace
@@ -28,6 +29,8 @@ def cluster() -> None:
     missing = kubectl.missing_cluster()
     if missing:
         pytest.fail(missing, pytrace=False)
+    # The local cluster's pods: the host has routes to them. tests/conftest.py refuses all others.
+    os.environ["GANTRY_TEST_PODS"] = f"{POD_NETWORK}.0.0/16"
 
 
 @pytest.fixture(scope="session")

@@ -42,8 +42,11 @@ capabilities: {drop: [ALL]}
 {{/* What the operator may do in the namespaces that it serves. */}}
 {{- define "gantry.rules" -}}
 - apiGroups: [gantrymq.dev]
-  resources: [brokerclusters, topics]
+  resources: [brokerclusters]
   verbs: [get, list, watch, patch]
+- apiGroups: [gantrymq.dev]
+  resources: [topics]
+  verbs: [list, watch, patch]
 - apiGroups: [gantrymq.dev]
   resources: [brokerclusters/status, topics/status]
   verbs: [patch]
@@ -96,7 +99,4 @@ capabilities: {drop: [ALL]}
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
   verbs: [list, watch]
-- apiGroups: [apiextensions.k8s.io]
-  resources: [customresourcedefinitions]
-  verbs: [get]
 {{- end -}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,7 +63,8 @@ def test_stages_beside_the_others_have_a_low_priority(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Run(command).run(["good"], ["nice"])
-    assert "nice | niceness 10" in capsys.readouterr().out
+    lowest = min(19, os.nice(0) + 10)
+    assert f"nice | niceness {lowest}" in capsys.readouterr().out
 
 
 def test_after_a_failure_no_stage_begins() -> None:
@@ -116,6 +118,7 @@ def test_stages_that_a_failure_prevented_are_named(
 def test_a_stage_without_its_tools_is_left_out_and_in_ci_nothing_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.delenv("GANTRY_STRICT", raising=False)
     lacking = stage_catalogue.Entry("needs the moon", (lambda: "the moon",), "MOON")
     monkeypatch.setattr(stage_catalogue, "CATALOGUE", {"endless": lacking})
     code, text = reported(monkeypatch, capsys, "good", "endless")
