@@ -8,6 +8,7 @@ from a stale snapshot is refused instead of carried out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -29,9 +30,12 @@ from gantrymq.operator.plan.actions import (
     SetFinalizers,
     Wish,
 )
+from gantrymq.operator.plan.view.lease import grounds
 from gantrymq.runtime.logs import Log
 
 FIELD_MANAGER: Final = "gantry-operator"
+# The master of a group renews its Lease every 0.8 s, which may happen between reading and writing.
+WISH_TRIES_MAX: Final = 3
 _INVALID: Final = 422
 
 OnWritten = Callable[[Json], None]
@@ -169,10 +173,30 @@ class Executor:
             self._on_gone(action.ref)
 
     async def _wish(self, action: Wish) -> None:
-        metadata = {
-            "resourceVersion": action.resource_version,
-            "annotations": dict(action.annotations),
-        }
+        if not action.expected:
+            await self._annotate(action, action.resource_version)
+            return
+        for _ in range(WISH_TRIES_MAX - 1):
+            with suppress(ConflictError):
+                await self._annotate(action, await self._version_if_expected(action))
+                return
+        await self._annotate(action, await self._version_if_expected(action))
+
+    async def _version_if_expected(self, action: Wish) -> str:
+        """The version of the Lease now, if what the wish relies on is as the plan saw it."""
+        try:
+            found = await self._client.get(path_of_ref(action.ref), lane=self._lane)
+        except NotFoundError as error:
+            raise ConflictError(str(error), status=409, reason=error.reason) from error
+        now = grounds(found)
+        changed = [name for name, value in action.expected.items() if now.get(name, "") != value]
+        if changed:
+            words = f"{title_of(action)} has another {', '.join(changed)} than the plan saw"
+            raise ConflictError(words, status=409, reason="Conflict")
+        return str(found["metadata"]["resourceVersion"])
+
+    async def _annotate(self, action: Wish, version: str) -> None:
+        metadata = {"resourceVersion": version, "annotations": dict(action.annotations)}
         await self._client.request(
             "PATCH",
             path_of_ref(action.ref),

@@ -7,7 +7,7 @@ import pytest
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ConflictError, NotFoundError, RefusedError
-from gantrymq.operator.kube.executor import Execution, Executor
+from gantrymq.operator.kube.executor import WISH_TRIES_MAX, Execution, Executor
 from gantrymq.operator.plan.actions import (
     Action,
     Apply,
@@ -18,6 +18,7 @@ from gantrymq.operator.plan.actions import (
     SetFinalizers,
     Wish,
 )
+from gantrymq.operator.plan.view.lease import grounds
 
 
 def config_map(name: str = "a", **data: str) -> Json:
@@ -235,6 +236,58 @@ async def test_a_wish_is_written_only_to_the_lease_that_was_seen(
     lease = server.get("Lease", "one", "g")
     assert lease is not None
     assert lease["metadata"]["annotations"] == {"gantrymq.dev/preferred": "2"}
+
+
+def put_lease(server: KubeServer, renewal: int, *, epoch: int = 3) -> Json:
+    notes = {"gantrymq.dev/epoch": str(epoch), "gantrymq.dev/in-sync": "1,2"}
+    metadata: Json = {"namespace": "one", "name": "g", "annotations": notes}
+    spec = {"holderIdentity": "1", "renewTime": f"2026-01-01T00:00:{renewal:02}Z"}
+    return server.put("Lease", {"metadata": metadata, "spec": spec})
+
+
+def wish_for(lease: Json) -> Wish:
+    ref = ObjectRef("coordination.k8s.io/v1", "Lease", "one", "g")
+    seen = lease["metadata"]["resourceVersion"]
+    return Wish(ref, seen, {"gantrymq.dev/switch-to": "2"}, "test", expected=grounds(lease))
+
+
+def switch_to(server: KubeServer) -> str:
+    found = server.get("Lease", "one", "g")
+    assert found is not None
+    return str(found["metadata"]["annotations"].get("gantrymq.dev/switch-to", ""))
+
+
+async def test_a_wish_is_written_to_a_lease_that_was_only_renewed(
+    server: KubeServer, told: Told
+) -> None:
+    wish = wish_for(put_lease(server, 1))
+    put_lease(server, 2)
+
+    assert await told.run(wish) == Execution(1)
+    assert switch_to(server) == "2"
+
+
+async def test_a_wish_is_not_written_under_another_epoch(server: KubeServer, told: Told) -> None:
+    wish = wish_for(put_lease(server, 1))
+    put_lease(server, 2, epoch=4)
+
+    execution = await told.run(wish)
+
+    assert isinstance(execution.error, ConflictError)
+    assert "another epoch than the plan saw" in str(execution.error)
+    assert switch_to(server) == ""
+
+
+async def test_a_wish_is_given_up_when_each_try_meets_a_renewal(
+    server: KubeServer, told: Told
+) -> None:
+    wish = wish_for(put_lease(server, 1))
+    server.faults.refusals["PATCH leases/g"] = (409, "the object has been modified")
+
+    execution = await told.run(wish)
+
+    assert isinstance(execution.error, ConflictError)
+    assert server.calls.requests["PATCH leases"] == WISH_TRIES_MAX
 
 
 async def test_finalizers_are_set_on_the_version_that_was_seen(
