@@ -46,6 +46,12 @@ def status(access: KubeAccess, arguments: argparse.Namespace) -> int:
 def plan(access: KubeAccess, arguments: argparse.Namespace) -> int:
     """What the operator would do next. Nothing is changed."""
     snapshot = read_snapshot(access, _cluster(access, arguments))
+    unread = plan_page.unread_parts(snapshot)
+    if unread:
+        raise CommandError(
+            f"the plan needs {', '.join(unread)}, which you may not list; ask for the right to, or"
+            " read what the operator waits for: kubectl gantry status"
+        )
     made = planner.plan(snapshot, time.time())
     if arguments.output == "json":
         _print_json(plan_page.plan_json(made))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gantrymq.operator.plan.actions import Action, Apply, Delete, Patch, Plan, SetFinalizers, Wish
+from gantrymq.operator.plan.snapshot import ClusterSnapshot
 
 Json = dict[str, Any]
 
@@ -28,9 +29,23 @@ def plan_json(plan: Plan) -> Json:
     }
 
 
+def unread_parts(snapshot: ClusterSnapshot) -> list[str]:
+    """What could not be read, and without which no plan is worth showing."""
+    parts = {
+        "the objects of the cluster (StatefulSets, Services, ConfigMaps, Secrets, Roles, ...)":
+            snapshot.objects,
+        "pods": snapshot.pods,
+        "volume claims": snapshot.volume_claims,
+        "nodes": snapshot.nodes,
+    }  # fmt: skip
+    return [name for name, part in parts.items() if part is None]
+
+
 def _verb(action: Action) -> str:
     if isinstance(action, Apply):
         return "change" if action.resource_version else "create"
+    if isinstance(action, Patch):
+        return "change"
     if isinstance(action, Patch):
         return "change"
     if isinstance(action, Delete):

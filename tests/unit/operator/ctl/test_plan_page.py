@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gantrymq.operator.ctl.plan_page import plan_json, plan_lines
+from gantrymq.operator.ctl.plan_page import plan_json, plan_lines, unread_parts
 from gantrymq.operator.plan.actions import Apply, Delete, ObjectRef, Plan, Wait, Wish
+from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
 
 LEASE = ObjectRef("coordination.k8s.io/v1", "Lease", "shop", "orders-broker-0")
 POD = ObjectRef("v1", "Pod", "shop", "orders-broker-0-1")
@@ -36,3 +37,9 @@ def test_each_action_has_its_reason_and_waits_follow() -> None:
 
 def test_an_empty_plan_says_that_nothing_is_to_do() -> None:
     assert plan_lines(Plan()) == ["Nothing to do: the cluster is as its resource wants it."]
+
+
+def test_what_the_user_may_not_list_is_named() -> None:
+    defaults = OperatorDefaults("broker:1", "namesrv:1")
+    snapshot = ClusterSnapshot({}, False, defaults, {}, None, (), {}, None, frozenset())
+    assert unread_parts(snapshot) == ["pods", "nodes"]
