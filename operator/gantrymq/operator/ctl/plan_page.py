@@ -46,8 +46,6 @@ def _verb(action: Action) -> str:
         return "change" if action.resource_version else "create"
     if isinstance(action, Patch):
         return "change"
-    if isinstance(action, Patch):
-        return "change"
     if isinstance(action, Delete):
         return "delete"
     if isinstance(action, Wish):
