@@ -300,6 +300,8 @@ class KubeServer:
             return
         if matches(event.item):
             await _line(response, event.type, event.item)
+        elif event.type == "MODIFIED":  # it may have matched before
+            await _line(response, "DELETED", event.item)
 
     def _tell(self, event: Event) -> None:
         if self.faults.dropped_events > 0:

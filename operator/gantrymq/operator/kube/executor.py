@@ -20,6 +20,7 @@ from gantrymq.operator.kube.errors import (
     RefusedError,
 )
 from gantrymq.operator.kube.kinds import SECRET, path_of_body, path_of_ref
+from gantrymq.operator.kube.ownership import belongs_to, foreign
 from gantrymq.operator.plan.actions import (
     Action,
     Apply,
@@ -30,6 +31,7 @@ from gantrymq.operator.plan.actions import (
     SetFinalizers,
     Wish,
 )
+from gantrymq.operator.plan.view.fields import list_at, map_at
 from gantrymq.operator.plan.view.lease import grounds
 from gantrymq.runtime.logs import Log
 
@@ -117,7 +119,7 @@ class Executor:
         elif body["kind"] == SECRET.name:
             return await self._create(body)
         else:
-            await self._must_be_absent(path)
+            await self._must_be_absent(action)
         parameters = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return await self._client.request(
             "PATCH", path, parameters, body, content_type=APPLY_PATCH, lane=self._lane
@@ -130,17 +132,33 @@ class Executor:
             "POST", collection, {"fieldManager": FIELD_MANAGER}, body, lane=self._lane
         )
 
-    async def _must_be_absent(self, path: str) -> None:
+    async def _must_be_absent(self, action: Apply) -> None:
         """Server-side apply has no precondition for absence.
 
         A POST would have one, but fields that it sets are never removed by a later apply.
         """
+        path = path_of_ref(action.ref)
         try:
             found = await self._client.get(path, lane=self._lane)
         except NotFoundError:
             return
+        owner = next(iter(list_at(action.body, "metadata", "ownerReferences")), None)
+        if owner is not None:
+            if not belongs_to(found, owner["uid"], owner["name"]):
+                raise foreign(found, title_of(action))
+            found = await self._labelled(action, found)
         self._on_written(found)
         raise ConflictError(f"{path} exists already", status=409, reason="AlreadyExists")
+
+    async def _labelled(self, action: Apply, found: Json) -> Json:
+        """Give an object back the labels by which caches find it; the next plan sees it then."""
+        wanted, labels = (map_at(each, "metadata", "labels") for each in (action.body, found))
+        if wanted.items() <= labels.items():
+            return found
+        version = found["metadata"]["resourceVersion"]
+        reason = "its labels were removed"
+        changes = {"metadata": {"labels": dict(wanted)}}
+        return await self._patch(Patch(action.ref, version, changes, reason))
 
     async def _patch(self, action: Patch) -> Json:
         metadata = action.changes.get("metadata") or {}

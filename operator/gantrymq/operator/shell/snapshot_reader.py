@@ -15,6 +15,7 @@ from gantrymq.operator.kube import kinds, reducers
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ApiError, NotFoundError, RefusedError
 from gantrymq.operator.kube.kinds import Kind
+from gantrymq.operator.kube.ownership import belongs_to
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.names import GROUP_LABEL, ClusterNames
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, MemberReport, OperatorDefaults
@@ -74,7 +75,7 @@ class SnapshotReader:
         groups = self._groups(resource, names)
         is_terminating, objects, leases = await asyncio.gather(
             self._namespace_is_terminating(namespace),
-            self._objects(names),
+            self._objects(names, resource["metadata"]["uid"]),
             self._leases(names, groups),
         )
         sets = (objects or {}).get(kinds.STATEFUL_SET.name, ())
@@ -139,7 +140,9 @@ class SnapshotReader:
             return False  # not allowed to look: a refused write will tell
         return bool(found["metadata"].get("deletionTimestamp"))
 
-    async def _objects(self, names: ClusterNames) -> Mapping[str, tuple[Json, ...]] | None:
+    async def _objects(
+        self, names: ClusterNames, uid: str
+    ) -> Mapping[str, tuple[Json, ...]] | None:
         found: dict[str, tuple[Json, ...]] = {}
         for kind in (
             kinds.STATEFUL_SET,
@@ -161,7 +164,12 @@ class SnapshotReader:
             *(self._one(kind, names.namespace, name) for kind, name in singles)
         )
         for (kind, _), item in zip(singles, items, strict=True):
-            found[kind.name] = () if item is None else (item,)
+            # The content of a Secret is used whoever made it. What else belongs to others counts as
+            # absent here, and the executor refuses to take it over.
+            is_ours = item is not None and (
+                kind is kinds.SECRET or belongs_to(item, uid, names.cluster)
+            )
+            found[kind.name] = (item,) if item is not None and is_ours else ()
         return found
 
     async def _one(self, kind: Kind, namespace: str, name: str) -> Json | None:

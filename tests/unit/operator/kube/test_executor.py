@@ -95,6 +95,74 @@ async def test_what_exists_already_is_told_to_the_caches(server: KubeServer, tol
     assert told.written[-1]["data"] == {"key": "by hand"}
 
 
+LABELS = {"app.kubernetes.io/managed-by": "gantry", "app.kubernetes.io/instance": "orders"}
+
+
+def owned(key: str) -> Json:
+    """A ConfigMap of the cluster `orders`."""
+    body = config_map(key=key)
+    owner = {"apiVersion": "gantrymq.dev/v1", "kind": "BrokerCluster", "name": "orders", "uid": "u"}
+    metadata = body["metadata"] | {"labels": LABELS, "ownerReferences": [owner]}
+    return body | {"metadata": metadata}
+
+
+def labels(server: KubeServer) -> Json:
+    found = server.get("ConfigMap", "one", "a")
+    assert found is not None
+    return dict(found["metadata"].get("labels") or {})
+
+
+async def test_an_object_that_lost_its_labels_gets_them_back(
+    server: KubeServer, told: Told
+) -> None:
+    body = owned("1")
+    server.put("ConfigMap", body | {"metadata": body["metadata"] | {"labels": {"more": "x"}}})
+
+    execution = await told.run(Apply(owned("2"), "missing"))
+
+    # The plan was made without it: the next one sees it and decides what is to be changed.
+    assert isinstance(execution.error, ConflictError)
+    assert labels(server) == {"more": "x"} | LABELS
+    assert data(server) == {"key": "1"}
+    assert told.written[-1]["metadata"]["labels"] == {"more": "x"} | LABELS
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        ({}, "was made by hand or by another tool"),
+        ({"labels": {"app.kubernetes.io/managed-by": "Helm"}}, "is managed by Helm"),
+        ({"ownerReferences": [{"kind": "Shop", "name": "s", "uid": "x"}]}, "belongs to Shop/s"),
+        (
+            {"labels": LABELS, "ownerReferences": [{"kind": "Shop", "name": "s", "uid": "x"}]},
+            "belongs to Shop/s",
+        ),
+    ],
+)
+async def test_an_object_of_another_owner_is_refused_with_its_name(
+    server: KubeServer, told: Told, metadata: Json, words: str
+) -> None:
+    body = config_map(key="theirs")
+    server.put("ConfigMap", body | {"metadata": body["metadata"] | metadata})
+
+    execution = await told.run(Apply(owned("ours"), "missing"))
+
+    assert isinstance(execution.error, RefusedError)
+    assert str(execution.error).startswith("ConfigMap/a: an object of this name exists")
+    assert words in execution.error.words
+    assert data(server) == {"key": "theirs"}
+
+
+async def test_an_object_of_an_earlier_resource_of_the_name_is_looked_at_again(
+    server: KubeServer, told: Told
+) -> None:
+    body = owned("1")
+    earlier = body["metadata"]["ownerReferences"][0] | {"uid": "before"}
+    server.put("ConfigMap", body | {"metadata": body["metadata"] | {"ownerReferences": [earlier]}})
+
+    assert isinstance((await told.run(Apply(owned("2"), "missing"))).error, ConflictError)
+
+
 async def test_an_existing_secret_is_never_replaced(server: KubeServer, told: Told) -> None:
     await told.run(Apply(secret("first"), "missing"))
 

@@ -212,3 +212,47 @@ async def test_a_new_master_is_noticed_at_once(server: KubeServer, life: Life) -
         life.fail_over("one", "orders-broker-0", member=2)
 
         await until(lambda: status(server)["groups"][0]["master"] == "orders-broker-0-1")
+
+
+async def test_an_account_of_another_tool_is_refused_in_the_status(server: KubeServer) -> None:
+    metadata = {"namespace": "one", "name": "orders-broker", "labels": {"team": "shop"}}
+    server.put("ServiceAccount", {"metadata": metadata})
+    add_cluster(server)
+    async with operating(server) as operator:
+        await until(
+            lambda: (
+                "ServiceAccount/orders-broker: an object of this name exists"
+                in condition(server, "Ready", field="message")
+            )
+        )
+        account = server.get("ServiceAccount", "one", "orders-broker")
+        assert account is not None
+        assert "ownerReferences" not in account["metadata"]
+
+        server.delete("ServiceAccount", "one", "orders-broker")
+        operator.resource_changed("one", "orders")
+
+        await until(lambda: is_quiet(server))
+
+
+async def test_an_object_that_lost_its_labels_is_found_again(server: KubeServer) -> None:
+    add_cluster(server)
+    async with operating(server):
+        await until(lambda: is_quiet(server))
+        service = server.get("Service", "one", "orders-broker-0-members")
+        assert service is not None
+        labels = service["metadata"]["labels"]
+
+        server.put(
+            "Service",
+            {"metadata": service["metadata"] | {"labels": dict.fromkeys(labels)}},
+        )
+
+        await until(
+            lambda: (
+                (server.get("Service", "one", "orders-broker-0-members") or {})["metadata"].get(
+                    "labels"
+                )
+                == labels
+            )
+        )
