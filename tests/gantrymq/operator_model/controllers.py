@@ -12,6 +12,7 @@ from gantrymq.operator_model.api import Api, time_text
 BAD: Final = "bad"
 """An image of this name cannot be pulled, a setting of this name makes a broker end at once."""
 HOST: Final = "kubernetes.io/hostname"
+_OWNER: Final = ("name", "uid")
 
 
 def step(api: Api) -> None:
@@ -66,7 +67,7 @@ def _make_claim(api: Api, template: Json, name: str) -> None:
 
 def _make_pod(api: Api, stateful_set: Json, name: str) -> None:
     template = deepcopy(stateful_set["spec"]["template"])
-    owner = {"kind": "StatefulSet", "uid": stateful_set["metadata"]["uid"]}
+    owner = {"kind": "StatefulSet", **{key: stateful_set["metadata"][key] for key in _OWNER}}
     metadata = {**template["metadata"], "name": name, "ownerReferences": [owner]}
     spec = {"terminationGracePeriodSeconds": 30, **template["spec"]}
     api.create({"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})

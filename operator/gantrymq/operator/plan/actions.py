@@ -125,6 +125,6 @@ class Plan:
     waits: tuple[Wait, ...] = ()
     events: tuple[EventNote, ...] = ()
     status: Json = field(default_factory=dict)
-    """The whole `status` of the resource; empty when the resource is being removed."""
+    """The whole `status` of the resource; empty when the resource is let go."""
     requeue_seconds: float | None = None
     """When to look again without an event; None: the safety interval."""

@@ -45,6 +45,13 @@ _PROGRESSING: Final = (
     ),
     _row(
         ConditionType.PROGRESSING,
+        _TRUE,
+        Reason.DELETING,
+        "The BrokerCluster is being deleted with its volumes.",
+        "As for Ready with the same reason.",
+    ),
+    _row(
+        ConditionType.PROGRESSING,
         _FALSE,
         Reason.WAITING,
         "Something is wanted, but a step is not safe or not possible now. `status.waits` lists what"

@@ -142,6 +142,15 @@ _READY: Final = (
     _row(
         ConditionType.READY,
         _FALSE,
+        Reason.DELETING,
+        "The BrokerCluster is being deleted with its volumes, because storage.onClusterDeletion is"
+        " Delete. The message and `status.waits` say what the deletion waits for.",
+        "Wait. The operator waits for pods for a bounded time only. To keep the volumes that are"
+        " left, set storage.onClusterDeletion to Retain.",
+    ),
+    _row(
+        ConditionType.READY,
+        _FALSE,
         Reason.API_REFUSED,
         "The API server refuses an object that the operator wants to write. The message is its"
         " answer.",

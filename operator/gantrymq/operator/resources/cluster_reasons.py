@@ -48,6 +48,13 @@ CLUSTER_EVENTS: Final = (
     ),
     _event(
         EventType.WARNING,
+        Reason.LEFT_BEHIND,
+        "A BrokerCluster was deleted, and objects of it could not be removed in time. The deletion"
+        " went on without them. The message names them.",
+        "Look at the finalizers and owners of these objects, and delete them by hand.",
+    ),
+    _event(
+        EventType.WARNING,
         Reason.WISH_IGNORED,
         "An annotation by which the Lease of a group asks something of its members cannot be read,"
         " and has no effect.",

@@ -104,6 +104,7 @@ class Reason(StrEnum):
     POD_REPLACED = "PodReplaced"
     MASTER_CHANGED = "MasterChanged"
     SWITCHOVER_WISHED = "SwitchoverWished"
+    LEFT_BEHIND = "LeftBehind"
     WISH_IGNORED = "WishIgnored"
     UNMANAGED_TOPICS = "UnmanagedTopics"
 

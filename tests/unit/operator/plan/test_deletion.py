@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gantrymq.operator.plan.actions import Delete, SetFinalizers
-from gantrymq.operator.plan.deletion import FINALIZER, PODS_SECONDS
+from gantrymq.operator.plan.actions import Delete, EventNote, SetFinalizers
+from gantrymq.operator.plan.deletion import FINALIZER, MEMBERS_SECONDS, PODS_SECONDS
 from gantrymq.operator_model.samples import lease
 from gantrymq.operator_model.world import World
 
@@ -151,3 +151,77 @@ def test_an_operator_that_is_killed_after_each_action_still_lets_the_cluster_go(
         world.reconcile(limit=1)
     assert world.resource is None
     assert world.api.of_kind(CLAIM) == []
+
+
+def test_an_orphaning_deletion_deletes_nothing() -> None:
+    world = running(storage=DELETE)
+    resource = world.resource
+    assert resource is not None
+    resource["metadata"]["finalizers"] += ["orphan"]
+    world.delete_resource()
+    [action] = world.plan().actions
+    assert isinstance(action, SetFinalizers)
+    assert action.finalizers == ("orphan",)
+
+
+def test_a_deletion_that_waits_says_for_what() -> None:
+    world = running(storage=DELETE)
+    world.set_node("node-1", is_ready=False)
+    world.delete_resource()
+    for _ in range(3):
+        world.reconcile()
+    planned = world.plan()
+    conditions = {each["type"]: each for each in planned.status["conditions"]}
+    assert conditions["Ready"]["reason"] == conditions["Progressing"]["reason"] == "Deleting"
+    assert "pods that are ending: orders-broker-0-" in conditions["Progressing"]["message"]
+    assert planned.status["waits"][0]["why"] in conditions["Ready"]["message"]
+
+
+def test_a_deletion_that_the_api_server_refuses_says_so() -> None:
+    world = running(storage=DELETE)
+    world.delete_resource()
+    planned = world.plan(refusal="StatefulSet/orders-broker-0: at 2026-01-01T00:00:00Z: no")
+    assert planned.status["waits"][-1]["why"].endswith("StatefulSet/orders-broker-0: at ...: no")
+
+
+def test_a_stateful_set_without_labels_is_deleted_by_what_its_pods_say() -> None:
+    world = running(storage=DELETE)
+    stateful_set = world.api.get("StatefulSet", "orders-broker-0")
+    assert stateful_set is not None
+    world.delete_resource()
+    found = world.snapshot().objects
+    assert found is not None
+    planned = world.plan(objects={**found, "StatefulSet": ()})
+    uids = {each.ref.name: each.uid for each in planned.actions if isinstance(each, Delete)}
+    assert uids["orders-broker-0"] == stateful_set["metadata"]["uid"]
+    assert "orders-namesrv" in uids
+
+
+def test_a_stateful_set_that_does_not_go_holds_the_resource_for_a_bounded_time() -> None:
+    world = running(storage=DELETE)
+    stateful_set = world.api.get("StatefulSet", "orders-broker-0")
+    assert stateful_set is not None
+    stateful_set["metadata"]["finalizers"] = ["example.org/never"]
+    world.delete_resource()
+    for _ in range(4):
+        world.reconcile()
+    planned = world.plan()
+    assert "StatefulSets that are being deleted: orders-broker-0" in planned.waits[0].why
+    events: list[EventNote] = []
+    for _ in range(60):
+        if world.resource is None:
+            break
+        planned = world.reconcile()
+        events += planned.events
+    assert world.resource is None
+    assert events[-1].reason == "LeftBehind"
+    assert "orders-broker-0" in events[-1].message
+
+
+def test_members_are_waited_for_when_the_operator_looks_late() -> None:
+    world = running(storage=DELETE)
+    world.delete_resource()
+    world.api.now += MEMBERS_SECONDS + 1
+    planned = world.plan()
+    kinds = {each.ref.kind for each in planned.actions if isinstance(each, Delete)}
+    assert kinds == {"StatefulSet"}

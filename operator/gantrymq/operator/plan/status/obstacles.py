@@ -85,7 +85,7 @@ def find_obstacles(
     """What stands in the way, causes before consequences."""
     found: list[Obstacle] = []
     if snapshot.refusal:
-        what = f"the API server refused a change: {_short(snapshot.refusal)}"
+        what = f"the API server refused a change: {one_line(snapshot.refusal)}"
         found.append(Obstacle(Reason.API_REFUSED, what))
     found += _storage_class(cluster, snapshot)
     for group in groups:
@@ -119,7 +119,7 @@ def _of_member(
     refusal = snapshot.events.get(cluster.names.group(group.name), "")
     if group.stateful_set is None or not refusal:
         return []
-    what = f"pod {member.pod_name} cannot be created: {_short(refusal)}"
+    what = f"pod {member.pod_name} cannot be created: {one_line(refusal)}"
     return [Obstacle(Reason.POD_REFUSED, what, group.name)]
 
 
@@ -143,7 +143,7 @@ def _of_pod(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) 
             return [obstacle]
     event = snapshot.events.get(name, "")
     if event and not event.startswith(_SAY_NOTHING):
-        return [Obstacle(Reason.MEMBERS_NOT_READY, f"pod {name}: {_short(event)}", group)]
+        return [Obstacle(Reason.MEMBERS_NOT_READY, f"pod {name}: {one_line(event)}", group)]
     return []
 
 
@@ -153,14 +153,14 @@ def _of_container(pod: str, group: str, status: Any) -> Obstacle | None:  # Any:
     if reason in _PULL_FAILURES:
         image = text_at(status, "image")
         words = _BACK_OFF.sub("", message) or reason
-        what = f"pod {pod} cannot pull image {image}: {_short(words)}"
+        what = f"pod {pod} cannot pull image {image}: {one_line(words)}"
         return Obstacle(Reason.IMAGE_PULL_FAILED, what, group)
     last = map_at(status, "lastState", "terminated") or map_at(status, "state", "terminated")
     if last.get("exitCode"):
         words = _last_words(text_at(last, "message")) or text_at(last, "reason")
         how = f"ended with exit code {last['exitCode']}: {words}"
     elif reason in _START_FAILURES:
-        how = f"cannot start ({reason}): {_short(message)}"
+        how = f"cannot start ({reason}): {one_line(message)}"
     else:
         return None
     what = f"the container of pod {pod} {how}; see: kubectl logs {pod} --previous"
@@ -174,11 +174,11 @@ def _is_unschedulable(pod: Json) -> bool:
 
 def _without_node(cluster: Cluster, group: str, pod: Json, snapshot: ClusterSnapshot) -> Obstacle:
     name = name_of(pod)
-    words = _short(_PREEMPTION.sub("", text_at(condition_of(pod, "PodScheduled"), "message")))
+    words = one_line(_PREEMPTION.sub("", text_at(condition_of(pod, "PodScheduled"), "message")))
     for claim in snapshot.volume_claims or ():
         event = snapshot.events.get(name_of(claim), "")
         if name_of(claim).endswith(f"-{name}") and event and _is_unbound(claim):
-            what = f"volume claim {name_of(claim)} is not bound: {_short(event)}"
+            what = f"volume claim {name_of(claim)} is not bound: {one_line(event)}"
             return Obstacle(Reason.VOLUME_PENDING, what, group)
     what = f"no node takes pod {name}: {words}"
     if group and snapshot.nodes is not None:
@@ -264,7 +264,7 @@ def _are_volumes_newer(cluster: Cluster, group: Group, claims: Iterable[Json] | 
     )
 
 
-def _short(text: str) -> str:
+def one_line(text: str) -> str:
     """Words of others without line ends and times, and not too many of them."""
     line = _TIME.sub("...", " ".join(text.split()))
     return line if len(line) <= _WORDS_MAX else f"{line[:_WORDS_MAX]} ..."

@@ -1,11 +1,11 @@
-"""The status of a cluster that cannot be judged: its spec is invalid, or it could not be read."""
+"""The status of a cluster that is not judged: invalid, not read completely, or being deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.operator.plan.actions import Json, Plan
+from gantrymq.operator.plan.actions import Json, Plan, Wait
 from gantrymq.operator.plan.status.cluster_conditions import time_text
 from gantrymq.operator.plan.status.notes import note
 from gantrymq.operator.plan.view.fields import list_at, map_at, value_at
@@ -49,6 +49,16 @@ def status_of_unread(resource: Json, now: float) -> Json:
     message = "the operator could not read everything that belongs to the cluster"
     status = _status(resource, _OF_UNREAD, Reason.OBSERVATION_INCOMPLETE, message, now)
     return {"phase": ClusterPhase.PENDING.value, **status}
+
+
+def status_of_deletion(resource: Json, waits: Sequence[Wait], now: float) -> Json:
+    """What was known before stays; the conditions say what the deletion waits for."""
+    message = "; ".join(f"{each.what}: {each.why}" for each in waits)
+    message = message or "its objects are being deleted"
+    types = (ConditionType.READY, ConditionType.PROGRESSING)
+    status = _status(resource, types, Reason.DELETING, message, now)
+    shown = [{"what": each.what, "why": each.why} for each in waits]
+    return {"phase": ClusterPhase.PENDING.value, **status, "waits": shown}
 
 
 def _status(
