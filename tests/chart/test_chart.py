@@ -35,10 +35,12 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([helm(), *words], capture_output=True, text=True, check=False)
 
 
-def rendered(*settings: str) -> list[Json]:
+def rendered(
+    *settings: str, release: str = "gantry", namespace: str = "gantry-system"
+) -> list[Json]:
     """All objects of the chart with these values."""
     chosen = [word for each in settings for word in ("--set", each)]
-    done = run("template", "gantry", str(CHART), "-n", "gantry-system",
+    done = run("template", release, str(CHART), "-n", namespace,
                "--kube-version", KUBERNETES, *chosen)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [each for each in yaml.safe_load_all(done.stdout) if each]
@@ -126,6 +128,25 @@ def test_with_namespaces_the_operator_has_no_rights_elsewhere() -> None:
     environment_of = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
     values = {each["name"]: each.get("value") for each in environment_of}
     assert values["GANTRY_OPERATOR_NAMESPACE"] == "shop,bank"
+
+
+@pytest.mark.parametrize(
+    ("release", "namespace"), [("two", "gantry-system"), ("gantry", "elsewhere")]
+)
+def test_two_releases_share_neither_lease_nor_rights(release: str, namespace: str) -> None:
+    def names(objects: list[Json]) -> set[tuple[str, str]]:
+        kinds = ("ClusterRole", "ClusterRoleBinding", "FlowSchema")
+        return {(x["kind"], x["metadata"]["name"]) for x in objects if x["kind"] in kinds}
+
+    first, second = rendered(), rendered(release=release, namespace=namespace)
+
+    assert len(names(first)) == len(names(second)) >= 5
+    assert not names(first) & names(second)
+    pod = only(second, "Deployment")["spec"]["template"]["spec"]
+    values = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    lease = (namespace, values["GANTRY_OPERATOR_LEASE_NAME"])
+    assert lease[1].endswith("gantry-operator")
+    assert lease != ("gantry-system", "gantry-operator")
 
 
 def test_one_tag_names_all_images() -> None:

@@ -2,6 +2,12 @@
 {{- if eq .Release.Name "gantry" -}}gantry-operator{{- else -}}{{ printf "%s-gantry-operator" .Release.Name | trunc 52 | trimSuffix "-" }}{{- end -}}
 {{- end -}}
 
+{{/* Of objects without a namespace: releases of one name in two namespaces have their own. */}}
+{{- define "gantry.clusterName" -}}
+{{- $name := include "gantry.name" . -}}
+{{- if and (eq .Release.Name "gantry") (eq .Release.Namespace "gantry-system") -}}{{ $name }}{{- else -}}{{ printf "%s-%s" $name .Release.Namespace }}{{- end -}}
+{{- end -}}
+
 {{- define "gantry.account" -}}
 {{- .Values.serviceAccount.name | default (include "gantry.name" .) -}}
 {{- end -}}

@@ -39,6 +39,8 @@ class Options:
     kubeconfig: str = ""
     leader_election_namespace: str = ""
     """Empty: the pod's, or that of the kubeconfig's context."""
+    lease_name: str = LEASE_NAME
+    """Operators with the same Lease stand by for each other."""
     metrics_host: str = ""
     """Empty: every address."""
     metrics_port: int = METRICS_PORT
@@ -61,6 +63,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
         namespaces=tuple(told.namespace or _list(environment, "NAMESPACE")),
         kubeconfig=told.kubeconfig,
         leader_election_namespace=told.leader_election_namespace,
+        lease_name=told.lease_name or LEASE_NAME,
         metrics_host=told.metrics_host,
         metrics_port=int(port),
         broker_image=told.broker_image,
@@ -112,6 +115,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "where the operator's own Lease is (default: the pod's namespace)",
         "NAME",
     )
+    add("--lease-name", LEASE_NAME, "the operator's own Lease (default: gantry-operator)", "NAME")
     add("--metrics-host", "", "address for probes and metrics (default: every one)", "ADDRESS")
     add("--metrics-port", METRICS_PORT, "port for probes and metrics (default: 5559)", "PORT")
     add("--broker-image", BROKER_IMAGE, "image of brokers that name none", "IMAGE")

@@ -30,7 +30,7 @@ from gantrymq.operator.shell import probes
 from gantrymq.operator.shell.assembly import Operator, Parts
 from gantrymq.operator.shell.handlers import KopfThread
 from gantrymq.operator.shell.metrics import OperatorMetrics
-from gantrymq.operator.shell.options import LEASE_NAME, Options
+from gantrymq.operator.shell.options import Options
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.metrics import LoopLag, Metrics
@@ -64,7 +64,7 @@ class Program:
         self._elector = LeaderElector(
             self._lease_client,
             told.leader_election_namespace or config.namespace,
-            LEASE_NAME,
+            told.lease_name,
             self._identity,
         )
         self._kopfs: list[KopfThread] = []

@@ -27,6 +27,12 @@ def test_flags_outrank_the_environment() -> None:
     assert (told.namespaces, told.metrics_port) == (("c",), 0)
 
 
+def test_the_lease_of_another_release_has_another_name() -> None:
+    assert options.parse([], {}).lease_name == "gantry-operator"
+    environment = {"GANTRY_OPERATOR_LEASE_NAME": "two-gantry-operator"}
+    assert options.parse([], environment).lease_name == "two-gantry-operator"
+
+
 @pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     with pytest.raises(ConfigurationError, match="give a port"):
