@@ -72,6 +72,9 @@ class ClusterController:
         except NotFoundError:
             self._forget(key)
             return None
+        earlier = self._resources.get(key)
+        if earlier is not None and earlier["metadata"]["uid"] != resource["metadata"]["uid"]:
+            self._forget(key)
         self._resources[key] = resource
         snapshot = await self._reader.read(resource, self._refusals.get(key, ""))
         plan = self._planner(snapshot, self._wall())

@@ -256,3 +256,19 @@ async def test_an_object_that_lost_its_labels_is_found_again(server: KubeServer)
                 == labels
             )
         )
+
+
+async def test_a_cluster_made_anew_does_not_inherit_a_refusal(server: KubeServer) -> None:
+    server.faults.refusals["PATCH statefulsets/orders-broker-0"] = (422, "not signed")
+    add_cluster(server, paused=False)
+    async with operating(server) as operator:
+        await until(lambda: "not signed" in condition(server, "Ready", field="message"))
+        first = server.get("BrokerCluster", "one", "orders")
+        assert first is not None
+        place = server.place("BrokerCluster", "one", "orders")
+        del server.objects.items[place]
+        add_cluster(server, paused=True)
+
+        await look(operator)
+
+        assert "not signed" not in str(status(server))
