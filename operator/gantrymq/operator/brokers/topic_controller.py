@@ -147,9 +147,11 @@ class TopicController:
     ) -> TopicsSnapshot:
         connection, memory = cluster.connection, cluster.memory
         if view.stage is ClusterStage.PRESENT and view.groups is not None:
-            groups = await asyncio.gather(*map(connection.read, view.groups))
+            groups = await asyncio.gather(
+                *(connection.read(view.name, each) for each in view.groups)
+            )
             view = replace(view, groups=tuple(groups))
-            connection.keep(frozenset(each.address for each in groups))
+            connection.keep(view.name, groups)
             await memory.forget_routes(connection, view.name)
         snapshot = TopicsSnapshot(view, topics, refusals=memory.refusals, made=memory.made)
         if view.stage is ClusterStage.PRESENT and needs_order(snapshot):

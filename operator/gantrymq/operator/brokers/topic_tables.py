@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.operator.topics.values import BrokerTopic, TopicTable
@@ -17,24 +18,43 @@ SHARED_MAX: Final = 10_000
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Master:
+    """A master by what it shall be, and where it answers; an address alone may change hands."""
+
+    cluster: str
+    group: str
+    address: str
+
+    def lacks(self, table: TopicTable) -> tuple[str, ...]:
+        """Topics that the table would have if it were this master's; empty when it has them.
+
+        Every broker makes them at its start. A user of another cluster may have a topic called as
+        this cluster is, and groups of all clusters have equal names; so there are three.
+        """
+        own = (self.cluster, self.group, f"{self.cluster}_REPLY_TOPIC")
+        return tuple(each for each in own if each not in table.topics)
+
+
+@final
 class TopicTables:
-    """The topic tables of one cluster, by the master's address."""
+    """The topic tables of one cluster's masters."""
 
     __slots__ = ("_shared", "_tables")
 
     def __init__(self) -> None:
-        self._tables: dict[str, TopicTable] = {}
+        self._tables: dict[Master, TopicTable] = {}
         self._shared: dict[tuple[object, ...], BrokerTopic] = {}
 
-    def system(self, address: str) -> frozenset[str] | None:
+    def system(self, master: Master) -> frozenset[str] | None:
         """What the broker called topics of its own; None while it was not asked."""
-        known = self._tables.get(address)
+        known = self._tables.get(master)
         return None if known is None else known.system
 
-    def read(self, address: str, body: bytes, system: frozenset[str]) -> TopicTable:
+    def read(self, master: Master, body: bytes, system: frozenset[str]) -> TopicTable:
         """The table in an answer to GET_ALL_TOPIC_CONFIG; the one before if it says the same."""
         version = hash(body)
-        known = self._tables.get(address)
+        known = self._tables.get(master)
         if known is not None and known.version == version:
             return known
         before = {} if known is None else known.topics
@@ -46,13 +66,17 @@ class TopicTables:
         for key, value in object_of(table.get("topicConfigTable") or {}, "table").items():
             name = text_key(key, "topicConfigTable")
             topics[names.get(name, name)] = self._reduced(value)
-        read = self._tables[address] = TopicTable(version, topics, system)
+        read = self._tables[master] = TopicTable(version, topics, system)
         return read
 
-    def keep(self, addresses: frozenset[str]) -> None:
+    def forget(self, master: Master) -> None:
+        """The table was another broker's."""
+        self._tables.pop(master, None)
+
+    def keep(self, masters: frozenset[Master]) -> None:
         """Forget the other masters."""
-        if not self._tables.keys() <= addresses:
-            self._tables = {each: self._tables[each] for each in self._tables.keys() & addresses}
+        if not self._tables.keys() <= masters:
+            self._tables = {each: self._tables[each] for each in self._tables.keys() & masters}
 
     def _reduced(self, value: Json) -> BrokerTopic:
         """The shared value of a TopicConfig; one that is new is checked."""

@@ -8,7 +8,7 @@ name servers answer it, and they take the question for a sign of life of the bro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self, final
 
 from gantrymq.acl.signature import Credentials
@@ -19,10 +19,11 @@ from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
 from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.steps import Ask
-from gantrymq.operator.brokers.topic_tables import TopicTables
+from gantrymq.operator.brokers.topic_tables import Master, TopicTables
 from gantrymq.operator.topics.steps import Change, OrderEntry, attribute_changes
 from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupView
 from gantrymq.remoting.failures import ClientError
+from gantrymq.runtime.logs import Log
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupList
 from gantrymq.wire.bodies.kv import kv_table_from_json
@@ -38,8 +39,12 @@ from gantrymq.wire.headers.route import (
 )
 from gantrymq.wire.headers.topic import QueryTopicConsumeByWhoRequest
 
+log: Final = Log("operator.topics")
+
 TIMEOUT_S: Final = 5.0
 """A master that is silent for so long is left out of this run."""
+
+ANOTHER_BROKER: Final = "has a master address at which a broker of another group answers"
 
 _GROUPS_AT_ONCE: Final = 8
 """Consumer groups that a broker is asked about at once."""
@@ -80,13 +85,14 @@ class ClusterTopics:
 
     # ------------------------------------------------------------------ tables
 
-    async def read(self, group: GroupView) -> GroupView:
+    async def read(self, cluster: str, group: GroupView) -> GroupView:
         """The group with its master's table, or with the reason why there is none."""
         if not group.address:
-            return GroupView(group.name, why="has no master")
+            return GroupView(group.name, why=group.why or "has no master")
+        master = Master(cluster, group.name, group.address)
         try:
             body = await self._ask(group.address, RequestCode.GET_ALL_TOPIC_CONFIG)
-            system = self._tables.system(group.address)
+            system = self._tables.system(master)
             if system is None:
                 system = frozenset(await self._admin.topics.system_names(group.address))
         except BrokerError as refusal:
@@ -94,14 +100,22 @@ class ClusterTopics:
         except ClientError:
             return GroupView(group.name, group.address, why="has a master that does not answer")
         try:
-            table = self._tables.read(group.address, body, system)
+            table = self._tables.read(master, body, system)
         except RemoteError as error:
             return GroupView(group.name, group.address, why=f"gives an unusable answer: {error}")
+        missing = master.lacks(table)
+        if missing:
+            self._tables.forget(master)
+            log.warning(
+                "refusing topics of another broker",
+                cluster=cluster, group=group.name, address=group.address, lacks=",".join(missing),
+            )  # fmt: skip
+            return GroupView(group.name, group.address, why=ANOTHER_BROKER)
         return GroupView(group.name, group.address, table)
 
-    def keep(self, addresses: frozenset[str]) -> None:
+    def keep(self, cluster: str, groups: Iterable[GroupView]) -> None:
         """Forget the tables of other masters."""
-        self._tables.keep(addresses)
+        self._tables.keep(frozenset(Master(cluster, each.name, each.address) for each in groups))
 
     async def create(self, address: str, changes: Sequence[Change]) -> None:
         """All of them or none; raises BrokerError, or RequestError."""

@@ -65,7 +65,7 @@ class Operator:
             kinds.TOPIC, lambda namespace: TopicSink(index, namespace, self._topics_changed)
         )
         self._topics = TopicWork(
-            parts.client, index, parts.wall, parts.random, self._unmanaged_changed
+            parts.client, self.caches, index, parts.wall, parts.random, self._unmanaged_changed
         )
         self.clusters = ClusterController(
             parts.client,

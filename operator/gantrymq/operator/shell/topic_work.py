@@ -6,7 +6,6 @@ several hundred MiB as JSON.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
@@ -19,18 +18,23 @@ from gantrymq.operator.kube.reflector import RandomSource
 from gantrymq.operator.kube.topic_writes import TopicWrites
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.names import ClusterNames
-from gantrymq.operator.plan.view.fields import annotation_of, is_terminating, text_at, value_at
-from gantrymq.operator.resources.names import GROUPS_MAX, group_name
+from gantrymq.operator.plan.view.fields import is_terminating, value_at
 from gantrymq.operator.resources.parsing import parse_cluster
+from gantrymq.operator.shell.caches import Caches
 from gantrymq.operator.shell.controller import RESYNC_SECONDS
+from gantrymq.operator.shell.group_masters import GroupMasters
 from gantrymq.operator.shell.work_queue import Key
 from gantrymq.operator.topics.index import TopicIndex
-from gantrymq.operator.topics.values import ClusterStage, ClusterView, GroupView
+from gantrymq.operator.topics.values import ClusterStage, ClusterView
 
 TOPICS: Final = "topics"
 """The kind of work, first part of a key."""
 
-_ADDRESS: Final = "gantrymq.dev/address"
+UNSYNCED_SECONDS: Final = 2.0
+"""When to look again while the pods are not known, as after a start."""
+
+UNCONFIRMED_SECONDS: Final = 5.0
+"""When to look again at a master whose pod has another address: no event tells of its pod."""
 
 OnTopics = Callable[[str, str], None]
 """Told the namespace and the name of a cluster whose topics, or unmanaged ones, changed."""
@@ -70,6 +74,7 @@ class TopicWork:
     def __init__(
         self,
         client: KubeClient,
+        caches: Caches,
         index: TopicIndex,
         wall: Callable[[], float],
         random: RandomSource,
@@ -78,6 +83,7 @@ class TopicWork:
         self._client = client
         self._controller = TopicController(TopicWrites(client), wall)
         self._index = index
+        self._masters = GroupMasters(client, caches, wall)
         self._on_unmanaged = on_unmanaged
         self._random = random
         self._unmanaged: dict[Name, tuple[str, ...]] = {}
@@ -102,8 +108,16 @@ class TopicWork:
         report = await self._controller.run_cluster(target, topics)
         self._learn((namespace, name), report.unmanaged)
         resync = RESYNC_SECONDS * self._random.uniform(0.75, 1.25)
-        asked = report.requeue_seconds
-        return resync if asked is None else min(resync, asked)
+        asked = (report.requeue_seconds, self._retry_seconds(target.cluster))
+        return min([resync, *(each for each in asked if each is not None)])
+
+    def _retry_seconds(self, view: ClusterView) -> float | None:
+        """When masters that could not be found are looked for again; None without such ones."""
+        if view.stage is not ClusterStage.PRESENT:
+            return None
+        if not self._masters.is_synced(view.namespace):
+            return UNSYNCED_SECONDS
+        return UNCONFIRMED_SECONDS if any(each.why for each in view.groups or ()) else None
 
     def _learn(self, cluster: Name, unmanaged: tuple[str, ...] | None) -> None:
         if unmanaged is not None and unmanaged != self._unmanaged.get(cluster):
@@ -127,26 +141,12 @@ class TopicWork:
             return TopicTarget(view, _name_servers(names, 1))
         stage = ClusterStage.TERMINATING if is_terminating(resource) else ClusterStage.PRESENT
         spec = parse_cluster(resource).spec
-        groups = await self._groups(names, max(_groups_of(resource), spec.groups if spec else 0))
+        count = max(_groups_of(resource), spec.groups if spec else 0)
+        groups = await self._masters.of(names, count)
         view = ClusterView(
             namespace, name, stage, groups, is_ending, is_paused=bool(spec and spec.paused)
         )
         return TopicTarget(view, _name_servers(names, spec.name_servers if spec else 1))
-
-    async def _groups(self, names: ClusterNames, count: int) -> tuple[GroupView, ...] | None:
-        """The groups, each with its master as its Lease says; None while there is none at all."""
-        groups = [group_name(index) for index in range(min(count, GROUPS_MAX))]
-        addresses = await asyncio.gather(*(self._master(names, group) for group in groups))
-        views = zip(groups, addresses, strict=True)
-        return tuple(GroupView(group, address) for group, address in views) or None
-
-    async def _master(self, names: ClusterNames, group: str) -> str:
-        try:
-            path = kinds.LEASE.path(names.namespace, names.group(group))
-            lease = await self._client.get(path, lane=Lane.BULK)
-        except NotFoundError:
-            return ""
-        return annotation_of(lease, _ADDRESS) if text_at(lease, "spec", "holderIdentity") else ""
 
     async def _namespace_is_terminating(self, namespace: str) -> bool:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -262,6 +263,25 @@ async def test_delete_removes_topic_route_and_order_entry(stage: Stage) -> None:
     assert "t" not in await stage.admin.topics.names()
     with pytest.raises(BrokerError):
         await stage.admin.name_servers.value(ORDER_NAMESPACE, "t")
+
+
+async def test_a_deletion_spares_the_topic_of_a_broker_of_another_cluster(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.api.create("t", deletionPolicy="Delete")
+    await stage.run()
+    stage.api.delete("t")
+    stage.now = datetime(2026, 1, 1, 0, 2, tzinfo=UTC).timestamp()  # a minute after the deletion
+    other = topic_cluster(tmp_path / "other", groups=2, brokerClusterName="payments")
+    async with other as payments, Admin(name_servers=payments.name_server) as admin:
+        addresses = [payments.address(group) for group in payments.brokers]
+        (await admin.topics.create(addresses, TopicConfig("t"))).all()
+        await stage.run(payments.target())
+        await stage.run(payments.target())
+        assert all(["t" in await admin.topics.configs(address) for address in addresses])
+    assert stage.api.bodies["t"]["metadata"]["finalizers"] == [FINALIZER]
+    await stage.run()
+    assert await stage.queues("t") == [None, None]
 
 
 async def test_deleting_a_resource_of_a_missing_cluster_asks_no_broker(stage: Stage) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gantrymq.operator.brokers.topics import ClusterTopics, drain_answer
+from pathlib import Path
+
+import pytest
+
+from gantrymq.fakes.topic_cluster import topic_cluster
+from gantrymq.operator.brokers.topics import ANOTHER_BROKER, ClusterTopics, drain_answer
 from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupView
 from gantrymq.wire.bodies.queue_stats import (
     ConsumedOffset,
@@ -57,8 +62,27 @@ def test_messages_that_no_group_reads_are_not_drained() -> None:
 
 async def test_a_master_that_does_not_answer_is_said_and_nothing_is_raised() -> None:
     async with ClusterTopics((NO_SERVER,), timeout_s=1.0) as topics:
-        group = await topics.read(GroupView("broker-0", NO_SERVER))
+        group = await topics.read("orders", GroupView("broker-0", NO_SERVER))
         assert (group.table, group.why) == (None, "has a master that does not answer")
-        assert (await topics.read(GroupView("broker-1"))).why == "has no master"
+        assert (await topics.read("orders", GroupView("broker-1"))).why == "has no master"
         assert await topics.order_tables() == {NO_SERVER: None}
         assert await topics.drained(DrainQuestion("broker-0", NO_SERVER, "t", 0)) is None
+
+
+async def test_the_table_of_another_cluster_or_group_is_refused_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        topic_cluster(tmp_path, groups=1, brokerClusterName="payments") as running,
+        ClusterTopics((running.name_server,)) as topics,
+    ):
+        address = running.address("broker-0")
+        for cluster, name in (("orders", "broker-0"), ("payments", "broker-1")):
+            group = await topics.read(cluster, GroupView(name, address))
+            assert (group.table, group.why) == (None, ANOTHER_BROKER)
+        assert (await topics.read("payments", GroupView("broker-0", address))).table is not None
+    said = [each for each in caplog.messages if "refusing topics of another broker" in each]
+    assert len(said) == 2
+    assert "cluster=orders" in said[0]
+    assert f"address={address}" in said[0]
+    assert "lacks=orders,orders_REPLY_TOPIC" in said[0]

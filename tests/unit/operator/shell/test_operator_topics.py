@@ -14,6 +14,7 @@ from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.operating import add_cluster, is_quiet, operating, status
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
+from gantrymq.operator.shell.group_masters import UNCONFIRMED
 from gantrymq.operator.shell.topic_work import TOPICS
 
 
@@ -86,3 +87,34 @@ async def test_a_topic_of_a_missing_cluster_says_so_until_there_is_one(
 
         await until(lambda: phase(server, "early") == "Ready")
     del broker
+
+
+def move_pod(server: KubeServer, ip: str) -> None:
+    """Give the master's pod another IP."""
+    pod = server.get("Pod", NAMESPACE, "orders-broker-0-0")
+    assert pod is not None
+    server.set_status("Pod", NAMESPACE, "orders-broker-0-0", pod["status"] | {"podIP": ip})
+
+
+async def test_no_broker_is_asked_at_an_address_that_the_masters_pod_has_not(
+    server: KubeServer, broker: TopicCluster
+) -> None:
+    add_cluster(server, NAMESPACE)
+    put_topic(server, "before")
+    async with operating(server), Admin(name_servers=broker.name_server) as admin:
+        address = broker.address("broker-0")
+        await until(lambda: phase(server, "before") == "Ready")
+        move_pod(server, "127.0.0.9")
+        await until(lambda: is_quiet(server, NAMESPACE))
+
+        put_topic(server, "after")
+
+        await until(lambda: phase(server, "after") == "Waiting")
+        message = (server.get("Topic", NAMESPACE, "after") or {})["status"]["message"]
+        assert UNCONFIRMED in message
+        assert phase(server, "before") == "Ready"
+        assert "after" not in await admin.topics.configs(address)
+
+        move_pod(server, "127.0.0.1")
+        await until(lambda: phase(server, "after") == "Ready")
+        assert "after" in await admin.topics.configs(address)
