@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 import aiohttp
@@ -58,6 +58,7 @@ def settings() -> kopf.OperatorSettings:
 def registry(config: ApiConfig, seen: Seen) -> kopf.OperatorRegistry:
     """The handlers: log in, and pass on what was seen."""
     handlers = kopf.OperatorRegistry()
+    changes = Changes()
 
     # Any: kopf gives each handler more keywords than it wants.
     @kopf.on.login(registry=handlers)
@@ -65,10 +66,34 @@ def registry(config: ApiConfig, seen: Seen) -> kopf.OperatorRegistry:
         return kopf.AiohttpSession(server=config.url, aiohttp_session=_session(config))
 
     @kopf.on.event(GROUP, VERSION, kinds.BROKER_CLUSTER.plural, registry=handlers)
-    async def changed(namespace: str | None, name: str, **_: Any) -> None:
-        seen(namespace or "", name)
+    async def changed(event: Any, namespace: str | None, name: str, **_: Any) -> None:
+        if changes.is_one(event["type"], event["object"]):
+            seen(namespace or "", name)
 
     return handlers
+
+
+@final
+class Changes:
+    """Tells events apart from those of status writes, our own above all."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[object, ...]] = {}
+        """By uid: what matters of the resource."""
+
+    def is_one(self, kind: str | None, resource: Mapping[str, Any]) -> bool:
+        """Whether the event is of anything but the status; `kind` is None in a list."""
+        metadata = resource["metadata"]
+        uid = metadata["uid"]
+        if kind == "DELETED":
+            self._seen.pop(uid, None)
+            return True
+        names = ("generation", "deletionTimestamp", "finalizers", "labels", "annotations")
+        now = tuple(metadata.get(name) for name in names)
+        if self._seen.get(uid) == now:
+            return False
+        self._seen[uid] = now
+        return True
 
 
 def _session(config: ApiConfig) -> aiohttp.ClientSession:

@@ -91,3 +91,25 @@ async def test_a_resource_that_is_gone_is_let_be(server: KubeServer, writer: Sta
     await writer.write(old, STATUS)
 
     assert server.calls.writes == []
+
+
+def lagging(lag: str, phase: str = "Running") -> Json:
+    members = [{"pod": "orders-broker-0-1", "lag": lag}]
+    return {"phase": phase, "maxLag": lag, "groups": [{"name": "broker-0", "members": members}]}
+
+
+async def test_a_change_of_lag_alone_waits(server: KubeServer, writer: StatusWriter) -> None:
+    assert await writer.write(resource(server), lagging("0"))
+
+    assert not await writer.write(resource(server), lagging("<1Mi"))
+    assert resource(server)["status"] == lagging("0")
+
+    assert await writer.write(resource(server), lagging("2Mi", "Degraded"))
+    assert resource(server)["status"] == lagging("2Mi", "Degraded")
+
+
+async def test_a_change_of_lag_is_written_in_time(server: KubeServer, client: KubeClient) -> None:
+    writer = StatusWriter(client, lag_seconds=0.0)
+    assert await writer.write(resource(server), lagging("0"))
+
+    assert await writer.write(resource(server), lagging("2Mi"))
