@@ -31,6 +31,8 @@ T = TypeVar("T")
 AT_ONCE_MAX: Final = 8
 # Pods and claims that are stuck, of which the newest Warning is read.
 STUCK_MAX: Final = 8
+# Lists are ordered by name, so the newest of them is known only when all are read.
+EVENTS_MAX: Final = 500
 SECRET_BYTES: Final = 32
 _ADDRESS: Final = "gantrymq.dev/address"
 
@@ -217,7 +219,7 @@ class SnapshotReader:
         async def read(name: str) -> tuple[str, str]:
             parameters = {
                 "fieldSelector": f"type=Warning,involvedObject.name={name}",
-                "limit": "50",
+                "limit": str(EVENTS_MAX),
             }
             path = kinds.EVENT.collection(namespace)
             try:
