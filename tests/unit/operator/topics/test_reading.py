@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from gantrymq.operator.resources.parsing import parse_topic
 from gantrymq.operator.resources.topic import DeletionPolicy, QueueCounts
 from gantrymq.operator.topics.reading import topic_from_json
 from gantrymq.operator.topics.statuses import to_json
 from gantrymq.operator.topics.values import Condition, GroupStatus, TopicStatus
+from gantrymq.resource_cases.case import Case
+from gantrymq.resource_cases.topic import CASES
 
 
 def body(spec: Any, **metadata: Any) -> dict[str, Any]:
@@ -54,6 +57,14 @@ def test_a_spec_that_cannot_be_used_is_a_problem_in_words(spec: object) -> None:
     resource = topic_from_json(body(spec))
     assert resource.spec is None
     assert "spec" in resource.problem
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_specs_that_the_parser_accepts_are_used_and_no_others(case: Case) -> None:
+    accepted = parse_topic(case.resource()).spec
+    resource = topic_from_json(case.resource())
+    assert (resource.spec is None) is (accepted is None)
+    assert bool(resource.problem) is (accepted is None)
 
 
 def test_a_spec_of_the_same_generation_is_not_read_again() -> None:
