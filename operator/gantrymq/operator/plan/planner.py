@@ -51,6 +51,8 @@ def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
     """What to do now, and what the status says."""
     if is_terminating(snapshot.resource):
         return plan_deletion(snapshot, now)
+    if snapshot.namespace_is_terminating:  # the API takes no new objects; the resource goes soon
+        return Plan(waits=(Wait("the cluster", "its namespace is being deleted"),))
     parsed = parse_cluster(snapshot.resource)
     if parsed.spec is None:
         return plan_of_invalid(snapshot.resource, parsed.message, now)

@@ -225,3 +225,13 @@ def test_members_are_waited_for_when_the_operator_looks_late() -> None:
     planned = world.plan()
     kinds = {each.ref.kind for each in planned.actions if isinstance(each, Delete)}
     assert kinds == {"StatefulSet"}
+
+
+def test_in_a_namespace_that_is_deleted_nothing_is_made_anew() -> None:
+    world = World({}, nodes=3)
+    world.settle()
+    world.api.remove("Service", "orders-broker-0")
+    assert world.plan().actions
+    planned = world.plan(namespace_is_terminating=True)
+    assert not planned.actions
+    assert [wait.why for wait in planned.waits] == ["its namespace is being deleted"]
