@@ -89,7 +89,7 @@ class Layout:
 
     @property
     def api_control(self) -> Path:
-        """The socket by which the proxy in front of the API server is told what to do."""
+        """The control socket of the proxy in front of the API server."""
         return self.run / "api-proxy.sock"
 
     def node(self, node: int) -> Path:

@@ -40,7 +40,7 @@ API_NAMES = (
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom a certificate is for; Kubernetes reads user and group from its name."""
+    """The subject of a certificate; Kubernetes reads user and group from its name."""
 
     file: str
     user: str

@@ -255,7 +255,7 @@ def kube_proxy(layout: Layout, node: int) -> dict[str, Any]:
 
 
 def node_environment(layout: Layout, node: int) -> dict[str, str]:
-    """What node_init.sh is told."""
+    """The environment of node_init.sh."""
     others = [other for other in NODES if other != node]
     return {
         "NODE": node_name(node),

@@ -308,7 +308,7 @@ class MemberHost:
         self._publish_timer = loop.call_later(PUBLISH_AGAIN_SECONDS, self._publish_again, epoch)
 
     def _publish_again(self, epoch: int) -> None:
-        """While we lead in this epoch: somebody may have changed or deleted the slice."""
+        """Repair the slice while this member leads: users may change or delete it."""
         if self._member is not None and not self._is_over and self._member.epoch == epoch:
             self._publish_soon(epoch)
 
