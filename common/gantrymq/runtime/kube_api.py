@@ -4,12 +4,17 @@ In a pod it is where KUBERNETES_SERVICE_HOST says, by TLS, with the authority an
 pod's service account. The kubelet replaces both files while the pod runs: each request is made
 with those of its moment.
 
+How long an answer is waited for follows the API's latency (adaptive_timeout.py). A connection on
+which an answer did not come in time is closed: with one request at a time, as for a Lease, a
+connection that hangs costs one timeout, and the next request has a new one.
+
 Invariant: no request is repeated here. A write that was carried out, and is sent once more, is
 refused as a conflict, and whoever hears that takes it for one that was never carried out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 from collections.abc import Mapping
@@ -21,13 +26,19 @@ from typing import Final, final
 import aiohttp
 
 from gantrymq.base.errors import ConfigurationError, GantryError
+from gantrymq.runtime.adaptive_timeout import AdaptiveTimeout
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-# A lease is renewed each 0.8 s, and one request is under way at a time.
+# While the API is fast. A Lease is renewed each 0.8 s, and the master acknowledges for 3 s after it
+# sent the last renewal: two requests in a row may hang, and a third one still comes in time.
 REQUEST_SECONDS: Final = 0.7
+# While it is slow. A renewal that is answered later than this renews nothing any more.
+REQUEST_SECONDS_MAX: Final = 3.0
 
-_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
+JSON: Final = "application/json"
+METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""Of the objects in a list the metadata alone, which stays small."""
 
 _TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
@@ -91,11 +102,9 @@ class KubeApi:
         self._place = place
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_count_sending)
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
-            auto_decompress=False,
-            trace_configs=[trace],
-        )
+        self._session = aiohttp.ClientSession(auto_decompress=False, trace_configs=[trace])
+        longest = max(REQUEST_SECONDS, REQUEST_SECONDS_MAX)
+        self._timeout = AdaptiveTimeout(REQUEST_SECONDS, longest)
 
     @property
     def url(self) -> str:
@@ -104,26 +113,36 @@ class KubeApi:
     async def close(self) -> None:
         await self._session.close()
 
-    async def ask(self, method: str, path: str, body: bytes | None = None) -> ApiAnswer:
+    async def ask(
+        self, method: str, path: str, body: bytes | None = None, *, accept: str = JSON
+    ) -> ApiAnswer:
         """The API's answer; UnansweredError if there is none."""
-        sending = _Sending()
+        loop, seconds = asyncio.get_running_loop(), self._timeout.seconds
+        sending, began = _Sending(), loop.time()
         try:
             async with self._session.request(
                 method,
                 self._place.url + path,
                 data=body,
-                headers=self._headers(),
+                headers=self._headers(accept),
                 ssl=self._tls(),
                 allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds),
                 trace_request_ctx=sending,
             ) as response:
-                return ApiAnswer(response.status, await self._read(response))
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            state = "sent, and not answered" if sending.count else "not sent"
-            is_late = isinstance(error, TimeoutError)
-            why = f"in {REQUEST_SECONDS:g} s" if is_late else str(error) or "the connection ended"
-            url = self._place.url + path
-            raise UnansweredError(f"{method} {url} was {state}: {why}") from None
+                answer = ApiAnswer(response.status, await self._read(response))
+        except TimeoutError:
+            self._timeout.expired()
+            raise self._unanswered(method, path, sending, f"in {seconds:.2g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            why = str(error) or "the connection ended"
+            raise self._unanswered(method, path, sending, why) from None
+        self._timeout.answered(loop.time() - began)
+        return answer
+
+    def _unanswered(self, method: str, path: str, sending: _Sending, why: str) -> UnansweredError:
+        state = "sent, and not answered" if sending.count else "not sent"
+        return UnansweredError(f"{method} {self._place.url}{path} was {state}: {why}")
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
@@ -135,9 +154,9 @@ class KubeApi:
                 )
         return bytes(body)
 
-    def _headers(self) -> Mapping[str, str]:
+    def _headers(self, accept: str) -> Mapping[str, str]:
         account = self._place.account
-        headers = {**_HEADERS, "Content-Type": "application/json"}
+        headers = {"Accept": accept, "Accept-Encoding": "identity", "Content-Type": JSON}
         if account is not None:
             headers["Authorization"] = f"Bearer {_token(account / 'token')}"
         return headers

@@ -160,13 +160,33 @@ async def test_it_is_told_whether_anything_was_sent(hasty: Bench) -> None:
     assert "was not sent" in refused.text
 
 
-async def test_a_damaged_lease_is_no_answer_but_a_reason(bench: Bench) -> None:
+async def test_a_damaged_lease_is_read_with_a_doubt(bench: Bench) -> None:
     await bench.begun()
     patch = {"metadata": {"annotations": {"gantrymq.dev/in-sync": None}}}
     bench.api.objects.patch(KEY, patch)
     answer = await bench.one.read()
-    assert isinstance(answer, Unanswered)
-    assert "gantrymq.dev/in-sync" in answer.text
+    assert isinstance(answer, Found)
+    assert answer.lease.doubt is not None
+    assert "gantrymq.dev/in-sync" in answer.lease.doubt
+
+
+async def test_a_slow_api_is_answered_after_one_request_that_came_too_soon(hasty: Bench) -> None:
+    lease = await hasty.begun()
+    hasty.fault(Fault.EARLY)
+    hasty.api.ports[0].seconds = 0.75
+    assert isinstance(await hasty.one.read(), Unanswered)
+    assert await hasty.one.read() == Found(lease)
+    assert isinstance(await hasty.one.write(replace(lease, renewals=1)), Written)
+
+
+async def test_a_connection_that_hangs_costs_one_timeout(hasty: Bench) -> None:
+    lease = await hasty.begun()
+    hasty.fault(Fault.HANG)
+    began = asyncio.get_running_loop().time()
+    assert isinstance(await hasty.one.read(), Unanswered)
+    assert asyncio.get_running_loop().time() - began < 2 * kube_api.REQUEST_SECONDS
+    hasty.fault(Fault.NONE)
+    assert await hasty.one.read() == Found(lease)
 
 
 async def test_the_service_leads_to_the_newest_master(bench: Bench) -> None:
