@@ -15,9 +15,11 @@ from typing import Final, final
 
 from gantrymq.base.disk import Disk
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.broker import disk_decisions
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole
+from gantrymq.broker.disk_decisions import LOOK_SECONDS, DecisionWatch
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.lease_client import LeaseClient, SliceClient, api_of
 from gantrymq.broker.member_links import MemberLinks
@@ -80,6 +82,7 @@ class MemberHost:
         self._api: KubeApi | None = None
         self._clock = clock
         self._core = core
+        self._decision_timer: asyncio.TimerHandle | None = None
         self._disk = disk
         self._fail = fail
         self._group = group
@@ -88,6 +91,7 @@ class MemberHost:
         """What the member said last of the election."""
         self._lease: LeaseClient | None = None
         self._log = Log("member")
+        self._decisions = DecisionWatch(disk, self._log, lambda why: self._do(Restart(why)))
         self._log_moves = log_moves
         self._links = MemberLinks(self, clock, self._log)
         self._member: Member | None = None
@@ -132,9 +136,18 @@ class MemberHost:
             api=api.url,
             address=group.ha_addresses[group.number],
         )
+        self._look_for_decision()
+
+    def _look_for_decision(self) -> None:
+        assert self._member is not None
+        self._decisions.look(self._member)
+        if not self._is_over:  # the decision may have this process restart
+            loop = asyncio.get_running_loop()
+            self._decision_timer = loop.call_later(LOOK_SECONDS, self._look_for_decision)
 
     def store_opens(self) -> None:
         """Before it does."""
+        disk_decisions.carry_out(self._setup.root, self._log)
         note_doubt(self._disk, _boot_id())
 
     def store_opened(self) -> None:
@@ -174,7 +187,7 @@ class MemberHost:
         self._is_over = True
         self._links.end()
         self.authority.until = -NEVER
-        for timer in (self._timer, self._publish_timer):
+        for timer in (self._timer, self._publish_timer, self._decision_timer):
             if timer is not None:
                 timer.cancel()
 

@@ -1,7 +1,7 @@
 """`gantry store`: the command line of the tools for a store that no broker uses.
 
 Exit codes: 0 sound, or done; 1 findings; 2 it cannot be done. What the commands do is in
-store_commands.py, which is imported only when one of them runs.
+store_commands.py and store_identity.py, which are imported only when one of them runs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from gantrymq.base.errors import GantryError
 
 _PROGRAM: Final = "gantry store"
+_OF_IDENTITY: Final = frozenset({"identity", "adopt", "archive"})
 _EPILOG: Final = """\
 DIR is storePathRootDir: the folder that holds commitlog, consumequeue and index. The sizes of its
 files are found out; -c broker.conf or --set mappedFileSizeCommitLog=... say them where they cannot
@@ -23,12 +24,10 @@ be. Exit codes: 0 sound, 1 findings, 2 it cannot be read.
 
 
 def run(argv: list[str]) -> int:
-    """Run one of the four commands; the exit code."""
+    """Run one of the commands; the exit code."""
     arguments = _parser().parse_args(argv)
-    from gantrymq.app.store_commands import run_command  # noqa: PLC0415 - --help need not wait for it
-
     try:
-        return run_command(arguments)
+        return _run(arguments)
     except KeyboardInterrupt:
         sys.stderr.write(f"{_PROGRAM} {arguments.command}: interrupted; run it again\n")
         return 130
@@ -40,10 +39,21 @@ def run(argv: list[str]) -> int:
         return 2
 
 
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.command in _OF_IDENTITY:
+        from gantrymq.app import store_identity  # noqa: PLC0415 - --help need not wait for it
+
+        return store_identity.run_command(arguments)
+    from gantrymq.app import store_commands  # noqa: PLC0415 - as above
+
+    return store_commands.run_command(arguments)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
-        description="Look at a store of RocketMQ or Gantry while no broker uses it; repair it.",
+        description="Look at a store of RocketMQ or Gantry while no broker uses it; repair it."
+        " Decide what becomes of a disk that its group does not know.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -70,15 +80,32 @@ def _parser() -> argparse.ArgumentParser:
     repair.add_argument(
         "--rebuild", choices=["queues", "index", "all"], help="from the log, damaged or not"
     )
+    _add_identity_commands(commands)
     return parser
 
 
+# Any: as below.
+def _add_identity_commands(commands: Any) -> None:
+    shown = _bare_command(commands, "identity", "print whose disk this is, and its epochs")
+    shown.add_argument("--output", choices=["text", "json"], default="text")
+    adopt = _bare_command(commands, "adopt", "make this disk's messages those of a group")
+    adopt.add_argument(
+        "--group", required=True, metavar="UUID", help="gantrymq.dev/group-id of the group's Lease"
+    )
+    _bare_command(commands, "archive", "move the store aside, so that its member begins empty")
+
+
 # Any: argparse does not name the type of what add_subparsers returns.
-def _command(commands: Any, name: str, about: str) -> argparse.ArgumentParser:
+def _bare_command(commands: Any, name: str, about: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=about, description=about, allow_abbrev=False
     )
     command.add_argument("directory", type=Path, metavar="DIR")
+    return command
+
+
+def _command(commands: Any, name: str, about: str) -> argparse.ArgumentParser:
+    command = _bare_command(commands, name, about)
     command.add_argument("-c", "--config-file", type=Path, metavar="FILE", help="broker.conf")
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     command.add_argument("--output", choices=["text", "json"], default="text")

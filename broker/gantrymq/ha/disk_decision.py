@@ -1,0 +1,127 @@
+"""What a person decided about a disk that its group does not know, and how that is carried out.
+
+gantry/decision    "GDN1" | crc32 of the rest 4 | JSON
+
+    adopt      the messages of this disk are the group's: its identity names the group from now on,
+               and the copy of the Lease that it kept, which may be another group's, is removed
+    archive    the store moves into a folder beside it (store/archive.py), and its member begins
+               with an empty store and a new UUID
+
+`gantry store adopt` and `archive` write the file, and carry it out where no broker has the store.
+Where one has, that broker restarts and carries it out before it opens the store.
+
+Invariant: the decision is on the disk before anything of it is done, and leaves its place after all
+of it was done. So it may stop anywhere: the next start finishes it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha import identity, lease_copy
+from gantrymq.ha.identity import Identity
+from gantrymq.store import archive, own_file
+from gantrymq.store.archive import Move
+from gantrymq.store.layout import OWN, StoreRefusedError
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import object_of, required_text_field
+
+PATH: Final = f"{OWN}/decision"
+MAGIC: Final = b"GDN1"
+FILE_BYTES_MAX: Final = 1 << 12
+
+
+class Choice(Enum):
+    """What becomes of the disk."""
+
+    ADOPT = "adopt"
+    ARCHIVE = "archive"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`argument` is the group's UUID to adopt, or the name of the folder to archive into."""
+
+    choice: Choice
+    argument: str
+
+    def __str__(self) -> str:
+        what = "adopt group" if self.choice is Choice.ADOPT else "archive into"
+        return f"{what} {self.argument}"
+
+
+def encode(decision: Decision) -> bytes:
+    body = javajson.dumps_standard({"choice": decision.choice.value, "argument": decision.argument})
+    return MAGIC + zlib.crc32(body).to_bytes(4, "big") + body
+
+
+def decode(data: bytes) -> Decision:
+    """StoreRefusedError when it is not what was written."""
+    if data[:8] != MAGIC + zlib.crc32(data[8:]).to_bytes(4, "big"):
+        raise _damaged("its sum is wrong")
+    try:
+        said = object_of(javajson.loads(data[8:]), PATH)
+        choice = Choice(required_text_field(said, "choice"))
+        return _checked(Decision(choice, required_text_field(said, "argument")))
+    except (RemoteError, ValueError) as error:
+        raise _damaged(str(error)) from error
+
+
+def _checked(decision: Decision) -> Decision:
+    is_adoption = decision.choice is Choice.ADOPT
+    argument = decision.argument
+    if is_adoption and not identity.is_uuid(argument):
+        raise ValueError(f"{argument} is no UUID of 32 small hexadecimal digits")
+    if not is_adoption and (not argument.startswith(archive.PREFIX) or "/" in argument):
+        raise ValueError(f"{argument} is no name of an archive folder")
+    return decision
+
+
+def read(disk: Disk) -> Decision | None:
+    """None where nothing was decided."""
+    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
+    return None if data is None else decode(data)
+
+
+def write(disk: Disk, decision: Decision) -> None:
+    """For good, when this returns. ValueError for an argument that means nothing."""
+    own_file.replace(disk, PATH, encode(_checked(decision)))
+
+
+def drop(disk: Disk) -> None:
+    """Take it back, before anything of it is done."""
+    own_file.remove(disk, PATH)
+    disk.sync_folder(OWN)
+
+
+def carry_out(disk: Disk, decision: Decision, new_uuid: Callable[[], str]) -> str:
+    """Do all that is left of it; what was done. The caller holds the store's lock, and has read
+    the decision from this disk."""
+    if decision.choice is Choice.ADOPT:
+        return _adopt(disk, decision.argument, new_uuid)
+    moves = archive.carry_out(disk, decision.argument, PATH)
+    archive.move(disk, Move(PATH, f"{decision.argument}/{PATH}"))
+    return f"archived the store in {decision.argument}: moved {len(moves)} files and folders"
+
+
+def _adopt(disk: Disk, group: str, new_uuid: Callable[[], str]) -> str:
+    known = identity.read(disk) or Identity(new_uuid())
+    identity.write(disk, replace(known, group=group))
+    own_file.remove(disk, lease_copy.PATH)
+    disk.sync_folder(OWN)  # before the decision goes: that says that all of it was done
+    drop(disk)
+    return f"adopted group {group}: disk {known.disk} was of {known.group or 'no group'}"
+
+
+def _damaged(how: str) -> StoreRefusedError:
+    return StoreRefusedError(
+        f"{PATH} is damaged ({how}): it is what `gantry store adopt` or `gantry store archive`"
+        " decided; remove the file and run the command again"
+    )
