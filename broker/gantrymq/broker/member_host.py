@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker import disk_decisions
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.disk_decisions import LOOK_SECONDS, DecisionWatch
 from gantrymq.broker.group_setup import GroupSetup
-from gantrymq.broker.lease_client import LeaseClient, SliceClient, api_of
+from gantrymq.broker.lease_client import LeaseClient, api_of
+from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_links import MemberLinks
+from gantrymq.broker.page_cache import page_cache_of
 from gantrymq.broker.readiness import reason, view_of
+from gantrymq.broker.slice_client import SliceClient
+from gantrymq.broker.slice_keeper import PORT_NAMES, SliceKeeper
 from gantrymq.ha.actions import Action, Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
 from gantrymq.ha.authority import Authority
 from gantrymq.ha.chronicle import Chronicle, note_doubt
@@ -47,15 +49,8 @@ LEAVE_SECONDS: Final = 3.0
 # each machine was told otherwise, and clients burn their three tries on it within milliseconds.
 RELAY_SECONDS: Final = 1.0
 
-# Of the group's Service, and so of its EndpointSlice.
-PORT_NAMES: Final = ("broker", "fast", "ha")
-
-# A slice that was deleted or edited is put right so soon: a look at it is one small request.
-PUBLISH_AGAIN_SECONDS: Final = 10.0
-
 NEVER: Final = float("inf")
 
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 @final
@@ -68,6 +63,7 @@ class MemberHost:
         group: GroupSetup,
         core: Broker,
         disk: Disk,
+        security: LinkSecurity,
         clock: Clock,
         *,
         turn_soon: Callable[[], None],
@@ -79,7 +75,7 @@ class MemberHost:
         self.authority = Authority(-NEVER)
         self.restart: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why this process is to stop and start again."""
-        self._api: KubeApi | None = None
+        self._apis: list[KubeApi] = []
         self._clock = clock
         self._core = core
         self._decision_timer: asyncio.TimerHandle | None = None
@@ -93,19 +89,14 @@ class MemberHost:
         self._log = Log("member")
         self._decisions = DecisionWatch(disk, self._log, lambda why: self._do(Restart(why)))
         self._log_moves = log_moves
-        self._links = MemberLinks(self, clock, self._log)
+        self._links = MemberLinks(self, security, clock, self._log)
         self._member: Member | None = None
-        self._publish_timer: asyncio.TimerHandle | None = None
-        self._publishing: asyncio.Task[None] | None = None
         self._released = asyncio.Event()
         self._requests: set[asyncio.Task[None]] = set()
         self._setup = setup
-        self._slices: SliceClient | None = None
+        self._slices: SliceKeeper | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._turn_soon = turn_soon
-        self._unpublished: str | None = None
-        """Why the Service did not lead here when that was tried last."""
-        self._was_service_checked = False
         self._wakes_at = NEVER
         """When the timer does; it may be sooner than there is something to do."""
 
@@ -114,11 +105,14 @@ class MemberHost:
     async def start(self) -> None:
         """Meet the others; the store is open, and has taken nothing yet."""
         settings, group = self._setup.settings, self._group
-        boot = _boot_id()
-        self._api = api = api_of(group.lease_url)
-        self._lease = LeaseClient(api, group.lease, self._clock.wall_ms)
+        boot = page_cache_of(self._setup.root)
+        # One request at a time needs one connection: what else is asked of the API has another.
+        self._apis = [api_of(group.lease_url), api_of(group.lease_url)]
+        self._lease = LeaseClient(self._apis[0], group.lease, self._clock.wall_ms, self._problems)
         if group.service:
-            self._slices = SliceClient(api, ObjectName(group.lease.namespace, group.service))
+            service = ObjectName(group.lease.namespace, group.service)
+            slices = SliceClient(self._apis[1], service)
+            self._slices = SliceKeeper(slices, self._log, self._leads, self._renewed_at)
         self._member = Member(
             _member_settings(self._setup, group, boot),
             self._disk,
@@ -133,7 +127,7 @@ class MemberHost:
         self._log.info(
             f"member {group.number} of {len(group.ha_addresses)}: the group elects its master",
             lease=f"{group.lease.namespace}/{group.lease.name}",
-            api=api.url,
+            api=self._apis[0].url,
             address=group.ha_addresses[group.number],
         )
         self._look_for_decision()
@@ -148,12 +142,12 @@ class MemberHost:
     def store_opens(self) -> None:
         """Before it does."""
         disk_decisions.carry_out(self._setup.root, self._log)
-        note_doubt(self._disk, _boot_id())
+        note_doubt(self._disk, page_cache_of(self._setup.root))
 
     def store_opened(self) -> None:
         """What the machine went down with is noted before anything else can go wrong: the next
         start takes what this one found for written."""
-        Chronicle(self._disk, self._store, _boot_id())
+        Chronicle(self._disk, self._store, page_cache_of(self._setup.root))
 
     async def leave(self) -> None:
         """Hand over what there is, before this process ends."""
@@ -179,15 +173,15 @@ class MemberHost:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._api is not None:
-            await self._api.close()
+        for api in self._apis:
+            await api.close()
 
     def _end(self) -> None:
         """No turns any more, and nothing is acknowledged."""
         self._is_over = True
         self._links.end()
         self.authority.until = -NEVER
-        for timer in (self._timer, self._publish_timer, self._decision_timer):
+        for timer in (self._timer, self._decision_timer):
             if timer is not None:
                 timer.cancel()
 
@@ -261,7 +255,7 @@ class MemberHost:
             case ReadLease() | WriteLease():
                 self._begin(self._ask_lease(action), "ask for the lease")
             case Publish(epoch):
-                self._publish_soon(epoch)
+                self._publish(epoch)
             case Dial(link, address):
                 self._links.dial(link, address)
             case HangUp(link, reason):
@@ -298,51 +292,32 @@ class MemberHost:
             self._member.lease_answered(action.number, answer, self._clock.monotonic())
             self.link_changed()
 
-    def _publish_soon(self, epoch: int) -> None:
-        if self._publishing is None or self._publishing.done():
-            self._publishing = self._begin(self._publish(epoch), "publish the endpoint")
+    def _publish(self, epoch: int) -> None:
+        """Once for each epoch: the keeper goes on until it is over."""
+        slices = self._slices
+        if slices is None:
+            self._published(epoch, is_done=True)
+        elif slices.epoch != epoch:
+            endpoint = _endpoint(self._setup, self._group, epoch)
+            self._begin(slices.keep(endpoint, self._published), "keep the EndpointSlice")
 
-    async def _publish(self, epoch: int) -> None:
-        failure = None
-        if self._slices is not None:
-            failure = await self._slices.publish(_endpoint(self._setup, self._group, epoch))
-            self._tell_published(failure)
-            await self._check_service(self._slices)
-        if self._member is None or self._is_over:
-            return
-        self._member.published(epoch, is_done=failure is None)
-        if self._slices is not None:
-            self._look_again_at_slice(epoch)
+    def _published(self, epoch: int, is_done: bool) -> None:
+        if self._member is not None and not self._is_over:
+            self._member.published(epoch, is_done=is_done)
 
-    def _look_again_at_slice(self, epoch: int) -> None:
-        if self._publish_timer is not None:
-            self._publish_timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._publish_timer = loop.call_later(PUBLISH_AGAIN_SECONDS, self._publish_again, epoch)
+    def _leads(self, epoch: int) -> bool:
+        return self._member is not None and not self._is_over and self._member.epoch == epoch
 
-    def _publish_again(self, epoch: int) -> None:
-        """Repair the slice while this member leads: users may change or delete it."""
-        if self._member is not None and not self._is_over and self._member.epoch == epoch:
-            self._publish_soon(epoch)
+    def _renewed_at(self, epoch: int) -> float:
+        """When the last renewal in this epoch was sent."""
+        return -NEVER if self._lease is None else self._lease.renewed_at(self._group.number, epoch)
 
-    async def _check_service(self, slices: SliceClient) -> None:
-        """Once: a Service is made once, and what is wrong with it stays in the log."""
-        if self._was_service_checked:
-            return
-        self._was_service_checked = True
-        mistake = await slices.mistake(PORT_NAMES)
-        if mistake is not None:
-            self._log.warning("clients do not get to the master by its Service", cause=mistake)
-
-    def _tell_published(self, failure: str | None) -> None:
-        """Once: it is tried twice a second, for as long as an administrator needs to mend it."""
-        if failure == self._unpublished:
-            return
-        self._unpublished = failure
-        if failure is None:
-            self._log.info("the Service leads here now")
-        else:
-            self._log.warning("the Service does not lead here yet", cause=failure)
+    def _problems(self) -> Sequence[str]:
+        """What this member reports in the Lease while it leads."""
+        if self._member is None or not self._member.epoch or self._lease is None:
+            return ()
+        slices = () if self._slices is None else self._slices.problems
+        return [*slices, *self._lease.ignored]
 
     # ------------------------------------------------------------------ what the core sees
 
@@ -395,22 +370,13 @@ class MemberHost:
         return self._core.state.store
 
 
-def _boot_id() -> str:
-    """Another one after each start of the machine."""
-    try:
-        return _BOOT.read_text().strip()
-    except OSError as error:
-        raise ConfigurationError(
-            f"{_BOOT} cannot be read: {error.strerror}; groupMembers needs it, to know whether the"
-            " machine went down with messages that were not on its disk"
-        ) from error
-
-
 def _member_settings(setup: Setup, group: GroupSetup, boot: str) -> MemberSettings:
     identity, settings = setup.identity, setup.settings
+    secret_file = setup.links.secret_file
+    assert secret_file is not None, "a group that elects its master has one"
     link = LinkSettings(
         MemberName(f"{identity.cluster}/{identity.name}", group.number, boot),
-        group.secret,
+        secret_file.secret,
         frozenset(group.ha_addresses),
         waits=settings.broker_role is BrokerRole.SYNC_MASTER,
         flushes=setup.store.flush_disk_type is FlushDiskType.SYNC_FLUSH,

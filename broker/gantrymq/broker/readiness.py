@@ -51,6 +51,8 @@ class MemberView:
     """Why its disk takes no messages."""
     last_words: str
     """What it logged last of the election."""
+    stray: str | None = None
+    """Why its disk has no part in the group."""
 
 
 def view_of(
@@ -72,11 +74,14 @@ def view_of(
         dispatch_behind=store.dispatch_behind,
         trouble=member.stall(now) or member.trouble(now),
         last_words=last_words,
+        stray=member.stray(),
     )
 
 
 def reason(view: MemberView) -> str | None:
     """Why this member is not ready; None when it is."""
+    if view.stray is not None:
+        return view.stray
     role = _as_master(view) if view.epoch else _as_follower(view)
     return role or _of_store(view)
 
@@ -113,7 +118,8 @@ def _as_follower(view: MemberView) -> str | None:
     if view.number in lease.in_sync:
         return None
     if not view.hears_master:
-        return f"it is not connected to the master, member {lease.holder} at {lease.ha_address}"
+        address = f"member {lease.holder} at {lease.ha_address}"
+        return f"it is not connected to the master, {address}{_because(view)}"
     if view.behind_bytes:
         return (
             f"it catches up with the master, member {lease.holder}: it lacks"

@@ -17,6 +17,7 @@ wanted to replace is the last one: until another version is seen both outcomes c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.ha.actions import Action, Say
@@ -68,11 +69,14 @@ class Agent:
         "phase",
     )
 
-    def __init__(self, place: Place, now: float, *, is_new: bool) -> None:
-        """`is_new`: no earlier life of ours has promised anything."""
+    def __init__(
+        self, place: Place, now: float, *, is_new: bool, kept: Lease | None = None
+    ) -> None:
+        """`is_new`: no earlier life of ours has promised anything; `kept`: the lease that one has
+        seen last."""
         self._candidacy = Candidacy(place, now, is_new=is_new)
         self._chosen = NOBODY
-        self._desk = LeaseDesk(now)
+        self._desk = LeaseDesk(now, kept)
         self._handing_by = NEVER
         self._leaves_by = NEVER
         self._place = place
@@ -169,11 +173,8 @@ class Agent:
             self.phase = Phase.WATCHING
         if not self.epoch:
             return
-        if lease is None:
-            self.step_down("there is no lease any more", now)
-        elif lease.holder != self._place.number or lease.epoch != self.epoch:
-            holder = f"member {lease.holder}" if lease.holder else "nobody"
-            self.step_down(f"{holder} is master in epoch {lease.epoch}", now)
+        if lease is None or lease.holder != self._place.number or lease.epoch != self.epoch:
+            self.step_down(_other_master(lease), now)
         elif self._proposal is None:
             self._compare_set(lease)
         elif lease.version != self._proposal.version:
@@ -182,9 +183,9 @@ class Agent:
     def _compare_set(self, lease: Lease) -> None:
         """Somebody else may have written another one, as by restoring an earlier lease of ours:
         whom it names can be elected, and counts until it is put right."""
-        in_sync = self.in_sync
-        if in_sync is not None and lease.in_sync | {self._place.number} != in_sync.persisted:
-            text = f"somebody else wrote that {sorted(lease.in_sync)} are in sync"
+        in_sync, named = self.in_sync, lease.in_sync | lease.claimed
+        if in_sync is not None and named | {self._place.number} != in_sync.persisted:
+            text = f"somebody else wrote that {sorted(lease.claimed or named)} are in sync"
             self._say(text, is_warning=True)
             self._settle(lease)
 
@@ -208,7 +209,7 @@ class Agent:
         """Whatever we proposed is decided."""
         self._proposal = None
         if self.in_sync is not None:
-            self.in_sync.settled(lease.in_sync)
+            self.in_sync.settled(lease.in_sync | lease.claimed)
 
     # ------------------------------------------------------------------ what to do now
 
@@ -243,12 +244,15 @@ class Agent:
             return () if desk.is_busy else (self._successor_at(),)
         if not self.epoch:
             return () if desk.is_busy else (self._look_at(around), self._candidacy.again_at)
-        goes_at = NEVER if self.in_sync is None else self.in_sync.deadline()
+        in_sync = self.in_sync
+        goes_at = NEVER if in_sync is None else in_sync.deadline()
+        missed_at = NEVER if in_sync is None else in_sync.missed_at()
         ends_at = self.authority(around, now)
         return (
             ends_at,
             self._tenure.asks_at,
             goes_at,
+            missed_at,
             self._handing_by,
             self._switchover.by,
             *requests,
@@ -285,13 +289,23 @@ class Agent:
         if verdict.epoch and not around.secure(now):
             self._say("our log goes to our disk before we seek the lease")
         elif verdict.epoch:
-            self._seek(verdict, now)
+            self._seek(verdict, around, now)
         elif verdict.is_missing:
-            self._desk.write(Lease(), now)
+            self._make(around, now)
+        elif verdict.is_given_up and self.lease is not None:
+            self._release(self.lease, NOBODY, now, goes=False)
         elif not around.hears_master():
             self._say(f"not master: {verdict.reason}")
 
-    def _seek(self, verdict: Verdict, now: float) -> None:
+    def _make(self, around: Surroundings, now: float) -> None:
+        """A lease of our group that says nothing else; its UUID is made here if there is none."""
+        known = self.lease
+        blank = Lease(group=around.standing().group or around.new_id())
+        if known is not None:
+            blank = replace(blank, wishes=known.wishes, fenced=known.fenced)
+        self._desk.write(blank, now)
+
+    def _seek(self, verdict: Verdict, around: Surroundings, now: float) -> None:
         """Make us master, with those of the set who are there: the others come back when they
         have everything again."""
         self.phase, self._sought = Phase.SEEKING, verdict.epoch
@@ -299,7 +313,13 @@ class Agent:
         self._say(text, is_warning=verdict.is_unclean)
         lease = self.lease
         assert lease is not None
-        self._desk.write(lease.taken(self._place, verdict.epoch, verdict.in_sync), now)
+        group = lease.group or around.standing().group or around.new_id()
+        sightings = around.sightings()
+        disks = {each: sightings[each].standing.disk for each in verdict.in_sync & set(sightings)}
+        disks |= {each: lease.disks[each] for each in verdict.in_sync & set(lease.disks)}
+        disks[self._place.number] = around.standing().disk
+        taken = lease.taken(self._place, verdict.epoch, verdict.in_sync, disks)
+        self._desk.write(replace(taken, group=group), now)
 
     # ------------------------------------------------------------------ leading
 
@@ -317,7 +337,7 @@ class Agent:
             self._consider_switch(around, in_sync, now)
         if not self.epoch:
             return
-        if in_sync.lets_go:
+        if in_sync.lets_go or in_sync.misses_somebody(now):
             around.secure(now)  # what is acknowledged meanwhile waits for it
         if desk.is_busy:
             return
@@ -333,6 +353,9 @@ class Agent:
             self._say(f"the lease is not renewed: {stall}", is_warning=True)
         elif self._proposal is not None:
             self._renew(now, self._proposal.in_sync)
+        elif self._desk.lease is not None and self._desk.lease.doubt is not None:
+            self._say(f"the lease is written anew: {self._desk.lease.doubt}", is_warning=True)
+            self._renew(now)
         elif (wanted := self._wanted(around, in_sync, now)) is not None:
             self._say(f"in sync is to be {sorted(wanted)}, was {sorted(in_sync.persisted)}")
             in_sync.propose(wanted)
@@ -351,7 +374,9 @@ class Agent:
         lease = self.lease
         assert lease is not None
         granted = self._switchover.granted(lease, now)
-        renewed = lease.renewed(lease.in_sync if in_sync is None else in_sync, granted)
+        members = lease.in_sync if in_sync is None else in_sync
+        disks = lease.disks if self.in_sync is None else self.in_sync.disks(members)
+        renewed = lease.renewed(members, granted, disks)
         if in_sync is not None:
             self._proposal = renewed
         self._desk.write(renewed, now)
@@ -469,3 +494,11 @@ class Agent:
         if text != self._said:
             self._said = text
             self._words.append(Say(text, is_warning=is_warning))
+
+
+def _other_master(lease: Lease | None) -> str:
+    """Who is master, where it is not us."""
+    if lease is None:
+        return "there is no lease any more"
+    holder = f"member {lease.holder}" if lease.holder else "nobody"
+    return f"{holder} is master in epoch {lease.epoch}"

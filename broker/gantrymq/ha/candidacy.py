@@ -50,6 +50,7 @@ class Candidacy:
             around.sightings(),
             around.stall(now),
             around.trouble(now),
+            around.stray(),
         )
         verdict = judge(view, now)
         self.again_at = verdict.again_at
@@ -57,7 +58,7 @@ class Candidacy:
 
     def _may_others_lead(self, lease: Lease, around: Surroundings) -> bool:
         """Whether the one to whom we promised may go on: who gives its lease away does not, unless
-        the lease was set back to what it was."""
-        if lease.epoch < around.standing().epoch:
+        the lease was set back to what it was, or edited."""
+        if lease.doubt is not None or lease.epoch < around.standing().epoch:
             return True
         return lease.holder not in (NOBODY, self._place.number)

@@ -8,6 +8,9 @@
                    up with a master; what was not known to be on the disk when the machine went down
                    is held against the master's log, or becomes the beginning of the epoch that we
                    begin with it
+    identity       which disk this is, and of which group; the group is taken when it first follows
+                   or leads
+    the Lease      as it was seen last: one that was set back is told by it
 
 Invariant: nothing here says more than the disk does.
 """
@@ -19,9 +22,11 @@ from dataclasses import replace
 from typing import TypeVar, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure
-from gantrymq.ha import epoch_file, epochs, kept
+from gantrymq.ha import epoch_file, epochs, identity, kept, lease_copy
 from gantrymq.ha.epochs import Epochs
 from gantrymq.ha.handshake import Standing
+from gantrymq.ha.identity import Identity
+from gantrymq.ha.lease import Lease, Mark
 from gantrymq.store import log_cut, marks, reserve
 from gantrymq.store.engine import Store
 from gantrymq.store.log_cut import Wish
@@ -56,13 +61,25 @@ def _save(
 class Chronicle:
     """Of one store, which is open."""
 
-    __slots__ = ("_disk", "_epochs", "_kept", "_now_boot", "_store", "_sure_to")
+    __slots__ = (
+        "_disk",
+        "_epochs",
+        "_kept",
+        "_now_boot",
+        "_store",
+        "_sure_to",
+        "identity",
+        "lease",
+    )
 
     def __init__(self, disk: Disk, store: Store, boot: str) -> None:
-        """`boot` is another one after each start of the machine."""
+        """`boot` is another one after each start of the machine, and each mount of the disk."""
         self._disk = disk
         self._epochs = epoch_file.read(disk)
+        self.identity = identity.read(disk) or Identity()
         self._kept = kept.read(disk)
+        self.lease = lease_copy.read(disk)
+        """The last one that was seen, as far as it says more than that it was renewed."""
         self._now_boot = boot
         self._store = store
         now = replace(self._kept, sure_to=self._doubt(0))
@@ -106,7 +123,44 @@ class Chronicle:
         """What is said of it to others."""
         log = self._store.log
         reached = tuple(each for each in self._epochs if each.start <= log.end)
-        return Standing(self.epoch, reached, log.start, log.end, self.is_electable, self._sure_to)
+        return Standing(
+            self.epoch,
+            reached,
+            log.start,
+            log.end,
+            self.is_electable,
+            self._sure_to,
+            self.identity.disk,
+            self.identity.group,
+            Mark() if self.lease is None else self.lease.mark,
+        )
+
+    @property
+    def is_of_no_group(self) -> bool:
+        """Whether nothing on this disk has a group yet: it may join any."""
+        return not (self.identity.group or self._epochs or self._kept.epoch)
+
+    # ------------------------------------------------------------------ who we are
+
+    def identify(self, disk: str) -> None:
+        """This is our disk's UUID, unless it has one."""
+        if not self.identity.disk:
+            self._identify(Identity(disk, self.identity.group))
+
+    def join(self, group: str) -> None:
+        """We follow, or are, a master of this group; `group` may be "", of an older version."""
+        if group and not self.identity.group:
+            self._identify(replace(self.identity, group=group))
+
+    def _identify(self, now: Identity) -> None:
+        self._save(identity.write, now)
+        self.identity = now
+
+    def note_lease(self, lease: Lease) -> None:
+        """It was read or written, and is believed."""
+        if lease_copy.is_new(lease, self.lease):
+            self._save(lease_copy.write, lease)
+            self.lease = lease
 
     # ------------------------------------------------------------------ what is seen
 

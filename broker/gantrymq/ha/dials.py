@@ -22,7 +22,7 @@ from gantrymq.base.disk import DiskError
 from gantrymq.ha.actions import Action, Dial, HangUp, Restart, Say
 from gantrymq.ha.agent import Agent
 from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.election import Sighting
+from gantrymq.ha.election import FRESH_SECONDS, Sighting
 from gantrymq.ha.events import Copied, Ended
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import NOBODY
@@ -36,6 +36,9 @@ from gantrymq.store.engine import Store
 
 REDIAL_SECONDS: Final = 0.3
 ENQUIRY_SECONDS: Final = 0.25
+
+# What a master refuses for that lasts until somebody mends it: it is said here as well.
+REASONS_SAID: Final = frozenset({"other-group", "seat-taken", "unknown-member"})
 
 NEVER: Final = float("inf")
 
@@ -71,11 +74,13 @@ class Dials:
         "_nonce",
         "_promised",
         "_roles",
+        "_said",
         "_settings",
         "_standing",
         "_store",
         "_stored",
         "_taken",
+        "is_stray",
         "sightings",
         "wall_ms",
     )
@@ -107,6 +112,7 @@ class Dials:
         self._nonce = nonce
         self._promised = 0
         self._roles = roles
+        self._said = ""
         self._settings = settings
         self._store = store
         self._standing = standing
@@ -114,6 +120,8 @@ class Dials:
         self._taken: deque[tuple[int, str]] = deque()
         """Tables that came, and are not known to be on our disk."""
         self.wall_ms = 0
+        self.is_stray = False
+        """Whether our disk is of another group: nobody is followed, or asked."""
         self.sightings: dict[int, Sighting] = {}
 
     # ------------------------------------------------------------------ what others go by
@@ -134,7 +142,13 @@ class Dials:
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
     def saw(self, member: int, standing: Standing, now: float) -> None:
-        """What another member said of itself, whoever began."""
+        """What another member said of itself, whoever began. Of two that live under one number the
+        one counts whose disk the lease names."""
+        known, lease = self.sightings.get(member), self._agent.lease
+        if known is not None and lease is not None and now < known.at + FRESH_SECONDS:
+            is_other = known.standing.disk != standing.disk
+            if is_other and lease.disks.get(member, "") == known.standing.disk != "":
+                return
         self.sightings[member] = Sighting(standing, now)
 
     def take_actions(self) -> Sequence[Action]:
@@ -146,7 +160,7 @@ class Dials:
     def turn(self, now: float) -> None:
         """Connect to whom we should be connected to, report, and give up who is silent."""
         agent = self._agent
-        self._turn_to(NOBODY if agent.epoch else agent.master, now)
+        self._turn_to(NOBODY if agent.epoch or self.is_stray else agent.master, now)
         wanted = self._wanted(now)
         if not wanted and not self._links:
             return
@@ -175,7 +189,7 @@ class Dials:
     def _wanted(self, now: float) -> frozenset[int]:
         """Who is to be connected to."""
         agent = self._agent
-        if agent.epoch or agent.phase is Phase.RELEASED:
+        if agent.epoch or self.is_stray or agent.phase is Phase.RELEASED:
             return frozenset()
         followed = frozenset(each.member for each in self._links.values() if each.is_welcome)
         if followed or agent.is_leaving:
@@ -313,12 +327,20 @@ class Dials:
                     self._taken.append((table, name))
                 case Welcomed():
                     self._welcomed(number, link, event, now)
-                case Refused(member, _, _, standing):
+                case Refused(member, reason, words, standing):
                     self.saw(member.number, standing, now)
+                    if reason in REASONS_SAID:
+                        self._say(words)
                     self._hang_up(number, "it said what it has")
                 case Ended(_, text):
                     self._hang_up(number, text)
                     self._agent.look(now)
+
+    def _say(self, text: str) -> None:
+        """Once, until something else is said."""
+        if text != self._said:
+            self._said = text
+            self._actions.append(Say(text, is_warning=True))
 
     def _welcomed(self, number: int, link: _Dialed, said: Welcomed, now: float) -> None:
         """A master. Where the lease cannot be read it is followed as well, unless we know of a
@@ -327,7 +349,12 @@ class Dials:
             self._agent.look(now)
             self._hang_up(number, f"a master of epoch {said.standing.epoch}: there is a newer one")
             return
+        group, theirs = self._chronicle.identity.group, said.standing.group
+        if group and theirs and group != theirs:
+            self._hang_up(number, f"a master of the group {theirs}, and our disk is of {group}")
+            return
         self._chronicle.see(said.standing.epoch)
+        self._said = ""
         if self.hears_master:
             self._hang_up(number, "another master has taken us in")
             return

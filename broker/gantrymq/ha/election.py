@@ -9,11 +9,20 @@ It needs all of these:
     nobody is better          of those of the set that can be heard: the one whose log goes further
                               is waited for, but not for good
 
-A lease that knows less than some member does was lost or set back: what it says of the set means
-nothing. Then all configured members have to be heard, and the one with the most goes. Where there
-is none, one is made first that is nobody's and names nobody: only what is there has a version, and
-without one nobody could tell whether somebody else had it, and was master, meanwhile. And where the
-disks of all of the set are new ones all are heard as well: others may have what was on the old.
+    our disk is the one       that the lease names for our seat; one of another group has no part
+
+A lease that knows less than some member does was lost or set back, and one that is doubted was
+edited: what it says of the set means nothing. Then all configured members have to be heard, each
+with the disk that the set was last known with, and the one with the most goes. And where the disks
+of all of the set are new ones all are heard as well: others may have what was on the old.
+
+Where there is no lease, one is made first that is nobody's and names nobody: only what is there has
+a version, and without one nobody could tell whether somebody else had it, and was master,
+meanwhile. A member whose disk knows the group makes it, once a master at work has not; where no
+disk knows one, it is a new group, and all have to be heard.
+
+Whoever would wait for ever is let in by an operator's word alone (`allows_unclean`), after
+UNCLEAN_SECONDS, and it is said what may be lost.
 
 Invariant: whoever is chosen by this has every acknowledged message, unless an operator allowed
 otherwise.
@@ -23,7 +32,7 @@ A follower judges in each of its turns, and makes a view and a verdict: hence th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
@@ -42,6 +51,8 @@ PATIENCE_SECONDS: Final = 2.0
 
 # Nobody of the set was heard for so long: it is gone, as far as anybody can tell.
 UNCLEAN_SECONDS: Final = 15.0
+
+NEVER: Final = float("inf")
 
 
 @final
@@ -70,6 +81,8 @@ class View(NamedTuple):
     """Why our disk does not answer."""
     trouble: str | None = None
     """Why we could not take messages; consumers can still read."""
+    stray: str | None = None
+    """Why our disk has no part in this group."""
 
 
 @final
@@ -84,15 +97,19 @@ class Verdict(NamedTuple):
     is_unclean: bool = False
     is_missing: bool = False
     """There is no lease: one is to be made that says nothing."""
+    is_given_up: bool = False
+    """The lease is that of an earlier life of ours, and somebody else is to have it."""
 
 
 def judge(view: View, now: float) -> Verdict:
     """Whether to seek the lease."""
     lease = view.lease
+    if view.stray is not None:
+        return Verdict(view.stray)
     if view.stall is not None:
         return Verdict(f"our disk does not answer: {view.stall}")
-    if lease is None:
-        return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
+    if lease is None or not lease.version:
+        return _judge_missing(view, now)
     verdict = _judge(view, lease, now)
     others_until = _free_at(view, lease) + 2 * PATIENCE_SECONDS
     is_chosen = lease.heir == view.me
@@ -105,14 +122,14 @@ def judge(view: View, now: float) -> Verdict:
 
 def _judge(view: View, lease: Lease, now: float) -> Verdict:
     """As if we could take messages."""
-    if not lease.in_sync or _knows_less(view, lease, now):
+    if not lease.in_sync or _why_not(view, lease, now) is not None:
         return _judge_all(view, lease, now)
     if view.me in lease.fenced:
         return Verdict("we are fenced: an operator said that this member may not be master")
     free_at = _free_at(view, lease)
     if now < free_at:
         return Verdict(f"member {lease.holder} is master", again_at=free_at)
-    if view.me not in lease.in_sync:
+    if not lease.names(view.me, view.standing.disk):
         return _judge_outside(view, lease, free_at, now)
     patient_until = free_at + PATIENCE_SECONDS
     if lease.heir not in (NOBODY, view.me) and now < patient_until:
@@ -136,9 +153,54 @@ def _free_at(view: View, lease: Lease) -> float:
     return view.changed_at + DURATION_SECONDS
 
 
-def _knows_less(view: View, lease: Lease, now: float) -> bool:
-    heard = fresh(view.sightings, now).values()
-    return lease.epoch < max([view.standing.epoch, *(each.epoch for each in heard)])
+def _why_not(view: View, lease: Lease, now: float) -> str | None:
+    """Why what the lease says of the set is not believed."""
+    heard = _heard(view, lease, now).values()
+    if lease.doubt is not None:
+        return lease.doubt
+    epoch = max([view.standing.epoch, *(each.epoch for each in heard)])
+    if lease.epoch < epoch:
+        return f"the lease is of epoch {lease.epoch}, and members have seen epoch {epoch}"
+    mark = max([view.standing.mark, *(each.mark for each in heard)])
+    if lease.mark < mark:
+        return f"members have seen a newer lease of epoch {mark.epoch}, renewal {mark.renewals}"
+    return None
+
+
+def _heard(view: View, lease: Lease, now: float) -> dict[int, Standing]:
+    """What others said, but for those whose disk is of another group."""
+    group = lease.group or view.standing.group
+    heard = fresh(view.sightings, now)
+    return {each: heard[each] for each in heard if heard[each].group in ("", group) or not group}
+
+
+def _judge_missing(view: View, now: float) -> Verdict:
+    """Whether it is for us to make the lease."""
+    heard = fresh(view.sightings, now)
+    ours, groups = view.standing.group, {each.group for each in heard.values()} - {""}
+    if ours and groups <= {ours}:
+        made_at = view.changed_at + DURATION_SECONDS
+        if now < made_at:
+            return Verdict("there is no lease: a master at work makes it anew", again_at=made_at)
+        return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
+    if ours:
+        others = {each for each in heard if heard[each].group not in ("", ours)}
+        return Verdict(
+            f"there is no lease, and the disks of members {_names(others | {view.me})} are of"
+            " several groups: run `gantry store archive` on those that are not of this one"
+        )
+    if groups:
+        return Verdict("there is no lease: a member whose disk knows the group makes it")
+    missing = view.configured - {view.me} - frozenset(heard)
+    if missing:
+        return Verdict(
+            f"the group is new: all members have to be heard first, and {_names(missing)} are not"
+        )
+    return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
+
+
+def _names(members: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(members)))
 
 
 def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
@@ -146,8 +208,12 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     if lease.heir == view.me and view.standing.is_electable:
         others = lease.in_sync - {view.me, lease.leaver}
         return Verdict("the last master chose us", lease.epoch + 1, in_sync=others)
-    heard = fresh(view.sightings, now)
-    said = {each: heard[each] for each in lease.in_sync - {view.me} if each in heard}
+    heard = _heard(view, lease, now)
+    said = {
+        each: heard[each]
+        for each in lease.in_sync - {view.me}
+        if each in heard and lease.names(each, heard[each].disk)
+    }
     are_all_heard = len(said) == len(lease.in_sync) - 1
     silent = view.configured - {view.me} - frozenset(heard)
     if silent and now < free_at + COURTESY_SECONDS:
@@ -161,26 +227,41 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
             return Verdict(f"member {better} has more", again_at=patient_until)
         whole = frozenset(each for each in said if _is_whole(said[each], lease))
         return Verdict("our log has all that was acknowledged", lease.epoch + 1, in_sync=whole)
-    if better or not are_all_heard:
-        return Verdict(
-            "our machine went down and may have lost what it had: all of the set have to be heard,"
-            " and none may have more"
-        )
+    if better:
+        text = "our machine went down and may have lost what it had"
+        is_given_up = lease.holder == view.me
+        return Verdict(f"{text}: member {better} has more", is_given_up=is_given_up)
+    if not are_all_heard:
+        return _judge_torn(view, lease, said, free_at, now)
     if not view.standing.epochs:  # nor do those of the others of the set begin anywhere
         return _judge_all(view, lease, now)
     return Verdict("all machines of the set went down, and our log has most", lease.epoch + 1)
 
 
+def _judge_torn(
+    view: View, lease: Lease, said: Mapping[int, Standing], free_at: float, now: float
+) -> Verdict:
+    """We are of the set and may lack something, and of the others some are not heard."""
+    missing = _names(lease.in_sync - {view.me} - frozenset(said))
+    text = "our machine went down and may have lost what it had"
+    if not lease.wishes.allows_unclean:
+        return Verdict(f"{text}: all of the set have to be heard, and {missing} are not")
+    again_at = free_at + UNCLEAN_SECONDS
+    if now < again_at:
+        return Verdict(f"{text}, and {missing} may come back", again_at=again_at)
+    return _unclean(f"{text}, and {missing} are not heard", lease.epoch + 1)
+
+
 def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
     """We are not in the set: only where nothing is left of it, or an operator prefers loss to
     waiting."""
-    heard = fresh(view.sightings, now)
-    if all(each in heard and not heard[each].epochs for each in lease.in_sync):
+    heard = _heard(view, lease, now)
+    if all(each in heard and _is_replaced(each, heard[each], lease) for each in lease.in_sync):
         return _judge_all(view, lease, now)
     if not lease.wishes.allows_unclean:
-        members = ", ".join(map(str, sorted(lease.in_sync)))
+        members = _names(lease.in_sync)
         return Verdict(f"we may lack acknowledged messages: only {members} may be master")
-    if lease.in_sync & frozenset(heard):
+    if any(lease.names(each, said.disk) for each, said in heard.items()):
         return Verdict("a member that has all messages is there")
     again_at = free_at + UNCLEAN_SECONDS
     if now < again_at:
@@ -189,36 +270,58 @@ def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verd
     better = _better(view, lease, may_lead, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
+    return _unclean("no member that has all messages is there", lease.epoch + 1)
+
+
+def _unclean(text: str, epoch: int) -> Verdict:
     return Verdict(
-        "no member that has all messages is there, and unclean elections are allowed: "
-        "acknowledged messages may be lost",
-        lease.epoch + 1,
+        f"{text}, and unclean elections are allowed: acknowledged messages may be lost",
+        epoch,
         is_unclean=True,
     )
+
+
+def _is_replaced(member: int, standing: Standing, lease: Lease) -> bool:
+    """Whether this member of the set has another disk now, or an empty one."""
+    return not standing.epochs or not lease.names(member, standing.disk)
 
 
 def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
     """What the lease says counts for nothing: all have to be heard."""
     heard = {
         member: standing
-        for member, standing in fresh(view.sightings, now).items()
+        for member, standing in _heard(view, lease, now).items()
         if member in view.configured
     }
     known = max([lease.epoch, view.standing.epoch, *(each.epoch for each in heard.values())])
     free_at = view.changed_at + DURATION_SECONDS
     if known and now < free_at:
         return Verdict("there may still be a master", again_at=free_at)
-    missing = view.configured - {view.me} - frozenset(heard)
-    if missing:
-        names = ", ".join(map(str, sorted(missing)))
-        said = "the lease is older than what members know" if known else "the group is new"
-        return Verdict(f"{said}: all members have to be heard first, and {names} are not")
     if view.me in lease.fenced:
         return Verdict("we are fenced: an operator said that this member may not be master")
+    missing = _missing(view, lease, heard, now)
+    again_at = free_at + UNCLEAN_SECONDS
+    if missing and (not lease.wishes.allows_unclean or now < again_at):
+        why = _why_not(view, lease, now) or "the group is new"
+        text = f"{why}: all members have to be heard first, and {_names(missing)} are not"
+        return Verdict(text, again_at=again_at if lease.wishes.allows_unclean else NEVER)
     better = _better(view, lease, heard, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
+    if missing:
+        return _unclean(f"members {_names(missing)} are not heard", known + 1)
     return Verdict("of all members our log has most", known + 1)
+
+
+def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float) -> frozenset[int]:
+    """Whose logs are not known. Where the lease is not believed a new disk in a seat of the set
+    says nothing of what was on the old one; where it is, all of the set have new ones."""
+    there = {**heard, view.me: view.standing}
+    missing = view.configured - frozenset(there)
+    if _why_not(view, lease, now) is None:
+        return missing
+    others = {each for each in there if not lease.names(each, there[each].disk)}
+    return missing | (others & lease.in_sync)
 
 
 def _is_whole(standing: Standing, lease: Lease) -> bool:

@@ -12,7 +12,11 @@ writes it. The Service has no selector, so Kubernetes itself writes none.
                                                  the names of the Service's ports
 
 Invariant: it never goes back to a lower epoch: a master that does not know yet that it was replaced
-cannot take the clients along.
+cannot take the clients along. A higher epoch is overruled only by a master that has renewed its
+Lease since it read it: then the slice was edited, or is left of another group.
+
+Kubernetes sends clients to the endpoints of every slice with the label of the Service. The control
+plane writes some itself, as a mirror of an Endpoints object: `foreign` names them.
 """
 
 from __future__ import annotations
@@ -26,11 +30,23 @@ from typing import Final, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, PREFIX, ObjectName
 from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
+from gantrymq.wire.jsonvalue import (
+    Json,
+    JsonObject,
+    list_of,
+    object_of,
+    required_text_field,
+    text_field,
+)
 
 API_VERSION: Final = "discovery.k8s.io/v1"
 
-_SERVICE: Final = "kubernetes.io/service-name"
+SERVICE_LABEL: Final = "kubernetes.io/service-name"
+
+# Enough to recognise them; a Service with more of them than this has one cause for all.
+FOREIGN_MAX: Final = 20
+
+_MIRROR: Final = "endpointslicemirroring-controller.k8s.io"
 _MANAGER: Final = "endpointslice.kubernetes.io/managed-by"
 _EPOCH: Final = f"{PREFIX}epoch"
 _VERSION: Final = "resourceVersion"
@@ -94,17 +110,43 @@ def read(data: bytes) -> EndpointSlice:
     return EndpointSlice(int(epoch), content)
 
 
-def encode(endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName) -> bytes | None:
+def foreign(data: bytes, service: str) -> tuple[str, ...]:
+    """What else leads clients of the Service somewhere, by a list of the slices with its label, or
+    of their metadata: what it is, and what to do. RemoteError where it is no list."""
+    content = object_of(javajson.loads(data, OBJECT_BYTES_MAX), "a list of EndpointSlices")
+    found = []
+    for each in list_of(content.get("items") or [], "items")[:FOREIGN_MAX]:
+        metadata = object_of(object_of(each, "an item").get("metadata"), "metadata")
+        slice_name = required_text_field(metadata, "name")
+        if slice_name != name(service):
+            labels = object_of(metadata.get("labels") or {}, "labels")
+            found.append(_foreign(slice_name, text_field(labels, _MANAGER) or "", service))
+    return tuple(sorted(found))
+
+
+def _foreign(slice_name: str, manager: str, service: str) -> str:
+    if manager == _MIRROR:
+        return (
+            f"EndpointSlice {slice_name} mirrors the Endpoints {service}: kubectl delete endpoints"
+            f" {service}"
+        )
+    by = f" of {manager}" if manager else ""
+    return f"EndpointSlice {slice_name}{by}: kubectl delete endpointslice {slice_name}"
+
+
+def encode(
+    endpoint: Endpoint, before: EndpointSlice | None, place: ObjectName, overruled: str = ""
+) -> bytes | None:
     """The slice of this Service with nothing but this endpoint; None: it says so already. An object
     of the other address type is not continued: it is deleted first.
 
-    RemoteError where it is a newer master's.
+    RemoteError where it is a newer master's, unless it is the `overruled` version.
     """
-    if before is not None and before.epoch > endpoint.epoch:
+    is_newer = before is not None and before.epoch > endpoint.epoch
+    if before is not None and is_newer and before.version != overruled:
         raise RemoteError(
             f"the Service {place.name} leads to the master of epoch {before.epoch}, and this one is"
-            f" of epoch {endpoint.epoch}; where the group was made anew, delete the EndpointSlice"
-            f" {name(place.name)} of the old one"
+            f" of epoch {endpoint.epoch}: it takes the Service over once it has renewed its Lease"
         )
     is_new = before is None or not before.can_become(endpoint)
     content: JsonObject = {} if before is None or is_new else dict(before.content)
@@ -135,7 +177,7 @@ def _said(endpoint: Endpoint, metadata: JsonObject, place: ObjectName) -> JsonOb
         | {
             "namespace": place.namespace,
             "name": name(place.name),
-            "labels": labels | {_SERVICE: place.name, _MANAGER: "gantrymq.dev"},
+            "labels": labels | {SERVICE_LABEL: place.name, _MANAGER: "gantrymq.dev"},
             "annotations": annotations | {_EPOCH: str(endpoint.epoch)},
         },
         "addressType": _address_type(endpoint.ip),

@@ -27,6 +27,8 @@ class Ending(Enum):
     """The log cannot be read here, or not be written."""
     REFUSED = "refused"
     """A member does not want the other one, and has said why."""
+    UNPROVEN = "unproven"
+    """The other side did not prove that it belongs to the group, or came without TLS."""
     REPLACED = "replaced"
     """The same member has come by another connection."""
 

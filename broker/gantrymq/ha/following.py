@@ -32,11 +32,14 @@ class Following:
         "_reported",
         "_settings",
         "_spoke_at",
+        "has_heard",
         "is_over",
     )
 
     def __init__(self, end: int, settings: HaSettings, now: float, *, is_empty: bool) -> None:
         """Our log ends here; an empty one takes whatever the master begins with."""
+        self.has_heard = False
+        """Whether the master has sent anything."""
         self.is_over = False
         self._expected: int | None = None if is_empty else end
         self._frames = FrameReader()
@@ -53,6 +56,7 @@ class Following:
         if self.is_over:
             return ()
         self._heard_at = now
+        self.has_heard = True
         events: list[FollowingEvent] = []
         pieces: list[bytes] = []
         begin = self._expected

@@ -18,14 +18,16 @@ refusals are what members learn each other's standings by.
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.epochs import Epoch, Epochs, parting
+from gantrymq.ha.identity import is_uuid
+from gantrymq.ha.lease import EPOCH_MAX, Mark
 from gantrymq.ha.member_frames import OPENING, Kind, Letter, encode
+from gantrymq.ha.proofs import GroupSecret, statement
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import (
     JsonObject,
@@ -35,6 +37,7 @@ from gantrymq.wire.jsonvalue import (
     long_of,
     object_of,
     required_text_field,
+    text_field,
 )
 
 NONCE_BYTES: Final = 16
@@ -56,8 +59,9 @@ class Member:
 @final
 class Standing(NamedTuple):
     """The highest epoch a member has seen, and its log: its epochs, where it begins and ends,
-    whether it is sure to have what it once had, and from where on it may be damaged. Followers
-    look at theirs in each turn: hence a tuple."""
+    whether it is sure to have what it once had, and from where on it may be damaged; which disk
+    that is on, which group the disk is of, and how new a Lease it has seen. Followers look at
+    theirs in each turn: hence a tuple."""
 
     epoch: int
     epochs: Epochs
@@ -65,6 +69,11 @@ class Standing(NamedTuple):
     end: int
     is_electable: bool = True
     sure_to: int | None = None
+    disk: str = ""
+    """"" of a member of a version that names no disks."""
+    group: str = ""
+    """"" while its disk is of no group yet."""
+    mark: Mark = Mark()
 
     @property
     def sure_end(self) -> int:
@@ -105,7 +114,7 @@ class FollowersMeeting:
 
     __slots__ = ("_master", "_me", "_nonce", "_secret", "_standing")
 
-    def __init__(self, me: Member, secret: bytes, nonce: bytes, standing: Standing) -> None:
+    def __init__(self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing) -> None:
         self._me = me
         self._nonce = nonce
         self._secret = secret
@@ -128,10 +137,11 @@ class FollowersMeeting:
         if letter.kind is Kind.CHALLENGE and self._master is None:
             master, nonce = _introduced(said, self._me.group)
             nonces = self._nonce + nonce
-            proof = _proof(self._secret, _MASTER, self._me, master, nonces)
-            _must_be(proof, bytes.fromhex(_hexadecimal(said, "proof")), "the master")
+            proof = bytes.fromhex(hexadecimal(said, "proof"))
+            proven = _statement(_MASTER, self._me, master, nonces)
+            self._secret.must_have_made(proof, proven, "the master")
             self._master = master
-            proof = _proof(self._secret, _FOLLOWER, self._me, master, nonces)
+            proof = self._secret.prove(_statement(_FOLLOWER, self._me, master, nonces))
             joining = _letter(Kind.JOINING, _stood(self._standing))
             return encode(Letter(Kind.PROOF, proof)) + joining, None
         if letter.kind is Kind.WELCOME and self._master is not None:
@@ -148,7 +158,7 @@ class MastersMeeting:
 
     __slots__ = ("_follower", "_is_proven", "_me", "_nonce", "_nonces", "_secret")
 
-    def __init__(self, me: Member, secret: bytes, nonce: bytes) -> None:
+    def __init__(self, me: Member, secret: GroupSecret, nonce: bytes) -> None:
         self._follower: Member | None = None
         self._is_proven = False
         self._me = me
@@ -168,8 +178,8 @@ class MastersMeeting:
         if letter.kind is Kind.HELLO and follower is None:
             return self._challenge(_read(letter)), None
         if letter.kind is Kind.PROOF and follower is not None and not self._is_proven:
-            proof = _proof(self._secret, _FOLLOWER, follower, self._me, self._nonces)
-            _must_be(proof, letter.body, f"member {follower.number}")
+            proven = _statement(_FOLLOWER, follower, self._me, self._nonces)
+            self._secret.must_have_made(letter.body, proven, f"member {follower.number}")
             self._is_proven = True
             return b"", None
         if letter.kind is Kind.JOINING and self._is_proven:
@@ -182,7 +192,7 @@ class MastersMeeting:
             raise RemoteError(f"it says that it is member {follower.number}, which is us")
         self._follower = follower
         self._nonces = nonce + self._nonce
-        proof = _proof(self._secret, _MASTER, follower, self._me, self._nonces)
+        proof = self._secret.prove(_statement(_MASTER, follower, self._me, self._nonces))
         introduction = _introduction(self._me, self._nonce) | {"proof": proof.hex()}
         return OPENING + _letter(Kind.CHALLENGE, introduction)
 
@@ -199,21 +209,11 @@ def refusal(reason: str, words: str, standing: Standing) -> bytes:
 # ---------------------------------------------------------------------- proofs
 
 
-def _proof(secret: bytes, side: str, follower: Member, master: Member, nonces: bytes) -> bytes:
-    """Each text with its length before it: no two meetings are written the same."""
-    said = hmac.new(secret, digestmod="sha256")
+def _statement(side: str, follower: Member, master: Member, nonces: bytes) -> bytes:
+    """What this side's proof is made for."""
     numbers = map(str, (follower.number, master.number))
     texts = (side, follower.group, *numbers, follower.boot, master.boot)
-    for each in (*(text.encode(errors="surrogatepass") for text in texts), nonces):
-        said.update(len(each).to_bytes(4, "big") + each)
-    return said.digest()
-
-
-def _must_be(proof: bytes, given: bytes, who: str) -> None:
-    if not hmac.compare_digest(proof, given):
-        raise RemoteError(
-            f"{who} does not know the group's secret: give all members of the group the same"
-        )
+    return statement(*(text.encode(errors="surrogatepass") for text in texts), nonces)
 
 
 # ---------------------------------------------------------------------- letters
@@ -241,16 +241,23 @@ def _introduced(said: JsonObject, group: str) -> tuple[Member, bytes]:
     theirs = required_text_field(said, "group")
     if theirs != group:
         raise RemoteError(f"it is of the group {theirs!r}, and we are of {group!r}")
-    nonce = bytes.fromhex(_hexadecimal(said, "nonce"))
-    if len(nonce) != NONCE_BYTES:
-        raise RemoteError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
+    nonce = nonce_of(said)
     number = long_field(said, "member", -1)
     if number < 1:
         raise RemoteError(f"members are counted from 1, and it says that it is {number}")
     return Member(theirs, number, required_text_field(said, "boot")), nonce
 
 
-def _hexadecimal(said: JsonObject, name: str) -> str:
+def nonce_of(said: JsonObject) -> bytes:
+    """The bytes that make one introduction differ from all others."""
+    nonce = bytes.fromhex(hexadecimal(said, "nonce"))
+    if len(nonce) != NONCE_BYTES:
+        raise RemoteError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
+    return nonce
+
+
+def hexadecimal(said: JsonObject, name: str) -> str:
+    """A text of bytes, two lower case digits each."""
     value = required_text_field(said, name)
     if len(value) % 2 or not set(value) <= set("0123456789abcdef"):
         raise RemoteError(f"{name} is no hexadecimal number")
@@ -264,6 +271,9 @@ def _stood(standing: Standing) -> JsonObject:
         "start": standing.start,
         "end": standing.end,
         "electable": standing.is_electable,
+        "disk": standing.disk,
+        "groupId": standing.group,
+        "mark": list(standing.mark),
     }
     return said if standing.sure_to is None else said | {"sureTo": standing.sure_to}
 
@@ -285,12 +295,32 @@ def _standing(said: JsonObject) -> Standing:
         long_field(said, "end", -1),
         bool_field(said, "electable"),
         long_field(said, "sureTo") if "sureTo" in said else None,
+        _identity(said, "disk"),
+        _identity(said, "groupId"),
+        _mark(said),
     )
     if standing.sure_to is not None and not 0 <= standing.sure_to <= standing.end:
         raise RemoteError(f"a log that ends at {standing.end} is sure to {standing.sure_to}")
+    if standing.epoch > EPOCH_MAX:
+        raise RemoteError(f"epoch {standing.epoch} is above {EPOCH_MAX}: no group gets there")
     if not (0 <= standing.start <= standing.end and standing.epoch >= 0):
         raise RemoteError(f"a log from {standing.start} to {standing.end}: there is none")
     return standing
+
+
+def _identity(said: JsonObject, name: str) -> str:
+    """A UUID; "" where there is none, as of an older version."""
+    text = text_field(said, name) or ""
+    if text and not is_uuid(text):
+        raise RemoteError(f"{name} is no UUID")
+    return text
+
+
+def _mark(said: JsonObject) -> Mark:
+    numbers = [long_of(each, "mark") for each in list_of(said.get("mark") or [0, 0], "mark")]
+    if len(numbers) != 2 or min(numbers) < 0:
+        raise RemoteError("a mark is an epoch and a renewal")
+    return Mark(*numbers)
 
 
 def _out_of_place(letter: Letter) -> RemoteError:

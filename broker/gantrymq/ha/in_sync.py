@@ -16,14 +16,20 @@ proposal at a time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.ha.lease import NO_DISKS
 from gantrymq.ha.member_frames import Report
 
 # A member that is behind, and got no further for so long, is to go.
 PROGRESS_SECONDS: Final = 1.5
+
+# After so long the master begins to have its own log on its disk: before a member goes all that was
+# acknowledged has to be there, and sends wait for both.
+MISSED_SECONDS: Final = 0.7
 
 # A member that gets on, and is not where the log ended so long ago, is slower than producers: they
 # would all wait for it for good.
@@ -60,11 +66,30 @@ class _Progress:
 class InSync:
     """Of one master in its epoch."""
 
-    __slots__ = ("_flushes", "_me", "_progress", "_proposed", "fenced", "lets_go", "persisted")
+    __slots__ = (
+        "_disks",
+        "_flushes",
+        "_me",
+        "_progress",
+        "_proposed",
+        "fenced",
+        "lets_go",
+        "persisted",
+    )
 
-    def __init__(self, me: int, persisted: AbstractSet[int], now: float, *, flushes: bool) -> None:
+    def __init__(
+        self,
+        me: int,
+        persisted: AbstractSet[int],
+        now: float,
+        *,
+        flushes: bool,
+        disks: Mapping[int, str] = NO_DISKS,
+    ) -> None:
         """`flushes`: what is acknowledged is on the disks, not only in the logs, of all. Members
-        that have not connected yet have `PROGRESS_SECONDS` to do so."""
+        that have not connected yet have `PROGRESS_SECONDS` to do so. `disks`: as the lease says."""
+        self._disks = dict(disks)
+        """By member, the disk that what it reports is on; also of who is not in the set yet."""
         self.fenced: AbstractSet[int] = frozenset()
         """Who may not be master by an operator's word, and so is waited for by nobody."""
         self.persisted = frozenset(persisted) | {me}
@@ -75,6 +100,22 @@ class InSync:
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
+
+    # ------------------------------------------------------------------ the disks
+
+    def other_disk(self, member: int, disk: str) -> str | None:
+        """The disk that this member counts with, where it is not this one; None: this one may
+        follow in its place."""
+        known = self._disks.get(member, "")
+        return known if member in self.counted and known not in ("", disk) else None
+
+    def meets(self, member: int, disk: str) -> None:
+        """It follows with this disk."""
+        self._disks[member] = disk
+
+    def disks(self, members: AbstractSet[int]) -> Mapping[int, str]:
+        """Of these, where known."""
+        return {each: self._disks[each] for each in members if self._disks.get(each)}
 
     # ------------------------------------------------------------------ what members say
 
@@ -152,6 +193,18 @@ class InSync:
                 continue
             due = min(due, at)
         return due
+
+    def missed_at(self) -> float:
+        """When `misses_somebody` becomes true, unless somebody is heard before."""
+        due = NEVER
+        for member, progress in self._progress.items():
+            if member in self.persisted:
+                due = min(due, progress.at + MISSED_SECONDS)
+        return due
+
+    def misses_somebody(self, now: float) -> bool:
+        """Whether somebody of the set has got no further for MISSED_SECONDS."""
+        return now >= self.missed_at()
 
     def prepare(self, wanted: frozenset[int] | None) -> None:
         """Called with each answer of `wanted`: from now on what is acknowledged is on our own disk

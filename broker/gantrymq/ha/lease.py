@@ -1,19 +1,24 @@
 """The one object of a group that says who its master is: it changes by compare-and-set alone.
 
     holder     the member that is master, 0 while nobody is; with its two addresses
+    group      its UUID: a disk that belongs to another one has no part in it
     epoch      rises with each master
     in_sync    who may become master: the members that have all that was acknowledged
+    disks      the disk of each member of that set: a seat counts with no other one
     fenced     who may not, whatever else is true: an operator's word
     wishes     what an operator wants; the master sees to it, and says so by `granted`
 
-Invariant: `version` is the store's own, and another one after every change: who writes says which
-version it wants to replace, and is refused when that is not the last one any more.
+Invariants. `version` is the store's own, and another one after every change: who writes says which
+version it wants to replace, and is refused when that is not the last one any more. Each write of a
+member has a higher `mark` than the one before: an object with a lower one was set back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, final
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias, final
 
 from gantrymq.ha.place import Place
 
@@ -24,6 +29,19 @@ AUTHORITY_SECONDS: Final = 3.0
 """After its last renewal, timed from when that was sent, a master acknowledges so long."""
 
 NOBODY: Final = 0
+
+# A master each four seconds for a century. What is higher was edited in, and would be on all disks.
+EPOCH_MAX: Final = 10**9
+
+NO_DISKS: Final[Mapping[int, str]] = MappingProxyType({})
+
+
+@final
+class Mark(NamedTuple):
+    """How new what a Lease says is."""
+
+    epoch: int = 0
+    renewals: int = 0
 
 
 @final
@@ -63,11 +81,33 @@ class Lease:
     granted: int = 0
     """The number of the last switchover that was done, or given up."""
     wishes: Wishes = field(default_factory=Wishes)
+    group: str = ""
+    """"" while the group has none, or its members are of a version that knows none."""
+    disks: Mapping[int, str] = field(default_factory=lambda: NO_DISKS)
+    """Of the members of the set; "", or none, where that was not known."""
+    doubt: str | None = None
+    """Why what it says is not believed, though it is our group's: then it is what we knew before
+    that stands here, with the version and the wishes of what was read."""
+    claimed: frozenset[int] = frozenset()
+    """The set that a doubted one says: members that know no better could be elected by it."""
 
-    def taken(self, by: Place, epoch: int, in_sync: frozenset[int]) -> Lease:
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.epoch, self.renewals)
+
+    def names(self, member: int, disk: str) -> bool:
+        """Whether this member is of the set, with this disk."""
+        return member in self.in_sync and self.disks.get(member, "") in ("", disk)
+
+    def taken(
+        self, by: Place, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
+    ) -> Lease:
         """This member is master."""
         return replace(
             self,
+            doubt=None,
+            claimed=frozenset(),
+            disks=disks,
             holder=by.number,
             address=by.address,
             ha_address=by.ha_address,
@@ -78,14 +118,26 @@ class Lease:
             renewals=self.renewals + 1,
         )
 
-    def renewed(self, in_sync: frozenset[int], granted: int) -> Lease:
+    def renewed(
+        self, in_sync: frozenset[int], granted: int, disks: Mapping[int, str] = NO_DISKS
+    ) -> Lease:
         """The same one is master."""
-        return replace(self, in_sync=in_sync, renewals=self.renewals + 1, granted=granted)
+        return replace(
+            self,
+            doubt=None,
+            claimed=frozenset(),
+            in_sync=in_sync,
+            disks=disks,
+            renewals=self.renewals + 1,
+            granted=granted,
+        )
 
     def given_away(self, heir: int, leaver: int) -> Lease:
         """Nobody is, and it is the heir's for a moment. No switchover is left to be done."""
         return replace(
             self,
+            doubt=None,
+            claimed=frozenset(),
             holder=NOBODY,
             address="",
             ha_address="",
@@ -94,6 +146,29 @@ class Lease:
             renewals=self.renewals + 1,
             granted=max(self.granted, self.wishes.number),
         )
+
+
+def doubt_of(lease: Lease, known: Lease) -> str | None:
+    """Why a Lease that was read cannot be what followed on `known`; None where it can."""
+    if lease.doubt is not None:
+        return lease.doubt
+    if lease.group != known.group and lease.group and known.group:
+        return None  # another group's: whose disk this is says what that means
+    if lease.mark < known.mark:
+        return (
+            f"it is older than what this member has seen: epoch {lease.epoch} renewal"
+            f" {lease.renewals}, after epoch {known.epoch} renewal {known.renewals}"
+        )
+    if lease.mark == known.mark and _content(lease) != _content(known):
+        return "somebody has changed it who is no member"
+    if lease.epoch == known.epoch and lease.holder not in (NOBODY, known.holder):
+        return f"it names member {lease.holder} in epoch {lease.epoch}, which was {known.holder}'s"
+    return None
+
+
+def _content(lease: Lease) -> tuple[object, ...]:
+    """What only members write."""
+    return lease.holder, lease.in_sync, dict(lease.disks), lease.heir, lease.leaver
 
 
 # ---------------------------------------------------------------------- answers of the lease store

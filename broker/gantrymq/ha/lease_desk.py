@@ -1,7 +1,9 @@
 """One member's requests to the lease store, and what it knows of the lease by them.
 
 Invariants. One request is under way at a time. What may not be the last version any more, because
-a write was refused or nobody knows what became of it, is read before it is written again.
+a write was refused or nobody knows what became of it, is read before it is written again. A renewal
+is a change of holder, epoch or renewals: whoever else touches the object keeps nobody alive. What
+contradicts what is known does not take its place (`Lease.doubt`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from gantrymq.ha.lease import (
     Missing,
     Unanswered,
     Written,
+    doubt_of,
 )
 
 # Between two readings while all is well, and after a request that failed.
@@ -57,6 +60,7 @@ class LeaseDesk:
         "_actions",
         "_answered_at",
         "_asked",
+        "_kept",
         "_last_number",
         "changed_at",
         "is_known",
@@ -68,10 +72,12 @@ class LeaseDesk:
         "written_at",
     )
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, kept: Lease | None = None) -> None:
+        """`kept`: the last one that an earlier life of ours has seen."""
         self._actions: list[ReadLease | WriteLease] = []
         self._answered_at = -NEVER
         self._asked: _Asked | None = None
+        self._kept = kept
         self._last_number = 0
         self.changed_at = now
         """When we first knew the lease as it is; never before it became so."""
@@ -133,7 +139,7 @@ class LeaseDesk:
             case Written(version):
                 assert asked.lease is not None
                 self.sent_at = asked.sent_at
-                self._know(replace(asked.lease, version=version), now)
+                self._know(self._believed(replace(asked.lease, version=version)), now)
                 self.changed_at = self.written_at = now
                 return Outcome.WRITTEN
             case Conflict():
@@ -156,12 +162,37 @@ class LeaseDesk:
         self.tried_at = now
 
     def _found(self, lease: Lease | None, now: float) -> Outcome:
-        known = self.lease
-        if not self.is_known or (lease and lease.version) != (known and known.version):
+        known, found = self.lease, self._believed(lease)
+        if not self.is_known or _renewal(found) != _renewal(known):
             self.changed_at = now
-        self._know(lease, now)
+        self._know(found, now)
         return Outcome.READ
+
+    def _believed(self, found: Lease | None) -> Lease | None:
+        """What is to be taken for the lease: where what was found cannot be it, what we knew, to be
+        written in its place."""
+        known = self.lease or self._kept
+        if known is None:
+            return found
+        if found is None:
+            return replace(known, version="", doubt="somebody has deleted it")
+        doubt = doubt_of(found, known)
+        if doubt is None:
+            return found
+        return replace(
+            known,
+            version=found.version,
+            wishes=found.wishes,
+            fenced=found.fenced,
+            doubt=doubt,
+            claimed=found.in_sync,
+        )
 
     def _know(self, lease: Lease | None, now: float) -> None:
         self.lease, self.is_known, self.is_stale = lease, True, False
         self.read_at = now + WATCH_SECONDS
+
+
+def _renewal(lease: Lease | None) -> tuple[int, int, int] | None:
+    """Another one after each renewal, and after nothing else."""
+    return None if lease is None else (lease.holder, lease.epoch, lease.renewals)

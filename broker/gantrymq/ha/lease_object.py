@@ -5,25 +5,36 @@
     spec.acquireTime, renewTime  of the writer's wall clock, for people: nobody goes by them
     spec.leaseTransitions        how often somebody became master
     metadata.resourceVersion     the lease's version
-    metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`
+    metadata.annotations         all the rest, each `gantrymq.dev/` and a name of `_OURS`, which
+                                 members write, or of `_WISHED`, which an operator writes
 
 What stands in an object beside that is somebody else's: it is written as it was read. So is the
 uid, without which the API would make a deleted object anew for whoever wants to replace it. No
 owner is ever named in it: an object that went with its owner would take the epoch along.
 
-Invariant: a lease is read whole or not at all. Who takes half of one for all of it could elect a
-member that lacks messages, so what is damaged is told, and left for people to repair.
+    gantrymq.dev/group-id        the group's UUID
+    gantrymq.dev/disks           1=<uuid>,2=<uuid>: the disk of each member of the set
+    gantrymq.dev/seal            a digest over what only members write
+
+Invariants. What is not what a member wrote, because it is damaged or its seal does not fit, is not
+believed (`Lease.doubt`): whoever takes half of a Lease for all of it could elect a member that
+lacks messages. But a wish that cannot be read is left out and told (`ignored`): a typo in what an
+operator wants must not keep a group without a master.
+
+The seal tells an edit from a write. It keeps nobody out who means harm: rights of the API do.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, Wishes
+from gantrymq.ha.identity import is_uuid
+from gantrymq.ha.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, Wishes
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonObject, long_of, object_of, required_text_field, text_field
 
@@ -37,13 +48,17 @@ OBJECT_BYTES_MAX: Final = 512 << 10
 _ADDRESS_MAX: Final = 260
 _MEMBERS_MAX: Final = 64
 
-_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+NUMBER_MAX: Final = 2**53
+
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
 
 _OURS: Final = (
     "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
-    "fenced", "preferred", "switch-to", "switch-number", "allow-unclean",
+    "group-id", "disks",
 )  # fmt: skip
+_WISHED: Final = ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
+_SEAL: Final = "seal"
 
 
 @final
@@ -62,6 +77,8 @@ class LeaseObject:
 
     lease: Lease
     content: JsonObject
+    ignored: tuple[str, ...] = field(default=())
+    """Why wishes in it were left out."""
 
 
 # ---------------------------------------------------------------------- reading
@@ -78,27 +95,48 @@ def read(data: bytes) -> LeaseObject:
     notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
     spec = object_of(content.get("spec") or {}, "spec")
     holder = _holder(text_field(spec, "holderIdentity") or "")
-    lease = Lease(
-        version,
-        holder,
-        notes.address("address"),
-        notes.address("ha-address"),
-        notes.number("epoch"),
-        notes.members("in-sync"),
-        notes.members("fenced"),
-        notes.number("heir"),
-        notes.number("leaver"),
-        notes.number("renewals"),
-        notes.number("granted"),
-        Wishes(
-            notes.number("preferred"),
-            notes.number("switch-to"),
-            notes.number("switch-number"),
-            notes.truth("allow-unclean"),
-        ),
+    wishes, fenced = _wishes(notes)
+    lease = Lease(version, wishes=wishes, fenced=fenced)
+    try:
+        lease = replace(_written(notes, lease), holder=holder)
+        _must_be_whole(lease)
+        _must_be_sealed(lease, notes.text(_SEAL))
+    except RemoteError as error:
+        lease = replace(lease, doubt=str(error))
+    return LeaseObject(lease, content, tuple(notes.ignored))
+
+
+def _written(notes: _Notes, lease: Lease) -> Lease:
+    """With all that members write; RemoteError says what of it no member wrote."""
+    epoch, group = notes.number("epoch"), notes.text("group-id")
+    if epoch > EPOCH_MAX:
+        raise _damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
+    if group and not is_uuid(group):
+        raise _damaged("group-id", f"{group[:100]!r}, and no UUID")
+    return replace(
+        lease,
+        address=notes.address("address"),
+        ha_address=notes.address("ha-address"),
+        epoch=epoch,
+        in_sync=notes.members("in-sync"),
+        heir=notes.number("heir"),
+        leaver=notes.number("leaver"),
+        renewals=notes.number("renewals"),
+        granted=notes.number("granted"),
+        group=group,
+        disks=notes.disks("disks"),
     )
-    _must_be_whole(lease)
-    return LeaseObject(lease, content)
+
+
+def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
+    """Of an operator, and who is fenced."""
+    wishes = Wishes(
+        notes.wished_number("preferred"),
+        notes.wished_number("switch-to"),
+        notes.wished_number("switch-number"),
+        notes.wished_truth("allow-unclean"),
+    )
+    return wishes, notes.wished_members("fenced")
 
 
 def _holder(text: str) -> int:
@@ -124,10 +162,23 @@ def _must_be_whole(lease: Lease) -> None:
         raise _damaged("address", f"missing, though member {lease.holder} is master")
 
 
+def _must_be_sealed(lease: Lease, seal: str) -> None:
+    """One without a group was written by a version that knows neither."""
+    if (lease.group or seal) and seal != seal_of(lease):
+        raise _damaged(_SEAL, "not that of what the Lease says: somebody has edited it")
+
+
+def seal_of(lease: Lease) -> str:
+    """The digest over what only members write, and go by."""
+    numbers = (lease.epoch, lease.renewals, lease.holder, lease.heir, lease.leaver)
+    parts = (lease.group, *map(str, numbers), _members(lease.in_sync), _disks(lease))
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:32]
+
+
 def _damaged(name: str, what: str) -> RemoteError:
     return RemoteError(
-        f"the Lease's annotation {PREFIX}{name} is {what}: nobody is elected by it; put it right,"
-        " or delete the Lease, and it is made anew once all members of the group are there"
+        f"the Lease's annotation {PREFIX}{name} is {what}: it is not believed; a master at work"
+        " writes the Lease anew, and without one all members of the group have to be heard"
     )
 
 
@@ -135,10 +186,12 @@ def _damaged(name: str, what: str) -> RemoteError:
 class _Notes:
     """The annotations of a Lease."""
 
-    __slots__ = ("_annotations",)
+    __slots__ = ("_annotations", "ignored")
 
     def __init__(self, annotations: JsonObject) -> None:
         self._annotations = annotations
+        self.ignored: list[str] = []
+        """Why wishes were left out."""
 
     def text(self, name: str) -> str:
         value = self._annotations.get(PREFIX + name, "")
@@ -148,8 +201,8 @@ class _Notes:
 
     def number(self, name: str) -> int:
         text = self.text(name)
-        if text and not _NUMBER.fullmatch(text):
-            raise _damaged(name, f"{text[:100]!r}, and no number")
+        if text and (not _NUMBER.fullmatch(text) or int(text) > NUMBER_MAX):
+            raise _damaged(name, f"{text[:100]!r}, and no number up to {NUMBER_MAX}")
         return int(text or "0")
 
     def members(self, name: str) -> frozenset[int]:
@@ -169,11 +222,49 @@ class _Notes:
             raise _damaged(name, f"{text[:100]!r}, and no host:port")
         return text
 
-    def truth(self, name: str) -> bool:
-        text = self.text(name)
+    def disks(self, name: str) -> dict[int, str]:
+        disks: dict[int, str] = {}
+        for part in filter(None, self.text(name).split(",", _MEMBERS_MAX)):
+            member, _, disk = part.partition("=")
+            if not (_NUMBER.fullmatch(member) and is_uuid(disk)):
+                raise _damaged(name, f"{part[:100]!r}, and no member and the UUID of its disk")
+            disks[int(member)] = disk
+        return disks
+
+    # What an operator wrote: a mistake in it is told, and counts as not written.
+
+    def wished_number(self, name: str) -> int:
+        text = self._wished(name)
+        if not _NUMBER.fullmatch(text or "0") or int(text or "0") > NUMBER_MAX:
+            self._ignore(name, text, "a number")
+            return 0
+        return int(text or "0")
+
+    def wished_truth(self, name: str) -> bool:
+        text = self._wished(name)
         if text not in ("", "true", "false"):
-            raise _damaged(name, f"{text[:100]!r}, and neither true nor false")
+            self._ignore(name, text, "true or false")
         return text == "true"
+
+    def wished_members(self, name: str) -> frozenset[int]:
+        """Those of the list that are numbers: who is fenced stays so beside a typo."""
+        members = set()
+        for part in filter(None, self._wished(name).split(",", _MEMBERS_MAX)):
+            if _NUMBER.fullmatch(part.strip()) and part.strip() != "0":
+                members.add(int(part))
+            else:
+                self._ignore(name, part, "numbers of members, as in 1,2,3")
+        return frozenset(members)
+
+    def _wished(self, name: str) -> str:
+        value = self._annotations.get(PREFIX + name, "")
+        if not isinstance(value, str):
+            self._ignore(name, str(value), "a text")
+            return ""
+        return value.strip()
+
+    def _ignore(self, name: str, text: str, wanted: str) -> None:
+        self.ignored.append(f"{PREFIX}{name} is {text[:100]!r}, and has to be {wanted}: left out")
 
 
 # ---------------------------------------------------------------------- writing
@@ -188,7 +279,8 @@ def encode(lease: Lease, before: LeaseObject | None, place: ObjectName, wall_ms:
     names: JsonObject = {"namespace": place.namespace, "name": place.name}
     if before is not None:
         names["resourceVersion"] = lease.version
-    content["metadata"] = metadata | names | {"annotations": annotations | _noted(lease)}
+    noted = _noted(lease) | ({} if before else _noted_wishes(lease))
+    content["metadata"] = metadata | names | {"annotations": annotations | noted}
     spec = object_of(content.get("spec") or {}, "spec")
     content["spec"] = spec | _specified(lease, before, spec, wall_ms)
     return javajson.dumps_standard(content)
@@ -210,14 +302,28 @@ def _specified(
 
 
 def _noted(lease: Lease) -> JsonObject:
-    wishes = lease.wishes
     values = (
         str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
         str(lease.heir), str(lease.leaver), str(lease.renewals), str(lease.granted),
+        lease.group, _disks(lease),
+    )  # fmt: skip
+    noted: JsonObject = {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
+    return noted | ({PREFIX + _SEAL: seal_of(lease)} if lease.group else {})
+
+
+def _noted_wishes(lease: Lease) -> JsonObject:
+    """For an object that is made anew; in one that is there they stay as an operator wrote them."""
+    wishes = lease.wishes
+    values = (
         _members(lease.fenced), str(wishes.preferred), str(wishes.switch_to), str(wishes.number),
         "true" if wishes.allows_unclean else "false",
     )  # fmt: skip
-    return {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
+    return {PREFIX + name: value for name, value in zip(_WISHED, values, strict=True)}
+
+
+def _disks(lease: Lease) -> str:
+    named = sorted((member, disk) for member, disk in lease.disks.items() if disk)
+    return ",".join(f"{member}={disk}" for member, disk in named)
 
 
 def _members(numbers: frozenset[int]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.ha.handshake import Member
+from gantrymq.ha.proofs import GroupSecret
 
 # Both sides say something so often, and are given up when they did not for so long.
 HEARTBEAT_SECONDS: Final = 0.5
@@ -18,7 +19,7 @@ class LinkSettings:
     """Of one member."""
 
     me: Member
-    secret: bytes
+    secret: GroupSecret
     members: frozenset[int]
     """The numbers of all that are configured, ours among them."""
     waits: bool = True

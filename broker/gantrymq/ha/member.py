@@ -25,8 +25,9 @@ from gantrymq.ha.dials import Dials
 from gantrymq.ha.election import Sighting
 from gantrymq.ha.events import Ended
 from gantrymq.ha.handshake import Standing
+from gantrymq.ha.identity import Identity
 from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import NOBODY, LeaseAnswer
+from gantrymq.ha.lease import NOBODY, Lease, LeaseAnswer
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member_events import Met, NewerEpoch
 from gantrymq.ha.member_follower import MemberFollower
@@ -47,6 +48,12 @@ ASK_SECONDS: Final = 0.5
 PUBLISH_SECONDS: Final = 0.5
 
 NEVER: Final = float("inf")
+
+_DECIDE: Final = (
+    "it has no part in it, and nothing on it is touched; run `gantry store archive` on this store"
+    " and the member begins empty beside what it had, or `gantry store adopt --group` with the"
+    " Lease's UUID where its messages are this group's"
+)
 
 
 @final
@@ -77,6 +84,7 @@ class Member:
         "_is_paused",
         "_last_guest",
         "_led",
+        "_nonce",
         "_publish_at",
         "_roles",
         "_settings",
@@ -102,11 +110,13 @@ class Member:
         self._ask_at = NEVER
         self._asked = 0
         self._chronicle = Chronicle(disk, store, boot)
+        self._chronicle.identify(nonce().hex())
         self._guests: dict[int, MemberFollower] = {}
         self._in_sync: InSync | None = None
         self._is_paused = False
         self._last_guest = 0
         self._led = 0
+        self._nonce = nonce
         self._publish_at = NEVER
         self._roles = roles
         self._settings = settings
@@ -115,7 +125,8 @@ class Member:
         """What an heir is to have stored, and until when that is waited for."""
         addresses = settings.ha_addresses
         place = Place(number, frozenset(addresses), settings.address, addresses[number])
-        self.agent = Agent(place, now, is_new=self._chronicle.is_new)
+        known = self._chronicle
+        self.agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
         self._dials = Dials(
             link,
             addresses,
@@ -172,6 +183,7 @@ class Member:
     def turn(self, now: float, wall_ms: int) -> None:
         """Everything there is to do; behind the turn of the store."""
         self._dials.wall_ms = wall_ms
+        self._dials.is_stray = self.stray() is not None
         self.agent.decide(self, now)
         self._obey(now, wall_ms)
         if self._has_paused(now, wall_ms):
@@ -209,9 +221,17 @@ class Member:
             self._step_down(now, wall_ms)
         if agent.epoch and not self._led:
             self._step_up(agent.epoch, now, wall_ms)
-        lease = agent.lease
-        if lease is not None and not agent.epoch:
-            self._chronicle.see(lease.epoch)
+        if not agent.epoch:
+            self._note(agent.lease)
+
+    def _note(self, lease: Lease | None) -> None:
+        """What was read or written is on our disk before anything is done by it; the Lease of
+        another group, or one that is not believed, tells us nothing."""
+        if lease is None or lease.doubt is not None or self.stray() is not None:
+            return
+        self._chronicle.see(lease.epoch)
+        self._chronicle.join(lease.group)
+        self._chronicle.note_lease(lease)
 
     def _has_paused(self, now: float, wall_ms: int) -> bool:
         """While we hand over nobody is served; whether that has just begun. What was known of
@@ -232,7 +252,10 @@ class Member:
         self._dials.leave_all("we are master")
         self._chronicle.begin(epoch)
         link = self._settings.link
-        in_sync = InSync(link.me.number, agent.lease.in_sync, now, flushes=link.flushes)
+        lease = agent.lease
+        in_sync = InSync(
+            link.me.number, lease.in_sync, now, flushes=link.flushes, disks=lease.disks
+        )
         agent.in_sync = self._in_sync = in_sync
         self._led, self._is_paused = epoch, False
         self._asked, self._ask_at = 0, NEVER
@@ -278,6 +301,36 @@ class Member:
     def standing(self) -> Standing:
         standing = self._chronicle.standing()
         return standing if self._roles.may_lead else standing._replace(is_electable=False)
+
+    def new_id(self) -> str:
+        return self._nonce().hex()
+
+    def stray(self) -> str | None:
+        lease, ours = self.agent.lease, self._chronicle.identity
+        if lease is None or not lease.group or lease.group == ours.group:
+            return None
+        number = self._settings.link.me.number
+        if ours.group:
+            return (
+                f"the disk of member {number} is of the group {ours.group}, and the Lease is of"
+                f" {lease.group}: {_DECIDE}"
+            )
+        if self._chronicle.is_of_no_group or lease.disks.get(number, "") in ("", ours.disk):
+            return None
+        return (
+            f"the disk of member {number} has messages and names no group, and the Lease of"
+            f" {lease.group} knows another disk of this member: {_DECIDE}"
+        )
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a person has to decide what becomes of our disk."""
+        return self.stray() is not None
+
+    @property
+    def identity(self) -> Identity:
+        """Of our disk."""
+        return self._chronicle.identity
 
     def sightings(self) -> Mapping[int, Sighting]:
         return self._dials.sightings
@@ -350,8 +403,7 @@ class Member:
     def lease_answered(self, number: int, answer: LeaseAnswer, now: float) -> None:
         """What became of a ReadLease or WriteLease; a turn comes next."""
         self.agent.lease_answered(number, answer, now)
-        if self.agent.lease is not None:
-            self._chronicle.see(self.agent.lease.epoch)
+        self._note(self.agent.lease)
 
     def published(self, epoch: int, *, is_done: bool) -> None:
         """What became of a Publish."""

@@ -196,6 +196,10 @@ class MemberFollowers:
             words = f"member {number} is not configured here: members of the group are {names}"
             link.refuse("unknown-member", words, ours)
             return ()
+        if theirs.group and ours.group and theirs.group != ours.group:
+            words = f"the disk of member {number} is of the group {theirs.group}, not {ours.group}"
+            link.refuse("other-group", words, ours)
+            return ()
         if theirs.epoch > ours.epoch:
             words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
             link.refuse("stale", words, ours)
@@ -204,13 +208,35 @@ class MemberFollowers:
             link.refuse("not-master", f"member {me} is not master", ours)
             return ()
         former = self._current.get(number)
+        taken = self._seat_of(reign, number, theirs.disk, former)
+        if taken is not None:
+            link.refuse("seat-taken", taken, ours)
+            return ()
         if former is not None:
             self._end(former, Ending.REPLACED, "it has come by another connection")
         link.welcome(ours, now)
         self._current[number] = link
+        reign.in_sync.meets(number, theirs.disk)
         for name, (table, content) in reign.tables.items():
             link.table(table, name, content)
         return ()
+
+    def _seat_of(
+        self, reign: _Reign, number: int, disk: str, former: MemberFollower | None
+    ) -> str | None:
+        """Why somebody with this disk may not follow as this member; None where it may."""
+        counted = reign.in_sync.other_disk(number, disk)
+        if counted is not None:
+            return (
+                f"member {number} counts with the disk {counted}, and this is {disk or 'another'}:"
+                " it may follow once that one is out of the in-sync set"
+            )
+        if former is None or former.standing is None or former.standing.disk == disk:
+            return None
+        return (
+            f"two processes say that they are member {number}: {former.address} follows with the"
+            f" disk {former.standing.disk}, so this one, with {disk or 'none'}, is to be stopped"
+        )
 
     def _end(self, link: MemberFollower, ending: Ending, text: str) -> None:
         """The owner hears of it in the next turn."""

@@ -34,6 +34,7 @@ from gantrymq.ha.member_frames import (
     Table,
     encode,
 )
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.ha.rate import Rate
 
 
@@ -61,7 +62,7 @@ class MemberFollowing:
     )
 
     def __init__(
-        self, me: Member, secret: bytes, nonce: bytes, standing: Standing, now: float
+        self, me: Member, secret: GroupSecret, nonce: bytes, standing: Standing, now: float
     ) -> None:
         """`nonce` is of this connection alone. Our log does not move before the welcome."""
         self.is_over = False

@@ -18,6 +18,12 @@ class Surroundings(Protocol):
     def sightings(self) -> Mapping[int, Sighting]:
         """What other members said of themselves last."""
 
+    def new_id(self) -> str:
+        """A UUID that nothing has yet."""
+
+    def stray(self) -> str | None:
+        """Why our disk has no part in this group."""
+
     def stall(self, now: float) -> str | None:
         """Why our disk does not answer."""
 

@@ -13,12 +13,7 @@ from gantrymq.ha.election import Sighting
 from gantrymq.ha.epochs import Epoch
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import (
-    NOBODY,
-    Lease,
-    LeaseAnswer,
-    Wishes,
-)
+from gantrymq.ha.lease import NOBODY, Lease, LeaseAnswer, Wishes
 from gantrymq.ha.member_frames import Report
 from gantrymq.ha.phase import Phase
 from gantrymq.ha.place import Place
@@ -49,6 +44,12 @@ class Around:
 
     def standing(self) -> Standing:
         return Standing(self.seen_epoch, (Epoch(4, 0),), 0, self.end, is_electable=True)
+
+    def new_id(self) -> str:
+        return "d" * 32
+
+    def stray(self) -> str | None:
+        return None
 
     def sightings(self) -> Mapping[int, Sighting]:
         return {each: Sighting(said, self.now) for each, said in self.others.items()}

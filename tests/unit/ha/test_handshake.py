@@ -17,12 +17,13 @@ from gantrymq.ha.handshake import (
     welcome,
 )
 from gantrymq.ha.member_frames import Kind, Letter, MemberReader
+from gantrymq.ha.proofs import GroupSecret
 
 MASTER = Member("broker-a", 1, "boot-1")
 FOLLOWER = Member("broker-a", 2, "boot-2")
 OURS = Standing(3, (Epoch(1, 0), Epoch(3, 500)), 0, 700)
 THEIRS = Standing(4, (Epoch(1, 0), Epoch(4, 600)), 100, 900)
-SECRET = b"secret"
+SECRET = GroupSecret(b"secret")
 
 
 def letters(data: bytes) -> list[Letter]:
@@ -40,7 +41,7 @@ class Meeting:
         self,
         *,
         follower: Member = FOLLOWER,
-        followers_secret: bytes = SECRET,
+        followers_secret: GroupSecret = SECRET,
         masters_nonce: bytes = b"m" * 16,
     ) -> None:
         self.follower = FollowersMeeting(follower, followers_secret, b"f" * 16, OURS)
@@ -93,7 +94,7 @@ def test_nobody_is_sure_of_more_than_there_is() -> None:
 
 
 def test_without_the_secret_neither_side_is_believed() -> None:
-    meeting = Meeting(followers_secret=b"another")
+    meeting = Meeting(followers_secret=GroupSecret(b"another"))
     meeting.to_master(0)
     with pytest.raises(RemoteError, match="does not know the group's secret"):
         meeting.to_follower(0)

@@ -11,13 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.lease import Lease, Wishes
-from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, LeaseObject, ObjectName, encode, read
+from gantrymq.ha.lease import EPOCH_MAX, Lease, Wishes
+from gantrymq.ha.lease_object import (
+    OBJECT_BYTES_MAX,
+    LeaseObject,
+    ObjectName,
+    encode,
+    read,
+    seal_of,
+)
 
 PLACE = ObjectName("mq", "main-broker-0")
 LEASE = Lease(
     "7", 2, "10.0.0.2:10911", "10.0.0.2:10912", 5, frozenset({1, 2}), frozenset({3}),
     1, 3, 99, 4, Wishes(preferred=1, switch_to=2, number=4, allows_unclean=True),
+    group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16},
 )  # fmt: skip
 
 numbers = st.integers(0, 10**12)
@@ -28,13 +36,15 @@ leases = st.builds(
     holder=st.integers(0, 9),
     address=st.just("10.0.0.2:10911"),
     ha_address=st.just("[fd00::2]:10912"),
-    epoch=st.integers(1, 10**12),
+    epoch=st.integers(1, EPOCH_MAX),
     in_sync=members,
     fenced=st.frozensets(st.integers(1, 64), max_size=3),
     heir=numbers,
     renewals=numbers,
     granted=numbers,
     wishes=st.builds(Wishes, numbers, numbers, numbers, st.booleans()),
+    group=st.sampled_from(["", "ab" * 16]),
+    disks=st.dictionaries(st.integers(1, 64), st.sampled_from(["01" * 16, "02" * 16]), max_size=3),
 )
 
 
@@ -96,8 +106,10 @@ def test_what_is_not_ours_stays() -> None:
     theirs["spec"]["strategy"] = "example.com/own"
     before = read(json.dumps(theirs).encode())
     written = content_of(replace(LEASE, renewals=100), before)
-    assert written["metadata"].pop("annotations") == theirs["metadata"].pop("annotations") | {
-        "gantrymq.dev/renewals": "100"
+    notes = written["metadata"].pop("annotations")
+    assert notes == theirs["metadata"].pop("annotations") | {
+        "gantrymq.dev/renewals": "100",
+        "gantrymq.dev/seal": seal_of(replace(LEASE, renewals=100)),
     }
     assert written["metadata"] == theirs["metadata"]
     assert written["spec"]["strategy"] == "example.com/own"
@@ -135,25 +147,82 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
         {"epoch": "-1"},
         {"epoch": "05"},
         {"epoch": "9" * 19},
+        {"epoch": str(EPOCH_MAX + 1)},
+        {"renewals": str(2**53 + 1)},
+        {"group_id": "main"},
+        {"disks": "1=disk"},
+        {"seal": None},
+        {"seal": "0" * 32},
         {"in_sync": None},
         {"in_sync": ""},
         {"in_sync": "1,,2"},
         {"in_sync": "0"},
         {"in_sync": "1, 2"},
         {"in_sync": ",".join(map(str, range(1, 70)))},
-        {"fenced": "one"},
         {"address": None},
         {"ha_address": None},
         {"ha_address": "10.0.0.2"},
         {"ha_address": "a" * 300 + ":1"},
-        {"allow_unclean": "yes"},
-        {"switch_number": "1.5"},
     ],
 )
-def test_a_damaged_annotation_is_told_by_its_name(annotations: dict[str, str | None]) -> None:
+def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, str | None]) -> None:
     name = next(iter(annotations)).replace("_", "-")
-    with pytest.raises(RemoteError, match=f"gantrymq.dev/{name} is "):
-        read(kept(LEASE, **annotations))
+    lease = read(kept(LEASE, **annotations)).lease
+    assert f"gantrymq.dev/{name} is " in (lease.doubt or "")
+    assert (lease.version, lease.wishes, lease.fenced) == ("7", LEASE.wishes, LEASE.fenced)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {"epoch": "6"},
+        {"in_sync": "1"},
+        {"heir": "3"},
+        {"renewals": "100"},
+        {"disks": f"1={'03' * 16},2={'02' * 16}"},
+        {"group_id": "cd" * 16},
+    ],
+)
+def test_an_edit_breaks_the_seal(annotations: dict[str, str | None]) -> None:
+    assert "somebody has edited it" in (read(kept(LEASE, **annotations)).lease.doubt or "")
+
+
+def test_another_holder_breaks_the_seal() -> None:
+    content = json.loads(kept(LEASE))
+    content["spec"]["holderIdentity"] = "1"
+    assert read(json.dumps(content).encode()).lease.doubt is not None
+
+
+def test_a_lease_of_a_version_without_groups_is_believed() -> None:
+    assert read(kept(replace(LEASE, group="", disks={}))).lease.doubt is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wishes", "fenced"),
+    [
+        ("preferred", "broker-2", {"preferred": 0}, {3}),
+        ("switch_to", "1.5", {"switch_to": 0}, {3}),
+        ("switch_number", "-1", {"number": 0}, {3}),
+        ("allow_unclean", "yes", {"allows_unclean": False}, {3}),
+        ("fenced", "one, 2", {}, {2}),
+        ("fenced", "1, 2", {}, {1, 2}),
+    ],
+)
+def test_a_wish_that_cannot_be_read_is_left_out_and_told(
+    name: str, text: str, wishes: dict[str, Any], fenced: set[int]
+) -> None:
+    found = read(kept(LEASE, **{name: text}))
+    assert found.lease == replace(
+        LEASE, wishes=replace(LEASE.wishes, **wishes), fenced=frozenset(fenced)
+    )
+    assert len(found.ignored) == (text != "1, 2")
+    assert all(f"gantrymq.dev/{name.replace('_', '-')} is " in each for each in found.ignored)
+
+
+def test_wishes_stay_as_an_operator_wrote_them() -> None:
+    before = read(kept(LEASE, preferred="broker-2"))
+    notes = content_of(replace(LEASE, renewals=100), before)["metadata"]["annotations"]
+    assert notes["gantrymq.dev/preferred"] == "broker-2"
 
 
 def test_somebody_elses_lease_is_left_alone() -> None:

@@ -22,6 +22,7 @@ from gantrymq.ha.member_events import Beaten, Met, NewerEpoch, Refused
 from gantrymq.ha.member_followers import LINKS_MAX, RETURN_SECONDS
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.ha.member_frames import Report
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.put import PutStatus
 
 
@@ -97,7 +98,7 @@ def test_strangers_change_nothing() -> None:
     link = master.opened()
     (ended,) = master.followers.heard(link, b"\0" * 64, master.now)
     assert isinstance(ended, Ended)
-    stranger = MemberFollowing(member(2), b"another", b"x" * 16, Follower().standing(), 0.0)
+    stranger = MemberFollowing(member(2), GroupSecret(b"another"), b"x" * 16, Follower().standing(), 0.0)
     link = master.opened()
     master.followers.heard(link, b"".join(stranger.take_output()), master.now)
     (told,) = stranger.receive(b"".join(link.take_output()), 0.0)

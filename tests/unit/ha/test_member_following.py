@@ -24,6 +24,7 @@ from gantrymq.ha.member_frames import (
     encode_data_head,
     encode_table_head,
 )
+from gantrymq.ha.proofs import GroupSecret
 
 OURS = Standing(1, (Epoch(1, 0),), 0, 100)
 THEIRS = Standing(3, (Epoch(1, 0), Epoch(3, 100)), 0, 900)
@@ -98,7 +99,7 @@ def test_a_refusal_says_what_the_others_log_is() -> None:
 
 def test_who_does_not_know_the_secret_is_not_believed() -> None:
     dialed = Dialed()
-    meeting = MastersMeeting(member(1), b"another", b"m" * 16)
+    meeting = MastersMeeting(member(1), GroupSecret(b"another"), b"m" * 16)
     (hello,) = dialed.frames()
     assert isinstance(hello, Letter)
     (ended,) = dialed.link.receive(meeting.take(hello)[0] + handshake.welcome(THEIRS), 0.0)

@@ -8,6 +8,7 @@ from gantrymq.fakes.electing import STEP, Group, Node
 from gantrymq.testing.memory_disk import BLOCK_BYTES
 
 ROOM: Final = 1 << 30
+FILLER: Final = "of-others"
 
 
 def well() -> tuple[Group, Node]:
@@ -20,8 +21,9 @@ def well() -> tuple[Group, Node]:
 
 def fill(node: Node) -> None:
     """Not a block is left."""
-    memory = node.disk.memory
-    memory.total_bytes -= memory.storage.free_bytes // BLOCK_BYTES * BLOCK_BYTES
+    file = node.disk.create(FILLER)
+    file.allocate(0, node.disk.memory.storage.free_bytes // BLOCK_BYTES * BLOCK_BYTES)
+    file.close()
 
 
 def put_on(group: Group, seconds: float, first: int) -> int:

@@ -1,0 +1,126 @@
+"""Decides whether what connected to a master of fixed roles is a slave that may have its log.
+
+    first bytes                      with the group's secret    without
+    the opening of a handshake       it proves itself           refused
+    a position, as Java's slaves     refused, unless unproven slaves are taken
+
+Until it is admitted a connection is sent nothing but the letters of the handshake, and nothing that
+it says is an acknowledgement. It has `PROOF_SECONDS` for its proof. Where unproven slaves are taken
+it has longer: a Java slave that connects again may stay silent for its haSendHeartbeatInterval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.ha.member_frames import OPENING
+from gantrymq.ha.proofs import GroupSecret
+from gantrymq.ha.slave_handshake import MASTER_ID, Broker, MasterHandshake
+
+# Two round trips, and a TLS handshake before them.
+PROOF_SECONDS: Final = 3.0
+
+# What is needed to tell who speaks; a slave's first report is as long.
+FIRST_BYTES: Final = len(OPENING)
+
+UNPROVEN: Final = (
+    "it does not prove that it knows the group's secret. A slave of Gantry needs groupSecretFile"
+    " with the secret that its master has, and so does the master; a slave of Java cannot prove"
+    " itself, and is taken only with haAllowUnauthenticatedSlaves=true at this master, which lets"
+    " everybody who reaches this port read and acknowledge all messages"
+)
+CANNOT_CHECK: Final = (
+    "it wants to prove itself by the group's secret, and this master has none: set groupSecretFile"
+    " here, to the same secret"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdmissionSettings:
+    """What a master asks of those that connect."""
+
+    group: str
+    """The names of cluster and broker, which master and slaves share."""
+    secret: GroupSecret | None = None
+    takes_unproven: bool = True
+    """Whether a connection that proves nothing may be a slave's, as any is to Java."""
+    silence_seconds: float = 20.0
+    """After so much silence an unproven one is given up; haHousekeepingInterval."""
+
+
+@final
+class SlaveAdmission:
+    """One connection until it is admitted: bytes go in, bytes come out."""
+
+    __slots__ = (
+        "_ends_at",
+        "_first",
+        "_handshake",
+        "_nonce",
+        "_settings",
+        "is_admitted",
+        "is_proven",
+    )
+
+    def __init__(self, settings: AdmissionSettings, nonce: bytes, now: float) -> None:
+        """`nonce` was never used before."""
+        self.is_admitted = False
+        self.is_proven = False
+        seconds = settings.silence_seconds if settings.takes_unproven else PROOF_SECONDS
+        self._ends_at = now + seconds
+        self._first = b""
+        self._handshake: MasterHandshake | None = None
+        self._nonce = nonce
+        self._settings = settings
+
+    @property
+    def deadline(self) -> float:
+        """Until then it has to be admitted."""
+        return self._ends_at
+
+    @property
+    def too_late(self) -> str:
+        """Why it is closed at the deadline."""
+        if self._settings.takes_unproven:
+            return f"it said nothing for {self._settings.silence_seconds:g} s"
+        return f"it did not prove within {PROOF_SECONDS:g} s that it is a slave of this group"
+
+    @property
+    def first(self) -> bytes:
+        """What an unproven slave has reported already."""
+        return self._first
+
+    def receive(self, data: bytes, channel: bytes = b"") -> bytes:
+        """What to say to that; raises RemoteError, and it is to be closed. `channel` tells the
+        TLS connection from all others."""
+        if self._handshake is None:
+            self._first += data
+            if not self._is_opening:
+                self._take_unproven()
+                return b""
+            if len(self._first) < FIRST_BYTES:
+                return b""
+            data, self._first = self._first, b""
+            self._handshake = self._begin(channel)
+        said = self._handshake.receive(data)
+        self.is_admitted = self.is_proven = self._handshake.is_done
+        return said
+
+    @property
+    def _is_opening(self) -> bool:
+        return OPENING.startswith(self._first[:FIRST_BYTES])
+
+    def _take_unproven(self) -> None:
+        if not self._settings.takes_unproven:
+            raise RemoteError(UNPROVEN)
+        self.is_admitted = len(self._first) >= FIRST_BYTES
+
+    def _begin(self, channel: bytes) -> MasterHandshake:
+        settings = self._settings
+        if settings.secret is None:
+            raise RemoteError(CANNOT_CHECK)
+        me = Broker(settings.group, MASTER_ID, settings.secret, self._nonce, channel)
+        return MasterHandshake(me)
