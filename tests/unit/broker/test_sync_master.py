@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.broker.core.messages import Replies, Request
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.fakes import broker as fakes_broker
 from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.sends import UNIQUE, add_topic, message
 from gantrymq.fakes.transactions import COMMIT, Transactions
@@ -153,6 +154,39 @@ def test_of_two_failures_the_slaves_is_told() -> None:
     request = master.send()
     master.broker.pass_time(3.5)
     assert master.answer(request).code == ResponseCode.FLUSH_SLAVE_TIMEOUT
+
+
+def test_messages_that_wait_for_a_slave_are_bounded_in_total(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fakes_broker, "MEMORY_BYTES", 1 << 20)  # then it is one frame of 16 MiB
+    master = SyncMaster()
+    master.connect()
+    body = bytes(512 << 10)
+    waiting = [master.broker.send(SEND, message(), body) for _ in range(32)]
+    assert all(map(master.broker.is_held, waiting))
+    refused = master.broker.ask(SEND, message(), b"x")
+    assert refused.code == ResponseCode.SYSTEM_BUSY
+    assert (refused.remark or "").startswith(
+        "[OVERLOAD]system busy, start flow control for a while"
+    )
+    assert "16777216 bytes of memory, 16777216 are allowed" in (refused.remark or "")
+    store = master.broker.state.store
+    store.waiters.replicated(store.log.end)
+    master.broker.settle()
+    assert {master.answer(each).code for each in waiting} == {ResponseCode.SUCCESS}
+    assert master.broker.is_held(master.send())
+
+
+def test_refused_and_broken_requests_leave_no_bytes_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fakes_broker, "MEMORY_BYTES", 1 << 20)
+    master = SyncMaster()
+    body = bytes(4 << 20)
+    for header in (message(topic="%RETRY%"), message(properties={"PROPERTY": "x" * 40_000})):
+        for _ in range(6):
+            answer = master.broker.ask(SEND, header, body)
+            assert answer.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_BUSY)
+    assert master.broker.ask(SEND, message(), b"x").code == ResponseCode.SLAVE_NOT_AVAILABLE
 
 
 def test_a_slow_slave_makes_nobody_busy() -> None:
