@@ -24,7 +24,14 @@ from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
-from gantrymq.broker.core import access, commits, reserve_times, slaves, system_topics
+from gantrymq.broker.core import (
+    access,
+    commits,
+    held_bytes,
+    reserve_times,
+    slaves,
+    system_topics,
+)
 from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
@@ -99,6 +106,8 @@ class Broker:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
     __slots__ = (
+        "_body_bytes",
+        "_body_bytes_max",
         "_born_hosts",
         "_fed",
         "_group_bytes_max",
@@ -124,6 +133,9 @@ class Broker:
         self._topic_readers: Mapping[str, Reader] = state.topic_readers
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
+        self._body_bytes: int = 0
+        """Of all requests that wait for the store, a replica, a client or a file."""
+        self._body_bytes_max: int = held_bytes.bodies_max(state.memory_bytes)
         self._born_hosts: dict[Channel, bytes] = {}
         self._is_settled: bool = False
         """Whether nothing can have changed when the machines are due since they were asked."""
@@ -297,12 +309,17 @@ class Broker:
             self._senders[request.channel] = None
         if len(state.works) >= WORKS_MAX:
             return self._counted(request, Reply(overloaded("the store", 0)), code)
+        body_bytes = len(request.command.body)
+        if body_bytes and self._body_bytes + body_bytes > self._body_bytes_max:
+            full = held_bytes.no_room_for_bodies(self._body_bytes, self._body_bytes_max)
+            return self._counted(request, Reply(full), code)
         try:
             outcome = handler(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
+        self._body_bytes += body_bytes
         state.works.start(
             outcome,
             lambda result: self._worked(request, result),
@@ -314,6 +331,7 @@ class Broker:
 
     def _worked(self, request: Request, outcome: object) -> None:
         """A request that was carried out in steps has its outcome."""
+        self._body_bytes -= len(request.command.body)
         if isinstance(outcome, Reply):
             self._counted(request, outcome, request.command.code)
             self.state.effects.answer(request, outcome.command)
@@ -323,6 +341,7 @@ class Broker:
             assert outcome is HELD, f"{outcome!r} is no outcome"
 
     def _broke(self, request: Request, error: Exception) -> None:
+        self._body_bytes -= len(request.command.body)
         code = request.command.code
         if not isinstance(error, GantryError):
             self.state.effects.broken(f"a request of code {code} broke its handler", error)
