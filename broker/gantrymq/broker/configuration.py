@@ -27,13 +27,14 @@ from gantrymq.base.settings import (
     flag_layer,
     setting_fields,
 )
-from gantrymq.broker import group_setup
+from gantrymq.broker import group_setup, link_setup
 from gantrymq.broker.core.configuration import REGION_FORM, check_region
 from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.broker.group_setup import GroupSetup
+from gantrymq.broker.link_setup import LinkSetup
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import address_of, is_host_name, own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
@@ -74,6 +75,8 @@ class Setup:
     """How it dials others; None for plain."""
     group: GroupSetup | None = None
     """Who elects its master, if that is how it gets one."""
+    links: LinkSetup = field(default_factory=LinkSetup)
+    """How brokers of the group prove themselves to each other, and encrypt what they say."""
 
     @property
     def root(self) -> Path:
@@ -109,6 +112,8 @@ def load(
     _check_region(broker)
     _check_texts(kept)
     settings = _with_accounts(_named(broker), root)
+    server_tls = ServerTls.from_properties(tls)
+    links = link_setup.read(broker, tls, server_tls)
     group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
     ip_address = _ip_address(broker, has_group=group is not None)
     settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
@@ -118,13 +123,14 @@ def load(
         settings,
         store,
         _identity(settings, group, ip_address),
-        ServerTls.from_properties(tls),
-        role_warnings + _warnings(broker, client_tls),
+        server_tls,
+        role_warnings + _warnings(broker, client_tls) + link_setup.warnings(settings, links),
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
         client_tls,
         group,
+        links,
     )
 
 

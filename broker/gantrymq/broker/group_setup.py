@@ -8,7 +8,6 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -20,8 +19,6 @@ from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.kube_api import namespace_of_pod
 from gantrymq.wire import hosts
 
-SECRET_BYTES_MIN: Final = 16
-SECRET_BYTES_MAX: Final = 4096
 MIN_IN_SYNC: Final = 2
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -63,7 +60,6 @@ class GroupSetup:
     number: int
     ha_addresses: Mapping[int, str]
     """Of all members, by their numbers."""
-    secret: bytes
     lease: ObjectName
     lease_url: str
     """"" for that of the pod's cluster."""
@@ -93,10 +89,12 @@ def read(
             " where whoever is master is to wait for the others",
         )
     members = _members(bound)
+    if not named.group_secret_file:
+        what = "groupMembers needs a file with the group's secret, the same at each member"
+        raise bound.refusal("groupSecretFile", what)
     return GroupSetup(
         _number(bound, members, host_name),
         members,
-        _secret(bound),
         ObjectName(_namespace(bound, namespace), _lease_name(bound, named)),
         _url(bound),
         _service(bound),
@@ -178,24 +176,6 @@ def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name:
     elif number not in members:
         raise bound.refusal("memberNumber", f"groupMembers has {names} alone")
     return number
-
-
-def _secret(bound: Bound[BrokerSettings]) -> bytes:
-    path = bound.settings.group_secret_file
-    if not path:
-        what = "groupMembers needs a file with the group's secret, the same at each member"
-        raise bound.refusal("groupSecretFile", what)
-    try:
-        secret = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise bound.refusal("groupSecretFile", f"it cannot be read: {error.strerror}") from None
-    if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
-        what = (
-            f"the secret in it has {len(secret)} bytes, and needs {SECRET_BYTES_MIN} to"
-            f" {SECRET_BYTES_MAX}: openssl rand -hex 32 makes one"
-        )
-        raise bound.refusal("groupSecretFile", what)
-    return secret
 
 
 def _lease_name(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:

@@ -1,24 +1,39 @@
 """A connection to the master, a thin skin over a `Following`; the dialer makes it, over and over.
 
-What comes is in our log before the next report says so.
+What comes is in our log before the next report says so. Below there may be TLS, and where this slave
+has a secret both ends prove that they know it before it reports anything (slave_handshake.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.ha.events import Ended, Ending, FollowingEvent
 from gantrymq.ha.following import Following
 from gantrymq.ha.settings import HaSettings
+from gantrymq.ha.slave_admission import PROOF_SECONDS
+from gantrymq.ha.slave_handshake import SlaveHandshake
 from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.tls import Door, DoorError
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
+
+# A master of Java never does.
+UNPROVEN_MASTER: Final = (
+    "the master does not prove that it knows the group's secret: a master of Gantry needs the same"
+    " groupSecretFile; a master of Java cannot prove itself, and is followed by slaves without"
+    " groupSecretFile alone"
+)
 
 
 class Transport(Protocol):
     """What we need of asyncio's; uvloop's are no subclasses of those."""
+
+    def write(self, data: bytes) -> None: ...
 
     def writelines(self, pieces: Sequence[bytes]) -> None: ...
 
@@ -29,12 +44,22 @@ class Transport(Protocol):
 class Copier:
     """Whose log it is that the connections to one master fill."""
 
-    __slots__ = ("clock", "fail", "last_read_ms", "last_write_ms", "log_moves", "settings", "store")
+    __slots__ = (
+        "clock",
+        "fail",
+        "last_read_ms",
+        "last_write_ms",
+        "log_moves",
+        "security",
+        "settings",
+        "store",
+    )
 
     def __init__(
         self,
         store: Store,
         settings: HaSettings,
+        security: LinkSecurity,
         clock: Clock,
         log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
@@ -43,13 +68,14 @@ class Copier:
         self.clock: Clock = clock
         self.fail: Callable[[Exception], None] = fail
         self.log_moves: Callable[[], None] = log_moves
+        self.security: LinkSecurity = security
         self.settings: HaSettings = settings
         self.store: Store = store
         self.last_read_ms: int = 0
         self.last_write_ms: int = 0
 
     def begin(self) -> Following:
-        """A connection was made."""
+        """A connection was made, and the master has proved itself if it has to."""
         end = self.store.begin_copy()
         return Following(end or 0, self.settings, self.clock.monotonic(), is_empty=end is None)
 
@@ -61,13 +87,31 @@ class MasterConnection:
     For the loop it is an asyncio.Protocol, of which a compiled class cannot be a subclass.
     """
 
-    __slots__ = ("_is_over", "_owner", "_transport", "ended", "link")
+    __slots__ = (
+        "_door",
+        "_handshake",
+        "_is_over",
+        "_owner",
+        "_proof_by",
+        "_transport",
+        "begun",
+        "ended",
+        "link",
+    )
 
-    def __init__(self, owner: Copier, ended: asyncio.Future[Ended]) -> None:
+    def __init__(
+        self, owner: Copier, begun: asyncio.Future[None], ended: asyncio.Future[Ended]
+    ) -> None:
+        """`begun` is done once the master is followed, or never will be."""
+        self.begun: asyncio.Future[None] = begun
         self.ended: asyncio.Future[Ended] = ended
         self.link: Following | None = None
+        """None until the master is followed."""
+        self._door: Door | None = owner.security.outgoing()
+        self._handshake: SlaveHandshake | None = None
         self._is_over: bool = False
         self._owner: Copier = owner
+        self._proof_by: float = owner.clock.monotonic() + PROOF_SECONDS
         self._transport: Transport | None = None
 
     def connection_made(self, transport: Transport) -> None:
@@ -75,12 +119,23 @@ class MasterConnection:
         if self._is_over:
             transport.abort()
             return
-        self.link = self._owner.begin()
-        self._flush()
+        self._proof_by = self._owner.clock.monotonic() + PROOF_SECONDS
+        if self._door is None:
+            self._prove(b"")
+        else:
+            transport.write(self._door.take_output())
 
     def data_received(self, data: bytes) -> None:
-        owner, link = self._owner, self.link
-        if link is None or self._is_over:
+        if self._is_over:
+            return
+        owner = self._owner
+        if self._door is not None:
+            data = self._pass(self._door, data)
+            if not data:
+                return
+        link = self.link
+        if link is None:
+            self._be_asked(data)
             return
         owner.last_read_ms = owner.clock.wall_ms()
         self._see(link.receive(data, owner.clock.monotonic()))
@@ -97,7 +152,7 @@ class MasterConnection:
     def connection_lost(self, error: Exception | None) -> None:
         if self.link is not None:
             self.link.closed(Ending.CLOSED, self._owner.clock.monotonic())
-        self._say(Ended(Ending.CLOSED, str(error) if error else "by the master"))
+        self._say(Ended(Ending.CLOSED, str(error) if error else self._by_the_master))
 
     def end(self, ended: Ended) -> None:
         """It is over: what still comes is not read."""
@@ -107,11 +162,84 @@ class MasterConnection:
             self._transport.abort()
 
     def deadline(self) -> float | None:
-        return None if self.link is None else self.link.deadline()
+        return self._proof_by if self.link is None else self.link.deadline()
 
     def expire(self, now: float) -> None:
-        if self.link is not None and not self._is_over:
+        if self._is_over:
+            return
+        if self.link is None:
+            what = f"nothing came of it for {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
+            self.end(Ended(Ending.UNPROVEN, what))
+        else:
             self._see(self.link.expire(now))
+
+    # ------------------------------------------------------------------ before it is followed
+
+    def _pass(self, door: Door, data: bytes) -> bytes:
+        """Through TLS."""
+        assert self._transport is not None
+        was_shaking_hands = door.is_shaking_hands
+        try:
+            data = door.receive(data)
+        except DoorError as error:
+            self.end(Ended(Ending.UNPROVEN, self._owner.security.explain(error)))
+            return b""
+        said = door.take_output()
+        if said:
+            self._transport.write(said)
+        if was_shaking_hands and not door.is_shaking_hands:
+            self._prove(door.channel)
+        if door.is_finished:
+            self.end(Ended(Ending.CLOSED, self._by_the_master))
+            return b""
+        return data
+
+    def _prove(self, channel: bytes) -> None:
+        """Bytes can be sent now."""
+        security = self._owner.security
+        security.refresh()
+        self._handshake = security.slave_handshake(channel)
+        if self._handshake is None:
+            self._follow()
+        else:
+            self._write(self._handshake.begin())
+
+    def _be_asked(self, data: bytes) -> None:
+        handshake = self._handshake
+        if handshake is None:
+            return
+        try:
+            said = handshake.receive(data)
+        except RemoteError as error:
+            self.end(Ended(Ending.UNPROVEN, f"{error}; {UNPROVEN_MASTER}"))
+            return
+        self._write(said)
+        if handshake.is_done:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Say where our log ends."""
+        self._handshake = None
+        self.link = self._owner.begin()
+        self._flush()
+        self._begin()
+
+    def _begin(self) -> None:
+        if not self.begun.done():
+            self.begun.set_result(None)
+
+    @property
+    def _by_the_master(self) -> str:
+        """Why it was closed, as far as that is known here."""
+        if self.link is not None and self.link.has_heard:
+            return "by the master"
+        return (
+            "by the master, before it sent anything: its log says why; one with aclEnable,"
+            " groupSecretFile or haTls=required takes slaves with the same groupSecretFile, and"
+            " with haTls=used, alone"
+        )
+
+    # ------------------------------------------------------------------ the log
 
     def _see(self, events: Sequence[FollowingEvent]) -> None:
         for event in events:
@@ -141,10 +269,23 @@ class MasterConnection:
         if self.link is None or self._transport is None or self._is_over:
             return
         output = self.link.take_output()
-        if output:
-            self._owner.last_write_ms = self._owner.clock.wall_ms()
+        if not output:
+            return
+        self._owner.last_write_ms = self._owner.clock.wall_ms()
+        if self._door is None:
             self._transport.writelines(output)
+        else:
+            self._write(b"".join(output))
+
+    def _write(self, data: bytes) -> None:
+        if not data or self._transport is None or self._is_over:
+            return
+        if self._door is None:
+            self._transport.write(data)
+        else:
+            self._transport.writelines(self._door.encrypt([data]))
 
     def _say(self, ended: Ended) -> None:
+        self._begin()
         if not self.ended.done():
             self.ended.set_result(ended)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.master_connection import Copier
 from gantrymq.broker.replication_dialer import ReplicationDialer
 from gantrymq.broker.replication_listener import ReplicationListener
@@ -29,6 +30,7 @@ class BrokerReplication:
         self,
         store: Store,
         settings: BrokerSettings,
+        security: LinkSecurity,
         clock: Clock,
         log_moves: Callable[[], None],
         fail: Callable[[Exception], None],
@@ -40,12 +42,13 @@ class BrokerReplication:
         self._clock = clock
         self._listener: ReplicationListener | None = None
         self._log = Log("replication")
+        self._security = security
         self._settings = settings
         self._slaves: SlaveConnections | None = None
         self._store = store
         self._log_moves = log_moves
         if settings.broker_role is BrokerRole.SLAVE:
-            copier = Copier(store, self._chosen, clock, log_moves, fail)
+            copier = Copier(store, self._chosen, security, clock, log_moves, fail)
             self._dialer = ReplicationDialer(copier, self._log)
 
     async def start(self) -> None:
@@ -53,7 +56,14 @@ class BrokerReplication:
         if self._dialer is not None:
             return
         followers = Followers(self._store, self._chosen)
-        slaves = SlaveConnections(followers, self._clock, self._log_moves, self._log)
+        slaves = SlaveConnections(
+            followers,
+            self._security,
+            self._chosen.silence_seconds,
+            self._clock,
+            self._log_moves,
+            self._log,
+        )
         listener, settings = ReplicationListener(slaves), self._settings
         self.address = await listener.start(settings.bind_address, settings.ha_listen_port)
         self._listener, self._slaves = listener, slaves

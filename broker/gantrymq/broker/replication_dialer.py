@@ -103,7 +103,8 @@ class ReplicationDialer:
     async def _once(self, address: str) -> Ended:
         """One connection, from its beginning to its end."""
         loop = asyncio.get_running_loop()
-        connection = MasterConnection(self._copier, loop.create_future())
+        begun: asyncio.Future[None] = loop.create_future()
+        connection = MasterConnection(self._copier, begun, loop.create_future())
         try:
             host, port = parse_address(address)
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -117,8 +118,11 @@ class ReplicationDialer:
         except ConfigurationError as error:
             return Ended(Ending.CLOSED, str(error))
         self._connection = connection
-        self._log.info("following", master=address, position=self._copier.store.log.end)
         try:
+            await begun
+            if not connection.ended.done():
+                position = self._copier.store.log.end
+                self._log.info("following", master=address, position=position)
             return await connection.ended
         finally:
             if self._connection is connection:

@@ -31,6 +31,7 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.settings import BrokerRole
 from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
+from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_host import MemberHost
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
@@ -114,16 +115,18 @@ class BrokerHost:
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = self._make_errands()
+        contexts = ServerContexts(setup.tls, self._log.warning)
+        self._security = _security_of(setup, contexts, self._log)
         self._member = self._make_member()
         self.state.replication = self._replication = self._member or BrokerReplication(
-            self._store, setup.settings, clock, self._log_moves, self._fail
+            self._store, setup.settings, self._security, clock, self._log_moves, self._fail
         )
         outbox = Outbox()
         self._rounds = self._make_rounds(outbox)
         self._server = Server(
             self,
             limits=_connection_limits(setup),
-            tls=ServerContexts(setup.tls, self._log.warning),
+            tls=contexts,
             clock=clock,
             feed=self._rounds.feed,
             outbox=outbox,
@@ -141,6 +144,7 @@ class BrokerHost:
             group,
             self.core,
             self._disk,
+            self._security,
             self._clock,
             turn_soon=self._turn_soon,
             log_moves=self._log_moves,
@@ -438,6 +442,12 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
         is_copy=setup.group is not None or setup.settings.broker_role is BrokerRole.SLAVE,
     )
     return disk, background, store
+
+
+def _security_of(setup: Setup, contexts: ServerContexts, log: Log) -> LinkSecurity:
+    identity = setup.identity
+    group = f"{identity.cluster}/{identity.name}"
+    return LinkSecurity(setup.links, contexts, group, identity.broker_id, log.warning)
 
 
 def _state_of(setup: Setup, store: Store, clock: Clock) -> State:

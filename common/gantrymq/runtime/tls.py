@@ -116,6 +116,14 @@ class Door:
         return self.state is DoorState.HANDSHAKE
 
     @property
+    def channel(self) -> bytes:
+        """What tells this TLS connection from all others, the same at both ends: who passes on
+        what is said has two. Empty without TLS."""
+        if self._tls is None or self.state is not DoorState.OPEN:
+            return b""
+        return self._tls.get_channel_binding("tls-unique") or b""
+
+    @property
     def held_bytes(self) -> int:
         """What an unfinished handshake may take, by what came of it."""
         return HANDSHAKE_ROOM * self._handshake_bytes if self.is_shaking_hands else 0

@@ -14,13 +14,14 @@ from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import LeaseAnswer, Unanswered
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import Member, MemberSettings
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import PutStatus
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 STEP: Final = 0.02
-SECRET: Final = b"a secret of the group"
+SECRET: Final = GroupSecret(b"a secret of the group")
 
 
 @final

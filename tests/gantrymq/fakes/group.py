@@ -23,11 +23,12 @@ from gantrymq.ha.member_follower import MemberFollower
 from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.ha.member_frames import Beat
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
 
-SECRET = b"secret"
+SECRET = GroupSecret(b"secret")
 MEMBERS = frozenset({1, 2, 3})
 EPOCH = 1
 FIRST = (Epoch(EPOCH, 0),)
@@ -113,7 +114,7 @@ class Follower(OpenedStore):
     def standing(self) -> Standing:
         return standing(self, self.epoch, () if self.store.log.is_empty else self.epochs)
 
-    def dial(self, secret: bytes = SECRET) -> MemberFollowing:
+    def dial(self, secret: GroupSecret = SECRET) -> MemberFollowing:
         me = member(self.number)
         self.link = MemberFollowing(me, secret, next(_NONCES), self.standing(), self.now)
         return self.link

@@ -21,6 +21,7 @@ from gantrymq.ha.actions import (
 )
 from gantrymq.ha.lease import LeaseAnswer
 from gantrymq.ha.member import Member, MemberSettings
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.sim.group_checks import Checks
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_network import End
@@ -30,7 +31,7 @@ from gantrymq.sim.group_world import Do
 from gantrymq.store.engine import Store
 from gantrymq.testing.faulty_disk import FaultyDisk
 
-SECRET: Final = b"the secret of the group"
+SECRET: Final = GroupSecret(b"the secret of the group")
 
 
 @final

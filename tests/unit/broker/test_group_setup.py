@@ -63,7 +63,7 @@ def test_a_member_is_told_by_its_address_for_names_are_no_endpoints(
 def test_a_group_with_what_is_left_to_defaults(tmp_path: Path, secret: Path) -> None:
     addresses = {1: "broker-0:10912", 2: "broker-1:10912", 3: "[fd00::3]:10912"}
     assert group_of(tmp_path, secret) == GroupSetup(
-        2, addresses, b"0123456789abcdef", ObjectName("mq", "main-broker-a"), "", "", 1
+        2, addresses, ObjectName("mq", "main-broker-a"), "", "", 1
     )
 
 

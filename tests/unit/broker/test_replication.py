@@ -152,10 +152,14 @@ async def test_who_says_nothing_is_closed(tmp_path: Path) -> None:
         writer.close()
 
 
-async def test_there_are_only_so_many_connections(tmp_path: Path) -> None:
+async def test_there_are_only_so_many_slaves(tmp_path: Path) -> None:
     async with running(setup(tmp_path)) as master:
         writers = [(await connect(master))[1] for _ in range(FOLLOWERS_MAX)]
+        for each in writers:
+            each.write(bytes(8))
+        await until(lambda: len(master.state.replication.followers(0.0)) == FOLLOWERS_MAX)
         reader, writer = await connect(master)
+        writer.write(bytes(8))
         async with asyncio.timeout(30):
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
                 await reader.readexactly(1)

@@ -33,6 +33,18 @@ class BrokerRole(StrEnum):
     """Copies its master and serves reads."""
 
 
+class HaTls(StrEnum):
+    """Whether replication uses TLS. Each step of accepted -> used -> required, taken by one broker
+    after the other, leaves all links between them up."""
+
+    ACCEPTED = "accepted"
+    """Connects without TLS, and takes connections with and without it."""
+    USED = "used"
+    """Connects by TLS, and takes connections with and without it."""
+    REQUIRED = "required"
+    """Connects by TLS, and takes no other connection."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """In the order of their keys, as GET_BROKER_CONFIG shows them."""
@@ -112,7 +124,15 @@ class BrokerSettings:
         " as brokerRole says",
     )
     group_secret_file: str = setting(
-        "", "what members know each other by: the same 16 bytes or more at each of them"
+        "",
+        "what members, or a master and its slaves, prove themselves to each other by: the same 16"
+        " bytes or more at each of them, read again when the file changes",
+    )
+    ha_allow_unauthenticated_slaves: bool = setting(
+        default=False,
+        about="send all messages to whatever connects to haListenPort, and believe that it has"
+        " them, as slaves of Java need it, although aclEnable, tls.server.mode=enforcing or"
+        " groupSecretFile asks for a proof",
     )
     ha_housekeeping_interval: int = setting(
         20_000, "silence after which master and slave give their connection up", unit="ms", lowest=1
@@ -138,6 +158,12 @@ class BrokerSettings:
         32_768, "the log's bytes in one frame to a slave", unit="bytes", lowest=1,
         highest=FRAME_BYTES_MAX,
     )  # fmt: skip
+    ha_tls: HaTls = setting(
+        HaTls.ACCEPTED,
+        "TLS between master, slaves and members: used and required connect by it, accepted and"
+        " required take connections with both or with it alone; unset, required where"
+        " tls.server.mode=enforcing",
+    )
     lease_name: str = setting(
         "", "the Lease that says who is master; brokerClusterName-brokerName in small letters if"
         " empty",

@@ -1,0 +1,94 @@
+"""What the links of replication of one broker prove themselves by, and how they are encrypted.
+
+Files of certificates and of the secret are looked at before each new link; those that changed are
+read again, and links that are up stay as they are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.broker.core.settings import HaTls
+from gantrymq.broker.link_setup import LinkSetup
+from gantrymq.ha.handshake import NONCE_BYTES
+from gantrymq.ha.slave_admission import AdmissionSettings, SlaveAdmission
+from gantrymq.ha.slave_handshake import Broker, SlaveHandshake
+from gantrymq.remoting.events import Reason
+from gantrymq.runtime.certificates import ServerContexts, TlsMode
+from gantrymq.runtime.client_contexts import ClientContexts
+from gantrymq.runtime.tls import Door, DoorError
+
+_HINTS: Final = {
+    Reason.TLS_REQUIRED: (
+        "it connects without TLS, and haTls=required here: set haTls=used at the other broker, or"
+        " haTls=used here while some brokers do not use it yet"
+    ),
+    Reason.TLS_DISABLED: "it connects by TLS, and tls.server.mode=disabled here takes none",
+}
+
+
+@final
+class LinkSecurity:
+    """Of one broker; `group` is the names of cluster and broker, which its brokers share."""
+
+    def __init__(
+        self,
+        setup: LinkSetup,
+        contexts: ServerContexts,
+        group: str,
+        broker_id: int,
+        complain: Callable[[str], None],
+    ) -> None:
+        """`contexts` are those of the broker's other ports; `complain` hears of changed files that
+        cannot be used."""
+        self._broker_id = broker_id
+        self._client = ClientContexts.of(setup.client_tls, complain)
+        self._contexts = contexts
+        self._group = group
+        self._setup = setup
+        if setup.secret_file is not None:
+            setup.secret_file.complain = complain
+        server_mode = contexts.settings.mode
+        if setup.tls is HaTls.REQUIRED or server_mode is TlsMode.DISABLED:
+            self._mode = TlsMode.ENFORCING if setup.tls is HaTls.REQUIRED else TlsMode.DISABLED
+        else:
+            self._mode = TlsMode.PERMISSIVE
+
+    def refresh(self) -> None:
+        """A link begins: look whether the secret has changed."""
+        if self._setup.secret_file is not None:
+            self._setup.secret_file.refresh()
+
+    # ------------------------------------------------------------------ TLS
+
+    def incoming(self) -> Door:
+        """For a connection that came in."""
+        return Door(self._mode, self._contexts.context)
+
+    def outgoing(self) -> Door | None:
+        """For one that we begin; None without TLS."""
+        return None if self._client is None else Door.of_client(self._client.context())
+
+    def explain(self, error: DoorError) -> str:
+        """Why a connection was closed, and what helps."""
+        return _HINTS.get(error.reason, error.detail)
+
+    # ------------------------------------------------------------------ proofs of fixed roles
+
+    def admission(self, silence_seconds: float, now: float) -> SlaveAdmission:
+        """For a connection that may be a slave's."""
+        setup = self._setup
+        secret = None if setup.secret_file is None else setup.secret_file.secret
+        settings = AdmissionSettings(self._group, secret, setup.takes_unproven, silence_seconds)
+        return SlaveAdmission(settings, secrets.token_bytes(NONCE_BYTES), now)
+
+    def slave_handshake(self, channel: bytes) -> SlaveHandshake | None:
+        """For a connection to the master; None where this slave has no secret. `channel` tells the
+        TLS connection from all others."""
+        file = self._setup.secret_file
+        if file is None:
+            return None
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return SlaveHandshake(Broker(self._group, self._broker_id, file.secret, nonce, channel))

@@ -1,0 +1,97 @@
+"""What the settings say of the links between master, slaves and members: what proves that a peer
+belongs to the group, and whether the links use TLS.
+
+A master of fixed roles asks for a proof where its other ports protect what it has: with aclEnable,
+with tls.server.mode=enforcing, and where there is a secret. tls.server.mode=permissive, which is
+the default and lets everybody in without TLS, protects nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.settings import Bound
+from gantrymq.broker.core.settings import BrokerRole, BrokerSettings, HaTls
+from gantrymq.broker.secret_file import SecretFile
+from gantrymq.runtime.certificates import ClientTls, ServerTls, TlsMode
+
+_ALLOWED: Final = (
+    "haAllowUnauthenticatedSlaves=true: everybody who reaches haListenPort may read all messages,"
+    " and may acknowledge for SYNC_MASTER what no slave has, although {guards}; keep that port on a"
+    " network that you trust"
+)
+_NO_SLAVE: Final = (
+    "no slave may follow, so messages will be answered SLAVE_NOT_AVAILABLE: {guards}, and there is"
+    " no groupSecretFile for slaves to prove themselves by"
+)
+_UNPROVEN_MASTER: Final = (
+    "the master need not prove itself to this slave: {guards}, but there is no groupSecretFile; a"
+    " master of Gantry with these settings takes no slave without one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSetup:
+    """Of one broker."""
+
+    tls: HaTls = HaTls.ACCEPTED
+    client_tls: ClientTls | None = None
+    """How links are dialled; None for plain."""
+    secret_file: SecretFile | None = None
+    guards: tuple[str, ...] = ()
+    """The settings that ask for a proof."""
+    takes_unproven: bool = True
+    """Whether a master of fixed roles takes slaves that prove nothing, as Java's."""
+
+
+def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls) -> LinkSetup:
+    """`tls` are the keys that begin so; ConfigurationError names what cannot be used."""
+    settings = bound.settings
+    mode = _mode(bound, server)
+    guards = {
+        "aclEnable=true": settings.acl_enable,
+        "tls.server.mode=enforcing": server.mode is TlsMode.ENFORCING,
+        "groupSecretFile is set": bool(settings.group_secret_file),
+    }
+    asking = tuple(guard for guard, is_on in guards.items() if is_on)
+    return LinkSetup(
+        mode,
+        None if mode is HaTls.ACCEPTED else ClientTls.from_properties(tls),
+        _secret_file(bound),
+        asking,
+        takes_unproven=settings.ha_allow_unauthenticated_slaves or not asking,
+    )
+
+
+def warnings(settings: BrokerSettings, links: LinkSetup) -> tuple[str, ...]:
+    """What the links lack, in words for the log."""
+    if settings.group_members or not links.guards:
+        return ()
+    guards = " and ".join(links.guards)
+    if settings.broker_role is BrokerRole.SLAVE:
+        return () if links.secret_file else (_UNPROVEN_MASTER.format(guards=guards),)
+    if links.takes_unproven:
+        return (_ALLOWED.format(guards=guards),)
+    waits = settings.broker_role is BrokerRole.SYNC_MASTER
+    return (_NO_SLAVE.format(guards=guards),) if waits and not links.secret_file else ()
+
+
+def _mode(bound: Bound[BrokerSettings], server: ServerTls) -> HaTls:
+    if "haTls" not in bound.sources:
+        return HaTls.REQUIRED if server.mode is TlsMode.ENFORCING else HaTls.ACCEPTED
+    mode = bound.settings.ha_tls
+    if mode is not HaTls.ACCEPTED and server.mode is TlsMode.DISABLED:
+        what = "tls.server.mode=disabled takes no TLS: write permissive or enforcing there"
+        raise bound.refusal("haTls", what)
+    return mode
+
+
+def _secret_file(bound: Bound[BrokerSettings]) -> SecretFile | None:
+    path = bound.settings.group_secret_file
+    try:
+        return SecretFile(path) if path else None
+    except ConfigurationError as error:
+        raise bound.refusal("groupSecretFile", str(error)) from None

@@ -1,0 +1,68 @@
+"""The file with the secret of a group, which is read again when it changes.
+
+    one line     the secret
+    two lines    while the secret is changed: the first one makes proofs, both are believed
+
+A secret has 16 to 4096 bytes, and no line break. Spaces around it do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.ha.proofs import SECRETS_MAX, GroupSecret
+from gantrymq.runtime.certificates import stamp_of
+
+SECRET_BYTES_MIN: Final = 16
+SECRET_BYTES_MAX: Final = 4096
+
+_MAKES_ONE: Final = "openssl rand -hex 32 makes one"
+
+
+@final
+class SecretFile:
+    """Owner of the process's `GroupSecret`. ConfigurationError where the file cannot be used at
+    first; later what cannot be used is told, and the secret stays as it was."""
+
+    __slots__ = ("_path", "_stamp", "complain", "secret")
+
+    def __init__(self, path: str) -> None:
+        self.complain: Callable[[str], None] = lambda text: None
+        """Is told of a changed file, and why it cannot be used."""
+        self._path = path
+        self._stamp = stamp_of(path)
+        self.secret = GroupSecret(*_read(path))
+
+    def refresh(self) -> None:
+        """Before each proof: what has changed in the file counts from now on."""
+        stamp = stamp_of(self._path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self.secret.replace(_read(self._path))
+        except ConfigurationError as error:
+            self.complain(f"the group's secret stays as it was: groupSecretFile: {error}")
+
+
+def _read(path: str) -> tuple[bytes, ...]:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"it cannot be read: {error.strerror}") from error
+    secrets = tuple(line for each in content.splitlines() if (line := each.strip()))
+    if not 1 <= len(secrets) <= SECRETS_MAX:
+        raise ConfigurationError(
+            f"it has {len(secrets)} lines, each of which is a secret: write one, or two while the"
+            f" secret is changed; {_MAKES_ONE}"
+        )
+    for secret in secrets:
+        if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
+            raise ConfigurationError(
+                f"the secret in it has {len(secret)} bytes, and needs {SECRET_BYTES_MIN} to"
+                f" {SECRET_BYTES_MAX}: {_MAKES_ONE}"
+            )
+    return secrets

@@ -1,0 +1,57 @@
+"""Bounds the connections at the HA port that have not proved themselves yet.
+
+They are apart from those of slaves and members, and there are `UNPROVEN_MAX` at most. Where there
+would be more, the address that has most of them gives one up, its oldest: an attacker who connects
+over and over from one address closes its own connections.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Final, Generic, Protocol, TypeVar, final
+
+# A group has a handful of brokers, and each proves itself within milliseconds.
+UNPROVEN_MAX: Final = 64
+
+
+class Connection(Protocol):
+    """What such a connection can do."""
+
+    @property
+    def host(self) -> str:
+        """Where it comes from, without the port."""
+
+
+C = TypeVar("C", bound=Connection)
+
+
+@final
+class UnprovenConnections(Generic[C]):
+    """Those of one port, oldest first."""
+
+    __slots__ = ("_connections",)
+
+    def __init__(self) -> None:
+        self._connections: dict[C, None] = {}
+
+    def all(self) -> Collection[C]:
+        return tuple(self._connections)
+
+    def add(self, connection: C) -> C | None:
+        """It has connected; which one has to be closed for it, if any, and is not here any more."""
+        self._connections[connection] = None
+        if len(self._connections) <= UNPROVEN_MAX:
+            return None
+        counts = Counter(each.host for each in self._connections)
+        most = max(counts.values())
+        crowded = next(each for each in self._connections if counts[each.host] == most)
+        del self._connections[crowded]
+        return crowded
+
+    def remove(self, connection: C) -> bool:
+        """It has proved itself, or is gone; whether it was here."""
+        if connection not in self._connections:
+            return False
+        del self._connections[connection]
+        return True
