@@ -52,7 +52,6 @@ RELAY_SECONDS: Final = 1.0
 NEVER: Final = float("inf")
 
 
-
 @final
 class MemberHost:
     """Of one broker. `start` and `stop` once, `turn` behind each of the core's."""
@@ -113,8 +112,10 @@ class MemberHost:
             service = ObjectName(group.lease.namespace, group.service)
             slices = SliceClient(self._apis[1], service)
             self._slices = SliceKeeper(slices, self._log, self._leads, self._renewed_at)
+        member_settings = _member_settings(self._setup, group, boot)
+        self._core.state.relays.secret = member_settings.link.secret
         self._member = Member(
-            _member_settings(self._setup, group, boot),
+            member_settings,
             self._disk,
             self._store,
             self._core,

@@ -10,9 +10,12 @@ from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import IDENTITY, STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.replicated import bytes_of_log
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
+
+SECRET = b"sixteen bytes and more"
 
 
 class FakeMembers:
@@ -47,6 +50,7 @@ class Member(OpenedBroker):
         address = f"127.0.0.1:{number}0911"
         identity = replace(IDENTITY, broker_id=number, member=number, address=address)
         super().__init__(settings, store_settings, disk=disk, files=files, identity=identity)
+        self.state.relays.secret = GroupSecret(SECRET)
 
     @property
     def address(self) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gantrymq.broker.core.messages import AskBroker, Request
+from gantrymq.broker.core.relay_proofs import PROOF
 from gantrymq.broker.core.relays import PARKED_BYTES_MAX, PARKED_MAX, STAY_SECONDS
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.members import Member, change_places, pair
+from gantrymq.fakes.members import SECRET, Member, change_places, pair
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.fakes.transactions import COMMIT, Transactions
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.send_fields import BORN_HOST
 from gantrymq.wire import frames, hosts
 from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
@@ -50,6 +52,33 @@ def test_a_relayed_message_is_born_where_its_producer_is() -> None:
     follower.send(RequestCode.SEND_BATCH_MESSAGE, message(batch=True), parts, channel=channel)
     born = {record.born_host for record in master.opened.records("T", 0)}
     assert born == {hosts.parse(channel.peer)}
+
+
+def test_where_a_message_was_born_is_not_believed_from_a_client() -> None:
+    master, _ = grouped()
+    for ext in ({BORN_HOST: "10.0.0.1:1"}, {BORN_HOST: "10.0.0.1:1", PROOF: "ab" * 32}):
+        assert master.ask(SEND, message(), b"a", ext=ext).code == SUCCESS
+    born = {record.born_host for record in master.opened.records("T", 0)}
+    assert born == {hosts.parse(master.channel.peer)}
+
+
+def test_a_group_without_a_secret_believes_no_relayed_address() -> None:
+    master, follower = grouped()
+    for member in (master, follower):
+        member.state.relays.secret = None
+    channel = FakeChannel()
+    assert follower.ask(SEND, message(), b"a", channel=channel).code == SUCCESS
+    (record,) = master.opened.records("T", 0)
+    assert record.born_host != hosts.parse(channel.peer)
+
+
+def test_a_member_that_uses_the_old_one_of_two_secrets_is_believed() -> None:
+    master, follower = grouped()
+    master.state.relays.secret = GroupSecret(b"the new one, 16 bytes", SECRET)
+    channel = FakeChannel()
+    follower.ask(SEND, message(), b"a", channel=channel)
+    (record,) = master.opened.records("T", 0)
+    assert record.born_host == hosts.parse(channel.peer)
 
 
 def test_what_was_relayed_is_left_to_the_general_path() -> None:

@@ -15,9 +15,10 @@ is closed: by a race of Java's, sends under way on a connection that breaks may 
 their time is over. But 5.3.3 throws on the second GO_AWAY to one send, and the address may lead
 here for a while yet: so the first sends of each connection are relayed, for STAY_SECONDS.
 
-A relayed send says whom it came from, in the field BORN_HOST, so that the message is born there.
-Invariant: it is not relayed again. Bounds: PARKED_MAX sends, of PARKED_BYTES_MAX; what comes beyond
-that, or after its connection has had its time, ends the connection.
+A relayed send says whom it came from, in the field BORN_HOST, so that the message is born there,
+and proves that a member says so (relay_proofs.py). Invariant: it is not relayed again. Bounds:
+PARKED_MAX sends, of PARKED_BYTES_MAX; what comes beyond that, or after its connection has had its
+time, ends the connection.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core import relay_proofs, steps
 from gantrymq.broker.core.clients import Client
 from gantrymq.broker.core.messages import (
     HELD,
@@ -38,6 +39,7 @@ from gantrymq.broker.core.messages import (
     Request,
 )
 from gantrymq.broker.core.responses import refused
+from gantrymq.ha.proofs import GroupSecret
 from gantrymq.remoting.refusal import going_away
 from gantrymq.store.put import UNAVAILABLE
 from gantrymq.store.send_fields import BORN_HOST
@@ -91,6 +93,7 @@ class Relays:
         "_parked",
         "_state",
         "_under_way",
+        "secret",
     )
 
     def __init__(self, state: State) -> None:
@@ -104,6 +107,8 @@ class Relays:
         self._parked: dict[Request, float] = {}
         self._state = state
         self._under_way: dict[Request, None] = {}
+        self.secret: GroupSecret | None = None
+        """The group's, by which members prove to each other what they relay; None: it has none."""
 
     def __len__(self) -> int:
         return len(self._parked) + len(self._under_way)
@@ -168,10 +173,19 @@ class Relays:
         del self._parked[request]
         self._under_way[request] = None
         self._state.works.start(
-            steps.ask_broker(self._master, _relayed(request), ASK_SECONDS),
+            steps.ask_broker(self._master, self._relayed(request), ASK_SECONDS),
             partial(self._answered, request),
             lambda error: self._state.effects.broken("a send could not be relayed", error),
         )
+
+    def _relayed(self, request: Request) -> Command:
+        """As the master gets it; the proof is added last, for it covers the address."""
+        command = request.command
+        ext = unsigned(command.ext)
+        ext[BORN_HOST] = request.channel.peer
+        relayed = Command(command.code, ext=ext, body=command.body)
+        relay_proofs.add(relayed, self.secret, self._state.identity)
+        return relayed
 
     def _answered(self, request: Request, answer: object) -> None:
         """Pass it on. Without one nobody knows whether the message is stored."""
@@ -260,13 +274,6 @@ def knows_go_away(client: Command | Client) -> bool:
 def unsigned(ext: Mapping[str, str] | None) -> dict[str, str]:
     """The fields of a request that is passed on."""
     return {name: value for name, value in (ext or {}).items() if name not in _SIGNATURE}
-
-
-def _relayed(request: Request) -> Command:
-    command = request.command
-    ext = unsigned(command.ext)
-    ext[BORN_HOST] = request.channel.peer
-    return Command(command.code, ext=ext, body=command.body)
 
 
 def _not_master(state: State) -> Reply:

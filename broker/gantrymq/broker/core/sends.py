@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from gantrymq.broker.core import relay_proofs
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names import RETRY_PREFIX, topic_fault
 from gantrymq.broker.core.topic_creation import (
@@ -182,8 +183,10 @@ def record_of(state: State, request: Request, header: SendHeader, config: TopicC
 
 
 def born_host(state: State, request: Request) -> bytes:
-    """Who sent it: another member relays what reached it."""
-    relayed = (request.command.ext or {}).get(BORN_HOST) if state.identity.is_elected else None
+    """Who sent it: another member relays what reached it, and proves that it is a member."""
+    command, relayed = request.command, None
+    if state.identity.is_elected and command.ext and BORN_HOST in command.ext:
+        relayed = relay_proofs.born_host(command, state.relays.secret, state.identity)
     return packed_host(relayed or request.channel.peer)
 
 
