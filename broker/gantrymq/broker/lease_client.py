@@ -1,21 +1,26 @@
-"""The lease store of a member: its group's Lease, and the EndpointSlice of the group's Service.
+"""Reads and writes the Lease of a member's group in the Kubernetes API.
 
 Answers are as the member's core wants them (ha/lease.py). Invariant: Conflict and Missing are said
 only where the API says that nothing was written, Written only where it says that it was; all else
 is Unanswered, an answer that cannot be read as well.
+
+What the master has to report stands in an annotation that each renewal brings up to date:
+
+    gantrymq.dev/problems   one problem a line; absent while there is none
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.ha import endpoint_slice, group_service, lease_object
-from gantrymq.ha.endpoint_slice import Endpoint
+from gantrymq.ha import lease_object
 from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Unanswered, Written
-from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, LeaseObject, ObjectName
+from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, PREFIX, LeaseObject, ObjectName
 from gantrymq.runtime.kube_api import (
     ApiAnswer,
     ApiPlace,
@@ -34,20 +39,72 @@ _CONFLICT: Final = 409
 # Of a refusal's words in a log line.
 _WORDS_MAX: Final = 300
 
+PROBLEMS: Final = f"{PREFIX}problems"
+# Problems of the master and of the wishes: a handful, and the Lease is written every 0.8 s.
+PROBLEMS_MAX: Final = 16
+_PROBLEM_CHARACTERS_MAX: Final = 400
+
+NEVER: Final = float("inf")
+
+
+def no_problems() -> Sequence[str]:
+    """Of a process that only gives a Lease away."""
+    return ()
+
 
 @final
 class LeaseClient:
-    """One request at a time."""
+    """One request at a time. `problems` are those of the master that this process is."""
 
-    def __init__(self, api: KubeApi, place: ObjectName, wall_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        api: KubeApi,
+        place: ObjectName,
+        wall_ms: Callable[[], int],
+        problems: Callable[[], Sequence[str]] = no_problems,
+    ) -> None:
+        self.answered_at = -NEVER
+        """When a request was answered last, by the clock of the event loop."""
+        self.failure: str | None = None
+        """Why the last request was not answered, or its answer could not be read."""
         self._api = api
         self._last: LeaseObject | None = None
         """As it was read, or as the API said that it is now."""
         self._place = place
+        self._problems = problems
         self._wall_ms = wall_ms
+        self._written = -NEVER, 0, 0
+        """When the last write was sent that was carried out, with its holder and epoch."""
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """Why wishes in the Lease were left out."""
+        return () if self._last is None else self._last.ignored
+
+    def renewed_at(self, holder: int, epoch: int) -> float:
+        """When the last write was sent, if it said that this member leads in this epoch."""
+        sent_at, *said = self._written
+        return sent_at if said == [holder, epoch] else -NEVER
 
     async def read(self) -> LeaseAnswer:
         """The lease as it is."""
+        return self._noted(await self._read())
+
+    async def write(self, lease: Lease) -> LeaseAnswer:
+        """Replace the object of this version, or make the first one."""
+        sent_at = asyncio.get_running_loop().time()
+        answer = self._noted(await self._write(lease))
+        if isinstance(answer, Written):
+            self._written = sent_at, lease.holder, lease.epoch
+        return answer
+
+    def _noted(self, answer: LeaseAnswer) -> LeaseAnswer:
+        self.failure = answer.text if isinstance(answer, Unanswered) else None
+        if self.failure is None:
+            self.answered_at = asyncio.get_running_loop().time()
+        return answer
+
+    async def _read(self) -> LeaseAnswer:
         try:
             answer = await self._api.ask("GET", self._path())
         except UnansweredError as error:
@@ -56,16 +113,16 @@ class LeaseClient:
             self._last = None
             return Missing()
         if answer.status != _OK:
-            return Unanswered(_refusal(answer))
+            return Unanswered(refusal(answer))
         return self._take(answer.body)
 
-    async def write(self, lease: Lease) -> LeaseAnswer:
-        """Replace the object of this version, or make the first one."""
+    async def _write(self, lease: Lease) -> LeaseAnswer:
         before = self._last if lease.version else None
         if lease.version and (before is None or before.lease.version != lease.version):
             return Conflict()
         try:
-            body = lease_object.encode(lease, before, self._place, self._wall_ms())
+            said = None if before is None else _with_problems(before, self._problems())
+            body = lease_object.encode(lease, said, self._place, self._wall_ms())
             if before is None:
                 answer = await self._api.ask("POST", self._collection(), body)
             else:
@@ -77,7 +134,7 @@ class LeaseClient:
         if answer.status == _NOT_FOUND and before is not None:
             return Missing()
         if answer.status not in (_OK, _CREATED):
-            return Unanswered(_refusal(answer))
+            return Unanswered(refusal(answer))
         taken = self._take(answer.body)
         return Written(taken.lease.version) if isinstance(taken, Found) else taken
 
@@ -96,6 +153,18 @@ class LeaseClient:
         return f"{self._collection()}/{self._place.name}"
 
 
+def _with_problems(before: LeaseObject, problems: Sequence[str]) -> LeaseObject:
+    """The object that is to be replaced, with these problems in its annotation."""
+    metadata = dict(object_of(before.content.get("metadata") or {}, "metadata"))
+    annotations = dict(object_of(metadata.get("annotations") or {}, "annotations"))
+    annotations.pop(PROBLEMS, None)
+    if problems:
+        lines = [each[:_PROBLEM_CHARACTERS_MAX] for each in problems[:PROBLEMS_MAX]]
+        annotations[PROBLEMS] = "\n".join(lines)
+    metadata["annotations"] = annotations
+    return replace(before, content=before.content | {"metadata": metadata})
+
+
 def api_of(lease_url: str) -> KubeApi:
     """The API at this address; at "" that of the cluster this pod is in."""
     return KubeApi(ApiPlace(lease_url) if lease_url else _pods_api(), OBJECT_BYTES_MAX)
@@ -109,57 +178,7 @@ def _pods_api() -> ApiPlace:
         raise ConfigurationError(text) from None
 
 
-@final
-class SliceClient:
-    """Of the master; `service` names the Service."""
-
-    def __init__(self, api: KubeApi, service: ObjectName) -> None:
-        self._api = api
-        namespace = service.namespace
-        collection = f"/apis/{endpoint_slice.API_VERSION}/namespaces/{namespace}/endpointslices"
-        self._collection = collection
-        self._path = f"{collection}/{endpoint_slice.name(service.name)}"
-        self._service = service
-
-    async def publish(self, endpoint: Endpoint) -> str | None:
-        """Lead the Service there; None once it does, else why it does not."""
-        try:
-            answer = await self._publish(endpoint)
-        except (UnansweredError, RemoteError) as error:
-            return str(error)
-        return None if answer is None or answer.status in (_OK, _CREATED) else _refusal(answer)
-
-    async def _publish(self, endpoint: Endpoint) -> ApiAnswer | None:
-        """The last answer of the API; None where the slice says so already."""
-        found = await self._api.ask("GET", self._path)
-        if found.status not in (_OK, _NOT_FOUND):
-            return found
-        before = endpoint_slice.read(found.body) if found.status == _OK else None
-        body = endpoint_slice.encode(endpoint, before, self._service)
-        if body is None:
-            return None
-        if before is not None and before.can_become(endpoint):
-            return await self._api.ask("PUT", self._path, body)
-        if before is not None:
-            gone = await self._api.ask("DELETE", self._path, endpoint_slice.deletion(before))
-            if gone.status not in (_OK, _NOT_FOUND):
-                return gone
-        return await self._api.ask("POST", self._collection, body)
-
-    async def mistake(self, ports: Collection[str]) -> str | None:
-        """What is wrong with the Service itself, as far as this pod may read it: no right to, or no
-        answer, is no mistake."""
-        path = f"/api/v1/namespaces/{self._service.namespace}/services/{self._service.name}"
-        try:
-            found = await self._api.ask("GET", path)
-            if found.status != _OK:
-                return None
-            return group_service.mistake(found.body, self._service.name, ports)
-        except (UnansweredError, RemoteError):
-            return None
-
-
-def _refusal(answer: ApiAnswer) -> str:
+def refusal(answer: ApiAnswer) -> str:
     """In the API's words, as far as it has any."""
     try:
         words = text_field(object_of(javajson.loads(answer.body), "a status"), "message") or ""

@@ -62,6 +62,19 @@ class KubeObjects:
     def get(self, key: Key) -> Outcome:
         return Outcome(200, copy.deepcopy(self._there(key)))
 
+    def list(self, plural: str, namespace: str, selector: str, *, whole: bool) -> Outcome:
+        """Those with the label of the selector, `name=value`; the metadata alone unless `whole`."""
+        label, _, value = selector.partition("=")
+        found = [
+            each
+            for (kind, place, _), each in sorted(self.objects.items())
+            if (kind, place) == (plural, namespace)
+            and (not label or each["metadata"].get("labels", {}).get(label) == value)
+        ]
+        items = [each if whole else {"metadata": each["metadata"]} for each in found]
+        kind = f"{KINDS[plural]}List" if whole else "PartialObjectMetadataList"
+        return Outcome(200, copy.deepcopy({"kind": kind, "metadata": {}, "items": items}))
+
     def slice(self) -> Object | None:
         """The one EndpointSlice of a group's Service, once there is one."""
         return next((each for key, each in self.objects.items() if key[0] == SLICES), None)

@@ -9,6 +9,7 @@ port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds":
 
     none      as it should be                 hang      never answered, not carried out
     refuse    the connection is cut at once   fail      500, not carried out
+    forbid    403, not carried out
     lose      carried out, never answered     cut       carried out, and the connection is cut
     late      carried out, answered after so many seconds
     early     answered after so many seconds, and carried out only then
@@ -39,6 +40,7 @@ class Fault(Enum):
     HANG = "hang"
     REFUSE = "refuse"
     FAIL = "fail"
+    FORBID = "forbid"
     LOSE = "lose"
     CUT = "cut"
     LATE = "late"
@@ -109,7 +111,7 @@ class LeaseApi:
         method, info = request.method, request.match_info
         key = (info["plural"], info["namespace"], info.get("name", ""))
         body = json.loads(await request.read() or b"{}")
-        port.asked.append(f"{method} {key[2]}")
+        port.asked.append(f"{method if key[2] or method == 'POST' else 'LIST'} {key[2]}")
         if port.hits(Fault.HANG, method):
             await asyncio.sleep(LONG_SECONDS)
         if port.hits(Fault.REFUSE, method):
@@ -118,7 +120,10 @@ class LeaseApi:
             return _answer(RefusedError(500, "InternalError", "etcdserver: no leader").outcome)
         if port.hits(Fault.EARLY, method):
             await asyncio.sleep(port.seconds)
-        outcome = self._carry_out(method, key, body)
+        if port.hits(Fault.FORBID, method):
+            text = f"cannot {method.lower()} resource {key[0]}"
+            return _answer(RefusedError(403, "Forbidden", text).outcome)
+        outcome = self._carry_out(method, key, body, request)
         if port.hits(Fault.LOSE, method):
             await asyncio.sleep(LONG_SECONDS)
         if port.hits(Fault.CUT, method):
@@ -127,12 +132,16 @@ class LeaseApi:
             await asyncio.sleep(port.seconds)
         return _answer(outcome)
 
-    def _carry_out(self, method: str, key: Key, body: Object) -> Outcome:
+    def _carry_out(self, method: str, key: Key, body: Object, request: web.Request) -> Outcome:
         objects = self.objects
         if key[0] not in KINDS:
             return RefusedError(404, "NotFound", "the server could not find it").outcome
+        selector = request.query.get("labelSelector", "")
+        whole = "PartialObjectMetadataList" not in request.headers.get("Accept", "")
         work: dict[str, Callable[[], Outcome]] = {
-            "GET": lambda: objects.get(key),
+            "GET": lambda: (
+                objects.get(key) if key[2] else objects.list(key[0], key[1], selector, whole=whole)
+            ),
             "POST": lambda: objects.post(key, body),
             "PUT": lambda: objects.put(key, body),
             "PATCH": lambda: objects.patch(key, body),

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gantrymq.broker.lease_client import LeaseClient, SliceClient
+from gantrymq.broker.lease_client import PROBLEMS, LeaseClient
 from gantrymq.fakes.lease_api import Fault, LeaseApi
-from gantrymq.ha.endpoint_slice import Endpoint
 from gantrymq.ha.lease import Conflict, Found, Lease, Missing, Unanswered, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
 from gantrymq.ha.place import Place
@@ -31,7 +30,7 @@ class Bench:
     api: LeaseApi
     one: LeaseClient
     other: LeaseClient
-    slices: SliceClient
+    problems: list[str]
 
     def fault(self, fault: Fault, *methods: str) -> None:
         port = self.api.ports[0]
@@ -48,8 +47,11 @@ async def bench_of() -> AsyncIterator[Bench]:
     api = LeaseApi(ports=2)
     urls = await api.start()
     clients = [KubeApi(ApiPlace(url), OBJECT_BYTES_MAX) for url in urls]
-    one, other = (LeaseClient(each, PLACE, lambda: 1_700_000_000_000) for each in clients)
-    yield Bench(api, one, other, SliceClient(clients[0], PLACE))
+    problems: list[str] = []
+    one, other = (
+        LeaseClient(each, PLACE, lambda: 1_700_000_000_000, lambda: problems) for each in clients
+    )
+    yield Bench(api, one, other, problems)
     for each in clients:
         await each.close()
     await api.stop()
@@ -140,6 +142,50 @@ async def must_be_no_answer(bench: Bench, fault: Fault) -> None:
     assert found.lease.renewals == (1 if fault in (Fault.LOSE, Fault.CUT) else 0)
 
 
+async def test_a_renewal_carries_the_problems_of_the_master(bench: Bench) -> None:
+    problems = ["the Service: the API answers 403", "x" * 5000]
+    bench.problems.extend(problems)
+    lease = await bench.begun()
+    written = await bench.one.write(replace(lease, renewals=1))
+    assert isinstance(written, Written)
+    notes = bench.api.objects.objects[KEY]["metadata"]["annotations"]
+    first, second = notes[PROBLEMS].split("\n")
+    assert first == problems[0]
+    assert len(second) < 500
+    bench.problems.clear()
+    again = replace(lease, version=written.version, renewals=2)
+    assert isinstance(await bench.one.write(again), Written)
+    assert PROBLEMS not in bench.api.objects.objects[KEY]["metadata"]["annotations"]
+
+
+async def test_it_is_known_when_the_last_renewal_of_an_epoch_was_sent(bench: Bench) -> None:
+    lease = await bench.begun()
+    began = asyncio.get_running_loop().time()
+    assert bench.one.renewed_at(1, 1) <= began
+    assert bench.one.renewed_at(1, 2) == bench.one.renewed_at(2, 1) == float("-inf")
+    bench.fault(Fault.FAIL)
+    assert isinstance(await bench.one.write(replace(lease, renewals=1)), Unanswered)
+    assert bench.one.renewed_at(1, 1) <= began, "it is not known to have been carried out"
+    assert bench.one.failure is not None
+    bench.fault(Fault.NONE)
+    found = await bench.one.read()
+    assert isinstance(found, Found)
+    assert isinstance(await bench.one.write(replace(found.lease, renewals=1)), Written)
+    assert bench.one.renewed_at(1, 1) >= began
+    assert bench.one.failure is None
+    assert bench.one.answered_at >= bench.one.renewed_at(1, 1)
+
+
+async def test_wishes_that_were_left_out_are_known(bench: Bench) -> None:
+    await bench.begun()
+    assert not bench.one.ignored
+    wish = {"metadata": {"annotations": {"gantrymq.dev/preferred": "broker-2"}}}
+    bench.api.objects.patch(KEY, wish)
+    await bench.one.read()
+    [ignored] = bench.one.ignored
+    assert "gantrymq.dev/preferred is 'broker-2'" in ignored
+
+
 async def test_a_write_is_never_repeated(bench: Bench) -> None:
     lease = await bench.begun()
     bench.fault(Fault.CUT, "PUT")
@@ -187,68 +233,3 @@ async def test_a_connection_that_hangs_costs_one_timeout(hasty: Bench) -> None:
     assert asyncio.get_running_loop().time() - began < 2 * kube_api.REQUEST_SECONDS
     hasty.fault(Fault.NONE)
     assert await hasty.one.read() == Found(lease)
-
-
-async def test_the_service_leads_to_the_newest_master(bench: Bench) -> None:
-    ports = {"broker": 10911, "fast": 10909, "ha": 10912}
-    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
-    assert await bench.slices.publish(Endpoint(6, "10.0.0.3", ports)) is None
-    assert await bench.slices.publish(Endpoint(6, "10.0.0.3", ports)) is None
-    refused = await bench.slices.publish(Endpoint(5, "10.0.0.2", ports))
-    assert refused is not None
-    assert "of epoch 6" in refused
-    asked = [each.split()[0] for each in bench.api.ports[0].asked]
-    assert asked == ["GET", "POST", "GET", "PUT", "GET", "GET"]
-
-
-async def test_a_service_that_cannot_be_led_says_why(bench: Bench) -> None:
-    bench.fault(Fault.FAIL)
-    refused = await bench.slices.publish(Endpoint(5, "10.0.0.2", {"broker": 10911}))
-    assert refused == "the API answers 500: etcdserver: no leader"
-
-
-async def test_a_master_with_the_other_kind_of_address_makes_the_slice_anew(bench: Bench) -> None:
-    ports = {"broker": 10911}
-    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
-    before = bench.api.objects.slice()
-    assert before is not None
-    assert await bench.slices.publish(Endpoint(6, "fd00::3", ports)) is None
-    now = bench.api.objects.slice()
-    assert now is not None
-    assert now["addressType"] == "IPv6"
-    assert now["endpoints"][0]["addresses"] == ["fd00::3"]
-    assert now["metadata"]["uid"] != before["metadata"]["uid"]
-    asked = [each.split()[0] for each in bench.api.ports[0].asked]
-    assert asked == ["GET", "POST", "GET", "DELETE", "POST"]
-
-
-async def test_a_slice_that_was_replaced_meanwhile_is_not_deleted(bench: Bench) -> None:
-    ports = {"broker": 10911}
-    assert await bench.slices.publish(Endpoint(5, "10.0.0.2", ports)) is None
-    bench.fault(Fault.EARLY, "DELETE")
-    publishing = asyncio.create_task(bench.slices.publish(Endpoint(6, "fd00::3", ports)))
-    bench.api.ports[0].seconds = 0.05
-    while "DELETE main-broker-0-master" not in bench.api.ports[0].asked:  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
-    key = ("endpointslices", "mq", "main-broker-0-master")
-    bench.api.objects.patch(key, {"metadata": {"annotations": {"gantrymq.dev/epoch": "7"}}})
-    refused = await publishing
-    assert refused is not None
-    assert "the API answers 409" in refused
-    assert await bench.slices.publish(Endpoint(6, "fd00::3", ports)) is not None
-
-
-async def test_a_service_with_ports_of_other_names_is_noticed(bench: Bench) -> None:
-    key = ("services", "mq", PLACE.name)
-    assert await bench.slices.mistake(("broker",)) is None, "there is none, or it may not be read"
-    service = {
-        "kind": "Service",
-        "metadata": {"name": PLACE.name},
-        "spec": {"ports": [{"name": "mq", "port": 10911}]},
-    }
-    bench.api.objects.post(key, service)
-    told = await bench.slices.mistake(("broker",))
-    assert told is not None
-    assert "ports called 'mq', which lead nowhere" in told
-    bench.fault(Fault.FAIL)
-    assert await bench.slices.mistake(("broker",)) is None

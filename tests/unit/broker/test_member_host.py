@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.broker import member_host
+from gantrymq.broker import member_host, slice_keeper
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.group_setup import Pod
@@ -243,7 +243,7 @@ async def test_the_service_leads_to_the_master(tmp_path: Path) -> None:
 async def test_a_slice_that_was_deleted_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(member_host, "PUBLISH_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.05)
     async with group_of(tmp_path, 1, 2) as group:
         slices = group.api.objects.objects
         for _ in range(2):
@@ -258,7 +258,7 @@ async def test_a_slice_that_was_deleted_is_written_again(
 async def test_a_service_with_the_wrong_ports_is_told_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(member_host, "PUBLISH_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.01)
     group = HostGroup(tmp_path, 1)
     await group.begin()
     service = {"name": "mq", "port": 10911}
@@ -287,7 +287,7 @@ async def test_a_member_of_a_group_without_a_master_says_what_it_waits_for(tmp_p
     await group.begin()
     async with group.running(1):
         await until_told(group, 1, 503, "all members have to be heard first, and 2 are not")
-        await until_told(group, 1, 503, "the group has no master: it has had none yet")
+        await until_told(group, 1, 503, "the group's Lease was not read yet, or there is none")
     await group.api.stop()
 
 
@@ -305,22 +305,43 @@ async def test_a_group_of_one_is_ready_and_its_lease_has_the_address_of_the_pod(
     await group.api.stop()
 
 
-async def test_a_service_that_cannot_be_led_is_told_of_once_and_tried_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An EndpointSlice is left of another group of this name, whose epochs went further."""
+    monkeypatch.setattr(slice_keeper, "AGAIN_SECONDS", 0.05)
     later = {"metadata": {"annotations": {"gantrymq.dev/epoch": "99"}}}
     async with group_of(tmp_path, 1, 2) as group:
-        old, tries = group.holder, group.api.ports[2 - group.holder].asked
+        old = group.holder
         await until(lambda: SLICE in group.api.objects.objects)
         group.api.objects.patch(SLICE, later)
         with caplog.at_level(logging.INFO):
             await group.ends[old].aclose()
-            await until(lambda: tries.count(f"GET {SLICE[2]}") >= 3)
-            group.api.objects.delete(SLICE)
             await until(lambda: "the Service leads here now" in caplog.text)
+        node = group.api.objects.objects[SLICE]["endpoints"][0]["nodeName"]
+        assert node == f"node-{group.holder}" == f"node-{3 - old}"
     assert caplog.text.count("the Service does not lead here yet") == 1
-    assert "delete the EndpointSlice broker-a-master" in caplog.text
+
+
+async def test_the_lease_says_what_the_master_has_to_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slice_keeper, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(slice_keeper, "SURVEY_SECONDS", 0.05)
+    foreign = {
+        "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"name": "by-hand", "labels": {"kubernetes.io/service-name": "broker-a"}},
+    }  # fmt: skip
+    async with group_of(tmp_path, 1, 2) as group:
+
+        def problems() -> str:
+            notes = group.api.objects.objects[LEASE]["metadata"]["annotations"]
+            return str(notes.get("gantrymq.dev/problems", ""))
+
+        group.api.objects.post(("endpointslices", "mq", ""), foreign)
+        await until(lambda: "kubectl delete endpointslice by-hand" in problems())
+        group.api.objects.delete(("endpointslices", "mq", "by-hand"))
+        await until(lambda: not problems())
 
 
 async def test_a_slave_of_fixed_roles_is_turned_away(
