@@ -21,6 +21,8 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.faulty_disk import FaultyDisk
 
 STEP: Final = 0.02
+# No two are the same, whatever group, member or life they are of: disks are named by them.
+NONCES: Final = count(1)
 SECRET: Final = GroupSecret(b"a secret of the group")
 
 
@@ -106,13 +108,12 @@ class Node:
         )
         addresses = {each: f"m{each}:10912" for each in self.group.numbers}
         settings = MemberSettings(link, addresses, f"m{number}:10911")
-        nonces = count(number << 32)
         self.member = Member(
             settings,
             self.disk,
             self.opened.store,
             self.roles,
-            lambda: next(nonces).to_bytes(16, "big"),
+            lambda: next(NONCES).to_bytes(16, "big"),
             self.boot,
             self.group.now,
         )

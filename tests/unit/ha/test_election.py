@@ -18,7 +18,7 @@ from gantrymq.ha.election import (
 )
 from gantrymq.ha.epochs import Epoch
 from gantrymq.ha.handshake import Standing
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, Wishes
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, Mark, Wishes
 from gantrymq.ha.place import Place
 
 ALL = frozenset({1, 2, 3})
@@ -330,3 +330,114 @@ def test_a_member_that_knows_of_no_epoch_counts_for_nothing() -> None:
     assert verdict(FREE, others={1: standing(), 3: new}).in_sync == {1}
     longest = standing(501, electable=False)
     assert verdict(FREE, ours=longest, others={1: lost, 3: new}).epoch == 5
+
+
+# ---------------------------------------------------------------------- identity and doubt
+
+OURS, ANOTHER, GROUP = "01" * 16, "02" * 16, "ab" * 16
+NAMED = replace(FREE, group=GROUP, disks={1: "d1" * 16, 2: OURS, 3: "d3" * 16})
+
+
+def on(disk: str, standing: Standing, group: str = GROUP) -> Standing:
+    return standing._replace(disk=disk, group=group)
+
+
+def test_another_disk_in_a_seat_of_the_set_may_not_lead() -> None:
+    others = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400))}
+    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).epoch == 5
+    found = verdict(NAMED, ours=on(ANOTHER, standing(500)), others=others)
+    assert found.epoch == 0
+    assert "only 1, 2, 3 may be master" in found.reason
+
+
+def test_nor_does_it_count_as_heard() -> None:
+    torn = on(OURS, standing(500, electable=False))
+    heard = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400, electable=False))}
+    assert verdict(NAMED, ours=torn, others=heard).epoch == 0, "1 is whole"
+    swapped = {1: on(ANOTHER, standing(400)), 3: on("d3" * 16, standing(400, electable=False))}
+    assert "and 1 are not" in verdict(NAMED, ours=torn, others=swapped).reason
+
+
+def test_a_disk_of_another_group_is_not_heard() -> None:
+    foreign = on("d1" * 16, standing(9000, epoch=9, last=9), "cd" * 16)
+    others = {1: foreign, 3: on("d3" * 16, standing(400))}
+    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).epoch == 5
+
+
+def test_a_lease_that_somebody_has_a_newer_one_of_is_not_believed() -> None:
+    newer = on("d1" * 16, standing(500))._replace(mark=Mark(4, 9))
+    others = {1: newer, 3: on("d3" * 16, standing(400))}
+    assert verdict(NAMED, ours=on(OURS, standing(500)), others=others).reason != ""
+    without = {1: newer}
+    found = verdict(NAMED, ours=on(OURS, standing(500)), others=without)
+    assert "all members have to be heard first, and 3 are not" in found.reason
+
+
+def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None:
+    doubted = replace(NAMED, doubt="somebody has edited it")
+    ours = on(OURS, standing(500))
+    others = {1: on("d1" * 16, standing(400)), 3: on("d3" * 16, standing(400))}
+    assert verdict(doubted, ours=ours, others=others).epoch == 5
+    swapped = {**others, 3: on(ANOTHER, standing(400))}
+    assert "edited it: all members have to be heard first, and 3 are not" in (
+        verdict(doubted, ours=ours, others=swapped).reason
+    )
+
+
+def test_an_operators_word_ends_that_after_a_while() -> None:
+    doubted = replace(NAMED, doubt="it was deleted", wishes=Wishes(allows_unclean=True))
+    ours, others = on(OURS, standing(500)), {1: on("d1" * 16, standing(400))}
+    early = verdict(doubted, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
+    assert early.epoch == 0
+    late = verdict(doubted, early.again_at, ours=ours, others=others)
+    assert late.epoch == 5
+    assert late.is_unclean
+
+
+def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
+    torn = on(OURS, standing(500, electable=False))
+    willing = replace(NAMED, wishes=Wishes(allows_unclean=True))
+    early = verdict(willing, CHANGED_AT + 1.0, ours=torn)
+    assert early.epoch == 0
+    late = verdict(willing, early.again_at, ours=torn)
+    assert late.epoch == 5
+    assert late.is_unclean
+    assert "1, 3 are not heard" in late.reason
+    assert verdict(NAMED, ours=torn).epoch == 0
+
+
+def test_a_stray_disk_has_no_part() -> None:
+    view = View(2, ALL, standing(), FREE, CHANGED_AT, {}, stray="of another group")
+    assert judge(view, LATER) == Verdict("of another group")
+
+
+def test_a_lease_is_made_by_who_knows_the_group_once_a_master_has_not() -> None:
+    known = on(OURS, standing(500))
+    gone = replace(NAMED, version="", doubt="somebody has deleted it")
+    early = verdict(gone, CHANGED_AT + 1.0, ours=known)
+    assert not early.is_missing
+    assert verdict(gone, early.again_at, ours=known).is_missing
+    assert not verdict(None, ours=blank(), others={1: known}).is_missing
+
+
+def test_a_new_groups_is_made_once_all_were_heard() -> None:
+    assert not verdict(None, ours=blank(), others={1: blank()}).is_missing
+    assert verdict(None, ours=blank(), others={1: blank(), 3: blank()}).is_missing
+
+
+def test_disks_of_several_groups_make_none() -> None:
+    found = verdict(None, ours=on(OURS, standing()), others={1: on(ANOTHER, standing(), "cd" * 16)})
+    assert not found.is_missing
+    assert "members 1, 2 are of several groups" in found.reason
+
+
+def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> None:
+    mine = replace(NAMED, holder=2)
+    torn = on(OURS, standing(400, electable=False))
+    others = {1: on("d1" * 16, standing(500)), 3: on("d3" * 16, standing(500))}
+    assert verdict(mine, ours=torn, others=others).is_given_up
+    assert not verdict(NAMED, ours=torn, others=others).is_given_up
+
+
+def blank() -> Standing:
+    return Standing(0, (), 0, 0, is_electable=True)

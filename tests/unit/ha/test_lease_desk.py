@@ -1,0 +1,124 @@
+"""What a member takes for the lease, and for a renewal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Wishes, Written
+from gantrymq.ha.lease_desk import LeaseDesk, Outcome
+
+LEASE = Lease(
+    "7",
+    holder=1,
+    address="m1:10911",
+    ha_address="m1:10912",
+    epoch=4,
+    in_sync=frozenset({1, 2}),
+    renewals=50,
+    group="ab" * 16,
+    disks={1: "01" * 16, 2: "02" * 16},
+)
+
+
+def read(desk: LeaseDesk, answer: LeaseAnswer, now: float) -> Lease | None:
+    desk.read(now)
+    (asked,) = desk.take_actions()
+    assert desk.answered(asked.number, answer, now) is Outcome.READ
+    return desk.lease
+
+
+def knowing(lease: Lease = LEASE) -> LeaseDesk:
+    desk = LeaseDesk(0.0)
+    assert read(desk, Found(lease), 1.0) == lease
+    return desk
+
+
+@pytest.mark.parametrize("changed", [{"renewals": 51}, {"epoch": 5}, {"holder": 0, "renewals": 51}])
+def test_a_renewal_is_a_change_of_holder_epoch_or_renewals(changed: dict[str, int]) -> None:
+    desk = knowing()
+    read(desk, Found(replace(LEASE, version="8", **changed)), 2.0)
+    assert desk.changed_at == 2.0
+
+
+def test_no_other_change_is_one() -> None:
+    desk = knowing()
+    read(desk, Found(replace(LEASE, version="8")), 2.0)
+    read(desk, Found(replace(LEASE, version="9", wishes=Wishes(preferred=2))), 3.0)
+    assert desk.changed_at == 1.0
+    assert desk.lease is not None
+    assert (desk.lease.version, desk.lease.wishes.preferred) == ("9", 2)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(LEASE, version="8", renewals=49),
+        replace(LEASE, version="8", epoch=3, renewals=60),
+        replace(LEASE, version="8", in_sync=frozenset({1})),
+        replace(LEASE, version="8", disks={1: "01" * 16, 2: "03" * 16}),
+        replace(LEASE, version="8", renewals=51, holder=2),
+        replace(LEASE, version="8", renewals=51, doubt="its seal is broken"),
+    ],
+)
+def test_what_contradicts_what_is_known_does_not_take_its_place(found: Lease) -> None:
+    desk = knowing()
+    lease = read(desk, Found(replace(found, wishes=Wishes(preferred=2))), 2.0)
+    assert lease is not None
+    assert lease.doubt
+    assert lease.claimed == found.in_sync
+    assert (lease.version, lease.wishes.preferred) == ("8", 2)
+    assert (lease.mark, lease.in_sync, lease.disks) == (LEASE.mark, LEASE.in_sync, LEASE.disks)
+    assert desk.changed_at == 1.0
+
+
+def test_a_deleted_lease_is_remembered() -> None:
+    desk = knowing()
+    lease = read(desk, Missing(), 2.0)
+    assert lease is not None
+    assert (lease.version, lease.epoch, lease.in_sync) == ("", 4, LEASE.in_sync)
+    assert lease.doubt
+    assert desk.changed_at == 1.0
+
+
+def test_the_lease_of_another_group_takes_its_place() -> None:
+    other = Lease("9", group="cd" * 16)
+    assert read(knowing(), Found(other), 2.0) == other
+
+
+def test_an_earlier_life_remembers_for_this_one() -> None:
+    desk = LeaseDesk(0.0, LEASE)
+    lease = read(desk, Found(replace(LEASE, version="8", renewals=20)), 1.0)
+    assert lease is not None
+    assert lease.doubt
+
+
+def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
+    desk = knowing()
+    lease = read(desk, Found(replace(LEASE, version="8", renewals=49)), 2.0)
+    assert lease is not None
+    desk.write(lease.renewed(lease.in_sync, 0, lease.disks), 2.0)
+    (asked,) = desk.take_actions()
+    assert desk.answered(asked.number, Written("9"), 2.1) is Outcome.WRITTEN
+    assert desk.lease == replace(LEASE, version="9", renewals=51)
+
+
+def test_an_empty_lease_that_was_made_says_nothing_of_the_set() -> None:
+    desk = knowing()
+    read(desk, Missing(), 2.0)
+    desk.write(Lease(group=LEASE.group), 6.0)
+    (asked,) = desk.take_actions()
+    desk.answered(asked.number, Written("1"), 6.0)
+    assert desk.lease is not None
+    assert desk.lease.doubt
+    assert (desk.lease.version, desk.lease.in_sync) == ("1", LEASE.in_sync)
+
+
+def test_a_refused_write_is_read_again_at_once() -> None:
+    desk = knowing()
+    desk.write(LEASE.renewed(LEASE.in_sync, 0), 2.0)
+    (asked,) = desk.take_actions()
+    assert desk.answered(asked.number, Conflict(), 2.1) is Outcome.FAILED
+    assert desk.is_stale
+    assert desk.read_at == 2.1
