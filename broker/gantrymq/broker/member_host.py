@@ -21,6 +21,7 @@ from gantrymq.broker.disk_decisions import LOOK_SECONDS, DecisionWatch
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.lease_client import LeaseClient, api_of
 from gantrymq.broker.link_security import LinkSecurity
+from gantrymq.broker.member_figures import MemberFigures, figures_of
 from gantrymq.broker.member_links import MemberLinks
 from gantrymq.broker.page_cache import page_cache_of
 from gantrymq.broker.readiness import reason, view_of
@@ -348,6 +349,13 @@ class MemberHost:
             self._member, self._store, group.number, group.min_in_sync, self._last_words, now
         )
         return reason(view)
+
+    def figures(self) -> MemberFigures | None:
+        """For metrics; None before the start."""
+        if self._member is None or self._lease is None:
+            return None
+        now = asyncio.get_running_loop().time()
+        return figures_of(self._member, self._lease, self._slices, now)
 
     def follow(self, address: str) -> None:
         """The group says whom."""

@@ -3,6 +3,7 @@
     fixed roles   ready while it serves
     master        ready while it may acknowledge messages and enough members are in sync
     follower      ready while the Lease of the newest epoch that it knows has it in the in-sync set
+    foreign disk  not ready: a person has to decide what becomes of it
 
 An orchestrator goes by it in rolling updates and drains: a member that is ready can be master next
 without a loss, so the next one may be stopped. That is why a follower that catches up is not ready,
@@ -108,6 +109,8 @@ def _as_follower(view: MemberView) -> str | None:
     lease = view.lease
     if lease is None:
         return f"the group's Lease was not read yet, or there is none{_because(view)}"
+    if lease.doubt is not None and not view.hears_master:
+        return f"the group's Lease is not believed: {lease.doubt}{_because(view)}"
     if view.number in lease.fenced:
         return "it is fenced: an operator said that this member may not be master"
     has_master = lease.holder not in (NOBODY, view.number)

@@ -19,7 +19,7 @@ from typing import Final, final
 from prometheus_client.core import Metric
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.broker import metrics, opening
+from gantrymq.broker import member_figures, metrics, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
@@ -329,7 +329,12 @@ class BrokerHost:
 
     def _families(self) -> Iterable[Metric]:
         """What the core counts, once the store is open and it has begun."""
-        return metrics.families(self.core) if self._has_begun else ()
+        if not self._has_begun:
+            return
+        yield from metrics.families(self.core)
+        figures = None if self._member is None else self._member.figures()
+        if figures is not None:
+            yield from member_figures.families(figures)
 
     def _unready(self) -> str | None:
         """Why this broker does not serve, or its group cannot rely on it."""

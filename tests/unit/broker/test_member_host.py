@@ -85,6 +85,11 @@ class HostGroup:
         async with ClientSession() as session, session.get(url) as answer:
             return answer.status, await answer.text()
 
+    async def metrics(self, number: int) -> str:
+        url = f"http://127.0.0.1:{self._health_ports[number]}/metrics"
+        async with ClientSession() as session, session.get(url) as answer:
+            return await answer.text()
+
     @property
     def holder(self) -> int:
         lease = self.api.objects.objects.get(LEASE, {})
@@ -321,6 +326,19 @@ async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoc
         node = group.api.objects.objects[SLICE]["endpoints"][0]["nodeName"]
         assert node == f"node-{group.holder}" == f"node-{3 - old}"
     assert caplog.text.count("the Service does not lead here yet") == 1
+
+
+async def test_metrics_tell_the_master_from_the_follower(tmp_path: Path) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        await until(lambda: SLICE in group.api.objects.objects)
+        master = await group.metrics(group.holder)
+        follower = await group.metrics(3 - group.holder)
+    assert "gantry_broker_in_sync_members 2.0" in master
+    assert "gantry_broker_lease_unreadable 0.0" in master
+    assert "gantry_broker_slice_unpublished 0.0" in master
+    assert "gantry_broker_disk_foreign 0.0" in follower
+    assert "gantry_broker_led_epoch 0.0" in follower
+    assert "gantry_broker_slice_unpublished" not in follower
 
 
 async def test_the_lease_says_what_the_master_has_to_report(

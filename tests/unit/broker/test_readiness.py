@@ -67,6 +67,11 @@ def test_a_follower_is_ready_while_the_api_is_away_and_it_hears_the_master() -> 
             "; the lease could not be reached: 403",
         ),
         (replace(FOLLOWER, lease=replace(LEASE, fenced=frozenset({2}))), "it is fenced"),
+        (replace(FOLLOWER, stray="its disk is of another group"), "its disk is of another group"),
+        (
+            replace(FOLLOWER, lease=replace(LEASE, doubt="it is older"), hears_master=False),
+            "the group's Lease is not believed: it is older",
+        ),
         (replace(FOLLOWER, seen_epoch=6), "epoch 6 has begun"),
         (replace(FOLLOWER, lease=in_sync(1), behind_bytes=77), "it lacks 77 bytes of the log"),
         (replace(FOLLOWER, lease=in_sync(1, 3)), "has not taken it into the in-sync set yet"),

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.ha.endpoint_slice import Endpoint, EndpointSlice, deletion, encode, read
+from gantrymq.ha.endpoint_slice import (
+    FOREIGN_MAX,
+    Endpoint,
+    EndpointSlice,
+    deletion,
+    encode,
+    foreign,
+    read,
+)
 from gantrymq.ha.lease_object import ObjectName
 
 SERVICE = ObjectName("mq", "main-broker-0")
@@ -112,3 +120,35 @@ def test_a_damaged_epoch_is_told() -> None:
     content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": "five"}}
     with pytest.raises(RemoteError, match="'five', and no number"):
         read(json.dumps(content).encode())
+
+
+def test_the_version_that_is_overruled_is_replaced_whatever_its_epoch() -> None:
+    later = kept(endpoint(9))
+    with pytest.raises(RemoteError, match="once it has renewed its Lease"):
+        encode(endpoint(5), later, SERVICE, overruled="2")
+    data = encode(endpoint(5), later, SERVICE, overruled="3")
+    assert data is not None
+    assert json.loads(data)["metadata"]["annotations"]["gantrymq.dev/epoch"] == "5"
+
+
+def slices(*names: str) -> bytes:
+    return json.dumps({"items": [{"metadata": {"name": each}} for each in names]}).encode()
+
+
+def test_the_slice_of_the_master_is_no_foreign_one() -> None:
+    assert foreign(slices("main-broker-0-master"), "main-broker-0") == ()
+    assert foreign(slices(), "main-broker-0") == ()
+    [told] = foreign(slices("main-broker-0-master", "x"), "main-broker-0")
+    assert told == "EndpointSlice x: kubectl delete endpointslice x"
+
+
+def test_foreign_slices_are_bounded_and_sorted() -> None:
+    told = foreign(slices(*(f"s-{100 - each}" for each in range(50))), "main-broker-0")
+    assert len(told) == FOREIGN_MAX
+    assert list(told) == sorted(told)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"items": [7]}', b'{"items": [{}]}'])
+def test_what_is_no_list_of_slices_is_refused(data: bytes) -> None:
+    with pytest.raises(RemoteError):
+        foreign(data, "main-broker-0")
