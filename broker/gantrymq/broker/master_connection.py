@@ -1,7 +1,8 @@
 """A connection to the master, a thin skin over a `Following`; the dialer makes it, over and over.
 
-What comes is in our log before the next report says so. Below there may be TLS, and where this slave
-has a secret both ends prove that they know it before it reports anything (slave_handshake.py).
+What comes is in our log before the next report says so. Below there may be TLS, and where this
+slave has a secret both ends prove that they know it before it reports anything
+(slave_handshake.py).
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ UNPROVEN_MASTER: Final = (
     "the master does not prove that it knows the group's secret: a master of Gantry needs the same"
     " groupSecretFile; a master of Java cannot prove itself, and is followed by slaves without"
     " groupSecretFile alone"
+)
+
+NOTHING_HEARD: Final = (
+    "before it sent anything: its log says why; a master with aclEnable, groupSecretFile or"
+    " tls.server.mode=enforcing takes slaves with the same groupSecretFile alone, and one with"
+    " haTls=required those with haTls=used"
 )
 
 
@@ -152,7 +159,11 @@ class MasterConnection:
     def connection_lost(self, error: Exception | None) -> None:
         if self.link is not None:
             self.link.closed(Ending.CLOSED, self._owner.clock.monotonic())
-        self._say(Ended(Ending.CLOSED, str(error) if error else self._by_the_master))
+        cause = str(error) if error else "by the master"
+        if self.link is not None and self.link.has_heard:
+            self._say(Ended(Ending.CLOSED, cause))
+        else:
+            self._say(Ended(Ending.REFUSED, f"{cause}, {NOTHING_HEARD}"))
 
     def end(self, ended: Ended) -> None:
         """It is over: what still comes is not read."""
@@ -168,8 +179,7 @@ class MasterConnection:
         if self._is_over:
             return
         if self.link is None:
-            what = f"nothing came of it for {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
-            self.end(Ended(Ending.UNPROVEN, what))
+            self.end(Ended(Ending.UNPROVEN, self._too_late))
         else:
             self._see(self.link.expire(now))
 
@@ -190,7 +200,7 @@ class MasterConnection:
         if was_shaking_hands and not door.is_shaking_hands:
             self._prove(door.channel)
         if door.is_finished:
-            self.end(Ended(Ending.CLOSED, self._by_the_master))
+            self.end(Ended(Ending.CLOSED, "by the master"))
             return b""
         return data
 
@@ -211,7 +221,8 @@ class MasterConnection:
         try:
             said = handshake.receive(data)
         except RemoteError as error:
-            self.end(Ended(Ending.UNPROVEN, f"{error}; {UNPROVEN_MASTER}"))
+            hint = "" if handshake.is_answered else f"; {UNPROVEN_MASTER}"
+            self.end(Ended(Ending.UNPROVEN, f"{error}{hint}"))
             return
         self._write(said)
         if handshake.is_done:
@@ -229,15 +240,11 @@ class MasterConnection:
             self.begun.set_result(None)
 
     @property
-    def _by_the_master(self) -> str:
-        """Why it was closed, as far as that is known here."""
-        if self.link is not None and self.link.has_heard:
-            return "by the master"
-        return (
-            "by the master, before it sent anything: its log says why; one with aclEnable,"
-            " groupSecretFile or haTls=required takes slaves with the same groupSecretFile, and"
-            " with haTls=used, alone"
-        )
+    def _too_late(self) -> str:
+        """What did not happen in time."""
+        if self._door is not None and self._door.is_shaking_hands:
+            return f"no TLS in {PROOF_SECONDS:g} s: set haTls=accepted here if the master has none"
+        return f"nothing came in {PROOF_SECONDS:g} s; {UNPROVEN_MASTER}"
 
     # ------------------------------------------------------------------ the log
 

@@ -2,9 +2,9 @@
 
 Each is a thin skin over a link of the member's core, which knows it by its number: bytes go both
 ways, output is made in the turns of the broker, and none for whom the network does not take it.
-The core hears of a connection that came in once its first bytes are a member's, and TLS, if there is
-any, has begun; until then it is one of a bounded number, and has PROOF_SECONDS. In the core it has
-as long to prove itself.
+The core hears of a connection that came in once its first bytes are a member's, and TLS, if there
+is any, has begun; until then it is one of a bounded number, and has PROOF_SECONDS. In the core it
+has as long to prove itself.
 """
 
 from __future__ import annotations

@@ -53,12 +53,13 @@ class Broker:
 class SlaveHandshake:
     """The slave's side of one connection: bytes go in, bytes come out."""
 
-    __slots__ = ("_has_proved", "_me", "_reader", "is_done")
+    __slots__ = ("_me", "_reader", "is_answered", "is_done")
 
     def __init__(self, me: Broker) -> None:
+        self.is_answered = False
+        """Whether the master knows this handshake."""
         self.is_done = False
         """Whether the master has proved itself, and takes us."""
-        self._has_proved = False
         self._me = me
         self._reader = MemberReader(Kind.CHALLENGE)
 
@@ -73,6 +74,7 @@ class SlaveHandshake:
         return said
 
     def _take(self, letter: Letter) -> bytes:
+        self.is_answered = True
         if letter.kind is Kind.WELCOME:
             self._reader.expect()
             self.is_done = True

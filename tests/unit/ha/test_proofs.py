@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from gantrymq.base.errors import RemoteError
@@ -36,7 +38,7 @@ def test_anything_else_is_no_proof(given: bytes) -> None:
 
 def test_a_rolling_change_of_the_secret_never_meets_an_end_that_does_not_believe() -> None:
     steps = [(OLD,), (OLD, NEW), (NEW, OLD), (NEW,)]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         for mine in (before, after):
             for theirs in (before, after):
                 assert believes(GroupSecret(*mine), GroupSecret(*theirs)), (mine, theirs)

@@ -108,13 +108,15 @@ def test_a_master_of_java_is_told_from_one_that_proves_itself() -> None:
 
 def test_members_that_elect_and_brokers_of_fixed_roles_do_not_mix() -> None:
     member = Member("c/a", 1, "boot")
+    meeting = MastersMeeting(member, SECRET, b"m" * 16)
+    hello = Letter(Kind.HELLO, SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :])
     with pytest.raises(RemoteError, match="it is of the group"):
-        hello = SlaveHandshake(SLAVE).begin()[len(OPENING) + 5 :]
-        MastersMeeting(member, SECRET, b"m" * 16).take(Letter(Kind.HELLO, hello))
+        meeting.take(hello)
     standing = Standing(1, (Epoch(1, 0),), 0, 0)
-    meeting = FollowersMeeting(dataclasses.replace(member, number=2), SECRET, b"f" * 16, standing)
+    member = dataclasses.replace(member, number=2)
+    begin = FollowersMeeting(member, SECRET, b"f" * 16, standing).begin()
     with pytest.raises(RemoteError, match="it is of 'c/a', and we are of"):
-        MasterHandshake(MASTER).receive(meeting.begin())
+        MasterHandshake(MASTER).receive(begin)
 
 
 @given(st.integers(0, 400), st.integers(1, 255))
