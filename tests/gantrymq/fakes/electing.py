@@ -8,6 +8,7 @@ from itertools import count
 from typing import Final, final
 
 from gantrymq.fakes.lease_store import LeaseStore
+from gantrymq.fakes.slow_api import SlowApi
 from gantrymq.fakes.store import SETTINGS, OpenedStore, message
 from gantrymq.ha.actions import Dial, HangUp, Publish, ReadLease, Restart, Say, WriteLease
 from gantrymq.ha.handshake import Member as Name
@@ -205,6 +206,8 @@ class Group:
         self.bytes_a_step: dict[int, int] = {}
         """So much gets to these members in a step."""
         self.lease = LeaseStore()
+        self.slow_api: SlowApi | None = None
+        """What stands between members and the lease; None: nothing does."""
         self.min_in_sync = min_in_sync
         self.now = 100.0
         self.numbers = numbers
@@ -227,6 +230,8 @@ class Group:
             self.step()
 
     def step(self) -> None:
+        if self.slow_api is not None:
+            self.slow_api.step(self.now)
         while self._answers and self._answers[0][0] <= self.now:
             _, member, number, answer = self._answers.popleft()
             member.lease_answered(number, answer, self.now)
@@ -281,6 +286,9 @@ class Group:
     # ------------------------------------------------------------------ the network
 
     def ask_lease(self, node: Node, action: ReadLease | WriteLease) -> None:
+        if self.slow_api is not None:
+            self.slow_api.ask(node.member, action, self.now)
+            return
         if node.number in self.off_lease:
             answer: LeaseAnswer = Unanswered("no route to host")
         else:
