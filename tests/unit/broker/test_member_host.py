@@ -328,6 +328,20 @@ async def test_a_new_master_takes_the_service_over_from_a_slice_of_a_higher_epoc
     assert caplog.text.count("the Service does not lead here yet") == 1
 
 
+async def test_a_master_that_dies_is_replaced_by_an_api_that_takes_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_api, "REQUEST_SECONDS", 0.7)
+    async with group_of(tmp_path, 1, 2) as group:
+        for port in group.api.ports:
+            port.fault, port.seconds = Fault.EARLY, 1.0
+        old = group.holder
+        dead = group.hosts[old]._member
+        assert dead is not None
+        dead._end()  # without a word, as a machine that is gone
+        await until(lambda: group.holder == 3 - old)
+
+
 async def test_metrics_tell_the_master_from_the_follower(tmp_path: Path) -> None:
     async with group_of(tmp_path, 1, 2) as group:
         await until(lambda: SLICE in group.api.objects.objects)
