@@ -12,6 +12,7 @@ from typing import Final, final
 
 from gantrymq.broker.core.settings import HaTls
 from gantrymq.broker.link_setup import LinkSetup
+from gantrymq.ha.channel_proof import ChannelProof
 from gantrymq.ha.handshake import NONCE_BYTES
 from gantrymq.ha.slave_admission import AdmissionSettings, SlaveAdmission
 from gantrymq.ha.slave_handshake import Broker, SlaveHandshake
@@ -74,6 +75,13 @@ class LinkSecurity:
     def explain(self, error: DoorError) -> str:
         """Why a connection was closed, and what helps."""
         return _HINTS.get(error.reason, error.detail)
+
+    def channel_proof(self, channel: bytes, *, was_dialed: bool) -> ChannelProof | None:
+        """For a TLS connection between members; None for brokers without a secret."""
+        file = self._setup.secret_file
+        if file is None:
+            return None
+        return ChannelProof(self._group, file.secret, channel, was_dialed=was_dialed)
 
     # ------------------------------------------------------------------ proofs of fixed roles
 

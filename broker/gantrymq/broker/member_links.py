@@ -2,9 +2,10 @@
 
 Each is a thin skin over a link of the member's core, which knows it by its number: bytes go both
 ways, output is made in the turns of the broker, and none for whom the network does not take it.
-The core hears of a connection that came in once its first bytes are a member's, and TLS, if there
-is any, has begun; until then it is one of a bounded number, and has PROOF_SECONDS. In the core it
-has as long to prove itself.
+The core hears of a connection that came in once its first bytes are a member's; until then it is
+one of a bounded number, and has PROOF_SECONDS. In the core it has as long to prove itself. Where
+there is TLS below, the core hears of either kind once that has begun, and the other end has proved
+that nobody is in between (channel_proof.py).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol, cast, final
 
-from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.unproven import UnprovenConnections
+from gantrymq.ha.channel_proof import ChannelProof
 from gantrymq.ha.member import Member
 from gantrymq.ha.member_frames import OPENING
 from gantrymq.ha.rate import Rate
@@ -248,11 +250,19 @@ class MemberConnection(asyncio.Protocol):
         self.was_dialed = number is not None
         security = owner.security
         self._door: Door | None = security.outgoing() if self.was_dialed else security.incoming()
+        self._channel_proof: ChannelProof | None = None
+        """What the other end still has to say of the TLS connection."""
         self._first = b""
+        self._has_sealed = False
         self._is_over = False
         self._owner = owner
         self._proof_by = owner.monotonic() + PROOF_SECONDS
         self._transport: asyncio.Transport | None = None
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether there is TLS below."""
+        return self._door is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's are no subclasses of asyncio's.
@@ -326,7 +336,6 @@ class MemberConnection(asyncio.Protocol):
     def _pass(self, door: Door, data: bytes) -> bytes:
         """Through TLS, if there is any."""
         assert self._transport is not None
-        was_shaking_hands = door.is_shaking_hands
         try:
             data = door.receive(data)
         except DoorError as error:
@@ -337,17 +346,42 @@ class MemberConnection(asyncio.Protocol):
             self._transport.write(said)
         if door.is_plain:
             self._door = None
-        if self.was_dialed and was_shaking_hands and not door.is_shaking_hands:
-            self._begin()
+        elif door.lets_output_pass and not self._has_sealed:
+            self._seal(door)
+        if self._channel_proof is not None:
+            data = self._check(self._channel_proof, door, data)
         if door.is_finished:
             self.abort()
             return b""
         return data
 
+    def _seal(self, door: Door) -> None:
+        """TLS has begun: both ends prove that it is their connection, and nobody else's."""
+        self._has_sealed = True
+        security = self._owner.security
+        security.refresh()
+        proof = security.channel_proof(door.channel, was_dialed=self.was_dialed)
+        assert proof is not None, "members have a secret"
+        self._channel_proof = proof
+        self.write([proof.begin()])
+
+    def _check(self, proof: ChannelProof, door: Door, data: bytes) -> bytes:
+        """What came behind the proof."""
+        try:
+            data = proof.receive(data)
+        except RemoteError as error:
+            self._fail(door, str(error))
+            return b""
+        if proof.is_done:
+            self._channel_proof = None
+            if self.was_dialed:
+                self._begin()
+        return data
+
     def _fail(self, door: Door, cause: str) -> None:
         self.failure = cause
         if self._transport is not None:
-            self._transport.write(door.take_output())  # the alert says why
+            self._transport.write(door.take_output())  # an alert may say why
         if self.was_dialed:
             self.close()
         else:
