@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.broker.core import relay_proofs
 from gantrymq.broker.core.relay_proofs import PROOF
+from gantrymq.broker.core.state import Identity
 from gantrymq.fakes.broker import IDENTITY
 from gantrymq.ha.proofs import GroupSecret
 from gantrymq.store.send_fields import BORN_HOST
@@ -49,9 +50,11 @@ def test_a_proof_is_of_one_request() -> None:
     assert [born(each) for each in others] == [None, None, None]
 
 
-@pytest.mark.parametrize("identity", [{"name": "broker-b"}, {"cluster": "another"}])
-def test_a_proof_is_of_one_group(identity: dict[str, str]) -> None:
-    assert relay_proofs.born_host(relayed(), SECRET, replace(IDENTITY, **identity)) is None
+@pytest.mark.parametrize(
+    "identity", [replace(IDENTITY, name="broker-b"), replace(IDENTITY, cluster="another")]
+)
+def test_a_proof_is_of_one_group(identity: Identity) -> None:
+    assert relay_proofs.born_host(relayed(), SECRET, identity) is None
 
 
 @pytest.mark.parametrize("proof", [None, "", "ab", "ab" * 32, "zz" * 32, "ab" * 33])

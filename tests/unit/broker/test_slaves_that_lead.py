@@ -7,17 +7,27 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.copying import OWN_MARK, ROUND_SECONDS
+from gantrymq.broker.core.copying import LOG_END_FIELD, OWN_MARK, ROUND_SECONDS
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.offsets import offset_table_of
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.fakes.broker import STORE_SETTINGS, OpenedBroker
 from gantrymq.fakes.pops import PoppedBroker, bodies
-from gantrymq.fakes.replicas import MASTER, copy_log, opened_slave, registered
+from gantrymq.fakes.pulls import PulledBroker
+from gantrymq.fakes.replicas import (
+    MASTER,
+    FakeReplication,
+    copy_log,
+    follower,
+    opened_slave,
+    registered,
+)
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.fakes.transactions import COMMIT, Transactions
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.send import ConsumerSendMsgBackRequest
 
 SHORT = replace(STORE_SETTINGS, file_reserved_time=1)
 SEND = RequestCode.SEND_MESSAGE_V2
@@ -121,3 +131,73 @@ def test_what_pops_had_out_comes_again(acknowledged: int) -> None:
     follow(slave, master.broker)
     after = PoppedBroker(broker=restarted_as_master(slave))
     assert bodies(after.popped()) == bodies(popped[acknowledged:])
+
+
+def test_a_slave_that_lags_behind_a_retry_copy_gives_out_the_original() -> None:
+    """It has the message and not the copy, which its last master had, and took the group past."""
+    master, slave = PoppedBroker(), opened_slave()
+    master.store("a", "b", "c")
+    popped = master.popped(invisible_time=10_000)
+    master.ack(popped[0])
+    copy_log(slave, master.broker)
+    master.broker.pass_time(25.0)  # the copies are in the master's log, on its disk
+    assert (master.stored(), len(master.state.pops.checkouts)) == (3, 0)
+    slave.reachable[MASTER] = master.broker
+    registered(slave)
+    slave.pass_time(2 * ROUND_SECONDS)
+    after = PoppedBroker(broker=restarted_as_master(slave))
+    assert bodies(after.popped()) == ["b", "c"]
+
+
+def test_a_slave_that_has_the_retry_copies_gives_out_nothing_else() -> None:
+    master, slave = PoppedBroker(), opened_slave()
+    master.store("a", "b", "c")
+    master.popped(invisible_time=10_000)
+    master.broker.pass_time(25.0)
+    follow(slave, master.broker)
+    after = PoppedBroker(broker=restarted_as_master(slave))
+    assert after.stored() == 3
+    assert bodies(after.popped()) == ["a", "b", "c"]
+    assert after.popped() == []
+
+
+@pytest.mark.parametrize("has_copy", [False, True])
+def test_a_slave_of_javas_is_told_what_the_connected_slaves_have(*, has_copy: bool) -> None:
+    master = PoppedBroker()
+    master.store("a", "b", "c")
+    first, *_ = master.popped(invisible_time=10_000)
+    master.broker.pass_time(25.0)
+    end = master.state.store.log.end
+    replication = FakeReplication()
+    replication.slaves = [
+        follower(acknowledged=end if has_copy else end - 1),
+        follower(acknowledged=end),
+    ]
+    master.state.replication = replication
+    told = master.broker.ask(RequestCode.GET_ALL_CONSUMER_OFFSET)
+    offset = 3 if has_copy else first.offset
+    assert offset_table_of(told.body).offsets["T", "G"] == {0: offset}
+
+
+def test_a_slave_that_lags_behind_what_was_sent_back_goes_on_before_it() -> None:
+    master, slave = PulledBroker(OpenedBroker()), opened_slave()
+    add_topic(master.broker)
+    position = master.state.store.log.end
+    sent(master.broker, b"a")
+    copy_log(slave, master.broker)
+    header = ConsumerSendMsgBackRequest(offset=position, group="G", delay_level=0)
+    answer = master.broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+    assert answer.code == ResponseCode.SUCCESS
+    master.state.offsets.commit("G", "T", 0, 1)
+    slave.reachable[MASTER] = master.broker
+    registered(slave)
+    assert slave.state.offsets.find("G", "T", 0) == 0
+    copy_log(slave, master.broker)
+    slave.pass_time(2 * ROUND_SECONDS)
+    assert slave.state.offsets.find("G", "T", 0) == 1
+
+
+def test_a_log_end_that_is_no_number_is_refused() -> None:
+    master = OpenedBroker()
+    answer = master.ask(RequestCode.GET_ALL_CONSUMER_OFFSET, ext={LOG_END_FIELD: "-1"})
+    assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -13,7 +13,9 @@ own. A master that does not know a request, as 4.9 the last two, has no such tab
 Invariant: how far deliveries and groups have come counts here once this broker has, on its own
 disk, all of the log that its master had when it said so. Else messages would count as delivered,
 consumed or decided whose copies for another try, or whose decision, were lost with the master. But
-where a group has no offset yet it is the master's at once: a group without one begins at the end.
+where a group has no offset yet it has one at once, for a group without one begins at the end: the
+master is asked for one that leaves no message behind whose copy for another try is not here yet
+(retry_copies.py).
 """
 
 from __future__ import annotations
@@ -49,6 +51,10 @@ ASK_SECONDS: Final = 3.0
 
 # Said with each question, so that a master of this kind can tell us from a slave of Java's.
 OWN_MARK: Final[Mapping[str, str]] = {"gantry": "slave"}
+
+# Said beside it by a slave that cannot wait for its log: up to where it has that on its disk, so
+# that the master tells no offset that depends on more.
+LOG_END_FIELD: Final = "gantryLogEnd"
 
 NEVER: Final = float("inf")
 
@@ -92,11 +98,22 @@ Take: TypeAlias = Callable[[bytes], None]
 class Copying:
     """Of one broker. Only a slave copies."""
 
-    __slots__ = ("_due", "_is_busy", "_look_due", "_master", "_offsets", "_state", "faults")
+    __slots__ = (
+        "_due",
+        "_has_new_places",
+        "_is_busy",
+        "_look_due",
+        "_master",
+        "_offsets",
+        "_state",
+        "faults",
+    )
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._due = 0.0
+        self._has_new_places = False
+        """Whether the master has offsets of groups in queues where this broker has none."""
         self._is_busy = False
         self._look_due = NEVER
         self._offsets: tuple[OffsetTable, int] | None = None
@@ -152,6 +169,8 @@ class Copying:
         state = self._state
         yield from self._copy(_TOPICS, state.topics.copy)
         yield from self._copy_progress(_OFFSETS, self._copy_offsets)
+        if self._has_new_places:
+            yield from self._fill_offsets()
         yield from self._copy_progress(_DELAYS, state.delays.copy)
         yield from self._copy(_GROUPS, state.groups.copy)
         yield from self._copy(_MODES, state.request_modes.copy)
@@ -173,9 +192,9 @@ class Copying:
         if info is not None:
             self._take(table, lambda: take(body, _log_end(info)))
 
-    def _body(self, table: _Table, code: RequestCode) -> Steps[bytes | None]:
-        """What the master answers; None where it has nothing for us."""
-        command = Command(code, ext=dict(OWN_MARK))
+    def _body(self, table: _Table, code: RequestCode, **more: str) -> Steps[bytes | None]:
+        """What the master answers, asked with these fields; None where it has nothing for us."""
+        command = Command(code, ext={**OWN_MARK, **more})
         answer = yield from steps.ask_broker(self._master, command, ASK_SECONDS)
         if isinstance(answer, str):
             self._note(table, answer)
@@ -218,8 +237,21 @@ class Copying:
         table = offset_table_of(body)
         if self._offsets is None or log_end < self._offsets[1]:
             self._offsets = table, log_end
-        self._state.offsets.fill(table, self._offsets_due(), TRANSACTION_GROUP)
         self._take_offsets()
+        is_waiting = self._offsets is not None
+        self._has_new_places = is_waiting and self._state.offsets.lacks(table, TRANSACTION_GROUP)
+
+    def _fill_offsets(self) -> Steps[None]:
+        """Where a group has none, at once: such as depend on no more of the log than is here."""
+        self._has_new_places = False
+        log_end = str(self._state.store.queues.log_flushed)
+        body = yield from self._body(_OFFSETS, _OFFSETS.code, **{LOG_END_FIELD: log_end})
+        if body is not None:
+            self._take(_OFFSETS, partial(self._fill, body))
+
+    def _fill(self, body: bytes) -> None:
+        table = offset_table_of(body)
+        self._state.offsets.fill(table, self._offsets_due(), TRANSACTION_GROUP)
 
     def _take_offsets(self) -> None:
         """Those that waited, if the log is here by now."""
@@ -245,7 +277,23 @@ class Copying:
 
 def _log_end(info: bytes) -> int:
     """Where the master's log ends, as its figures say."""
-    text = kv_table_from_json(javajson.loads(info)).get(_LOG_END, "")
+    return _position(kv_table_from_json(javajson.loads(info)).get(_LOG_END, ""), "the master's")
+
+
+def slave_log_end(state: State, command: Command) -> int:
+    """Up to where the slave that asks will have the log when it believes the answer. One of ours
+    says so, or waits for all of the log; one of Java's waits for nothing, so that counts which all
+    connected slaves have. RemoteError where it is no number."""
+    ext = command.ext or {}
+    if LOG_END_FIELD in ext:
+        return _position(ext[LOG_END_FIELD], "the slave's")
+    if OWN_MARK.items() <= ext.items():
+        return state.store.log.end
+    followers = state.replication.followers(state.now)
+    return min((follower.acknowledged for follower in followers), default=0)
+
+
+def _position(text: str, whose: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _END_DIGITS_MAX:
-        raise RemoteError(f"the master's {_LOG_END} is {text[:40]!r}, which is no number")
+        raise RemoteError(f"{whose} {_LOG_END} is {text[:40]!r}, which is no number")
     return int(text)

@@ -13,6 +13,7 @@ from typing import Final
 
 from gantrymq.broker.core import steps
 from gantrymq.broker.core.commits import commit, has_queue, queue_end
+from gantrymq.broker.core.copying import slave_log_end
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, done_json, refused
@@ -70,9 +71,12 @@ def in_memory_bytes(state: State) -> int:
 
 
 def get_all_offsets(state: State, request: Request) -> Outcome:
-    """For slaves of fixed roles. What pops gave out is known here alone, and a slave that becomes
-    master would never give it out again: so there a group is no further than that."""
-    return done(body=state.offsets.content_up_to(state.pops.checkouts.lowest()))
+    """For slaves of fixed roles. What pops gave out is known here alone, and a copy for another try
+    may not have reached the slave's log: a slave that becomes master would give out neither. So
+    there a group is no further than that."""
+    log_end = slave_log_end(state, request.command)
+    bounds = state.retry_copies.bounds(state.pops.checkouts.lowest(), log_end)
+    return done(body=state.offsets.content_up_to(bounds.items()))
 
 
 def query_correction(state: State, request: Request) -> Outcome:

@@ -194,13 +194,17 @@ class Offsets:
 
     def fill(self, table: OffsetTable, due: float, but: str) -> None:
         """Where a group has no offset in a queue it is the table's; the group `but` is left out."""
-        more: dict[Place, dict[int, int]] = {}
-        for place, queues in table.offsets.items():
-            topic, group = place
-            known = self.queues(group, topic)
-            if group != but and queues.keys() - known.keys():
-                more[place] = {**queues, **known}
-        self._put(more, due)
+        lacking = self._lacking(table, but)
+        self._put({at: {**table.offsets[at], **self.queues(*reversed(at))} for at in lacking}, due)
+
+    def lacks(self, table: OffsetTable, but: str) -> bool:
+        """Whether `fill` would add any."""
+        return any(True for _ in self._lacking(table, but))
+
+    def _lacking(self, table: OffsetTable, but: str) -> Iterator[Place]:
+        for (topic, group), queues in table.offsets.items():
+            if group != but and queues.keys() - self.queues(group, topic).keys():
+                yield topic, group
 
     def copy(self, table: OffsetTable, due: float) -> None:
         """Where the table has a group's offset in a queue, it is this one; on disk by `due`."""

@@ -97,7 +97,7 @@ def _send_back(
             state,
             header,
             _copy(state, found.record, config.topic_name, queue_id, level),
-            origin=utf8_text(found.record.topic),
+            origin=found.record,
             is_dead=is_dead,
         )
     )
@@ -118,7 +118,7 @@ def _store(
     header: ConsumerSendMsgBackRequest,
     copy: Record,
     *,
-    origin: str,
+    origin: Record,
     is_dead: bool,
 ) -> Steps[Outcome]:
     to_store = hold_back(state, copy)
@@ -130,11 +130,13 @@ def _store(
         return refused(
             ResponseCode.SYSTEM_ERROR, f"{answer.status.name}: {answer.remark}".rstrip(": ")
         )
-    topic = utf8_text(to_store.topic)
+    topic, origin_topic = utf8_text(to_store.topic), utf8_text(origin.topic)
+    place = (header.group, origin_topic, origin.queue_id)
+    state.retry_copies.note(place, origin.queue_offset, state.store.log.end)
     state.stats.sent(topic, 1, to_store.size)
     said = codec.get(copy.properties, property_names.RETRY_TOPIC)
     if said is None or state.topics.find(said) is None:
-        said = origin  # a property may say anything
+        said = origin_topic  # a property may say anything
     state.stats.sent_back(header.group, said)
     if is_dead:
         unique_key = codec.get(copy.properties, property_names.UNIQ_KEY)

@@ -37,6 +37,7 @@ from gantrymq.broker.core.reign import Reign
 from gantrymq.broker.core.relays import Relays
 from gantrymq.broker.core.request_modes import RequestModes
 from gantrymq.broker.core.resets import Resets
+from gantrymq.broker.core.retry_copies import RetryCopies
 from gantrymq.broker.core.routes import Routes
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
@@ -128,6 +129,7 @@ class State:
         "replication",
         "request_modes",
         "resets",
+        "retry_copies",
         "routes",
         "serves",
         "settings",
@@ -191,6 +193,7 @@ class State:
         self.groups = Groups(self.files)
         self.offsets = Offsets(self.files)
         self.resets = Resets()
+        self.retry_copies = RetryCopies()
         self.clients = Clients()
         self.filters = Filters(self)
         self.conflicts = Conflicts(self.effects)

@@ -82,7 +82,9 @@ class Revival:
         """Those whose copies are on disk."""
         flushed = self._state.store.queues.log_flushed
         while self._unsafe and self._unsafe[0][0] <= flushed:
-            for checkout in self._unsafe.popleft()[1]:
+            end, checkouts = self._unsafe.popleft()
+            for checkout in checkouts:
+                self._state.retry_copies.note(checkout.place, checkout.offset, end)
                 self._state.pops.drop(checkout)
 
     def retire(self) -> None:
