@@ -1,7 +1,7 @@
 """Failovers of real processes, again and again. GANTRY_CYCLES says how often, and 0 leaves it out.
 
 They need root and the right to make namespaces, and Java; they fail where these are missing.
-CYCLES_SEED draws other faults.
+CYCLES_SEED draws other faults; without it every commit draws others.
 """
 
 from __future__ import annotations

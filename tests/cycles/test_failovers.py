@@ -14,8 +14,9 @@ from gantrymq.cycles.load import JAVA_RELEASE
 from gantrymq.cycles.outcome import Outcome, load
 from gantrymq.cycles.plan import CYCLES
 from gantrymq.interop.toolchain import JarSet, missing_tools, release
+from gantrymq.sim.first_seed import first_seed
 
-SEED = int(os.environ.get("CYCLES_SEED", "1"))
+SEED = int(os.environ.get("CYCLES_SEED", first_seed()))
 CYCLE_SECONDS = 120  # twenty in the mean; of those that wait for Java's heartbeats, a minute
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -13,6 +14,7 @@ from typing import Final
 from gantrymq.cycles.group import CycleGroup
 
 SWITCH_SECONDS: Final = 10.0
+SLOW_SECONDS: Final = 1.0
 
 
 class Kind(Enum):
@@ -31,6 +33,12 @@ class Kind(Enum):
     MASTER_FULL = "full disk of the master"
     MASTER_TERMINATED = "SIGTERM of the master"
     SWITCHED = "switchover"
+    EMPTY_TWIN = "master replaced by an empty twin"
+    FOREIGN_DISK = "disk of an older cluster"
+    LEASE_TOUCHED = "kill -9, Lease touched each second"
+    LEASE_SLOW = "kill -9, lease store takes a second"
+    LEASE_RESTORED = "Lease of an earlier epoch restored"
+    SLICE_DELETED = "EndpointSlice deleted"
 
 
 @contextmanager
@@ -139,6 +147,74 @@ def switched(group: CycleGroup) -> Iterator[None]:
     yield
 
 
+@contextmanager
+def empty_twin(group: CycleGroup) -> Iterator[None]:
+    """The pod goes without a word, and its successor has a new disk."""
+    master = group.master
+    master.kill_all()
+    master.lose_store()
+    master.start()
+    yield
+
+
+@contextmanager
+def foreign_disk(group: CycleGroup) -> Iterator[None]:
+    follower = group.followers[0]
+    follower.kill_all()
+    follower.take_foreign_store()
+    follower.start()
+    yield
+    follower.kill_all()
+    follower.take_own_store()
+    follower.start()
+
+
+@contextmanager
+def lease_touched(group: CycleGroup) -> Iterator[None]:
+    """The guard dies as well: the lease has to run out, whoever touches it."""
+    is_over = threading.Event()
+
+    def touch() -> None:
+        count = 0
+        while not is_over.wait(1.0):
+            count += 1
+            group.touch_lease(count)
+
+    thread = threading.Thread(target=touch, daemon=True, name="touch")
+    thread.start()
+    try:
+        with pod_killed(group):
+            yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def lease_slow(group: CycleGroup) -> Iterator[None]:
+    group.slow_api(SLOW_SECONDS)
+    try:
+        with pod_killed(group):
+            yield
+    finally:
+        group.slow_api(0.0)
+
+
+@contextmanager
+def lease_restored(group: CycleGroup) -> Iterator[None]:
+    saved = group.lease()
+    with switched(group):
+        group.restore_lease(saved)
+        yield
+
+
+@contextmanager
+def slice_deleted(group: CycleGroup) -> Iterator[None]:
+    group.delete_slice()
+    yield
+    assert group.has_slice, "the master keeps it right"
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """How it is done, and for how long it lasts: the first of these, or one that is drawn."""
@@ -162,4 +238,10 @@ FAULTS: Final[Mapping[Kind, Fault]] = {
     Kind.MASTER_FULL: Fault(master_full, (10.0,), moves_role=True),
     Kind.MASTER_TERMINATED: Fault(master_terminated, (1.0,), moves_role=True),
     Kind.SWITCHED: Fault(switched, (1.0,), moves_role=True),
+    Kind.EMPTY_TWIN: Fault(empty_twin, (8.0,), moves_role=True),
+    Kind.FOREIGN_DISK: Fault(foreign_disk, (8.0,)),
+    Kind.LEASE_TOUCHED: Fault(lease_touched, (8.0,), moves_role=True),
+    Kind.LEASE_SLOW: Fault(lease_slow, (12.0,), moves_role=True),
+    Kind.LEASE_RESTORED: Fault(lease_restored, (4.0,), moves_role=True),
+    Kind.SLICE_DELETED: Fault(slice_deleted, (4.0,)),
 }

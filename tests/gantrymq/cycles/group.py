@@ -10,21 +10,26 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, final
 
 from gantrymq.cycles.disk import SmallDisk
 from gantrymq.cycles.enclosure import SOURCES
 from gantrymq.cycles.network import PREFIX, Host, Network
+from gantrymq.ha import identity, kept
 from gantrymq.interop.child import Child, wait_until
 from gantrymq.interop.servers import BROKER_DEFAULTS, write_properties
 from gantrymq.interop.wire import Request, connect
+from gantrymq.runtime.disk import FolderDisk
 
 TOPIC: Final = "orders"
 QUEUES: Final = 8
@@ -36,8 +41,23 @@ START_SECONDS: Final = 60.0
 WELL_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 20.0
 ASK_SECONDS: Final = 5.0
-_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/interop-{BROKER}"
+LEASE_NAME: Final = f"interop-{BROKER}"
+_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE_NAME}"
+_SLICE: Final = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{BROKER}-master"
+# Run on the API's own host: what it does to whoever asks it there.
+_CONTROL: Final = """\
+import json, sys, urllib.request
+url, fault, seconds = sys.argv[1:]
+said = {"fault": fault, "seconds": float(seconds), "methods": ["GET", "POST", "PUT", "DELETE"]}
+request = urllib.request.Request(f"{url}/control", json.dumps(said).encode(), method="POST")
+urllib.request.urlopen(request, timeout=10).close()
+"""
 _GANTRY: Final = str(Path(sys.executable).parent / "gantry")
+
+# Of a disk that was in an older cluster.
+FOREIGN_DISK: Final = "f0" * 16
+FOREIGN_GROUP: Final = "f1" * 16
+FOREIGN_EPOCH: Final = 10_000
 
 # Any: JSON.
 Object = dict[str, Any]
@@ -116,6 +136,32 @@ class CycleMember:
         self._guard.finish(STOP_SECONDS)
         self._child = None
 
+    # ------------------------------------------------------------------ its disk; it is down
+
+    def lose_store(self) -> None:
+        """The next start finds an empty disk."""
+        shutil.rmtree(self.store)
+
+    def take_foreign_store(self) -> None:
+        """The next start finds the disk of an older cluster, which had more masters."""
+        self._own.mkdir()
+        shutil.copytree(self.store, self._own / "store")
+        disk = FolderDisk(self.store)
+        known = identity.read(disk)
+        assert known is not None
+        identity.write(disk, replace(known, disk=FOREIGN_DISK, group=FOREIGN_GROUP))
+        kept.write(disk, replace(kept.read(disk), epoch=FOREIGN_EPOCH))
+
+    def take_own_store(self) -> None:
+        """As it was before."""
+        shutil.rmtree(self.store)
+        shutil.move(self._own / "store", self.store)
+        self._own.rmdir()
+
+    @property
+    def _own(self) -> Path:
+        return self.disk.root / "own"
+
     def report(self) -> str:
         return self._child.report() if self._child is not None else f"member {self.number}: down"
 
@@ -143,6 +189,7 @@ class CycleGroup:
             "groupMembers": group,
             "groupSecretFile": str(secret),
             "haListenPort": str(HA_PORT),
+            "leaseName": LEASE_NAME,
             "leaseNamespace": NAMESPACE,
             "leaseUrl": f"http://{hosts.lease.address}:{LEASE_PORT}",
             "listenPort": str(BROKER_PORT),
@@ -225,6 +272,32 @@ class CycleGroup:
         named = {f"gantrymq.dev/{key}": value for key, value in notes.items()}
         assert self._ask("PATCH", {"metadata": {"annotations": named}})
 
+    # ------------------------------------------------------------------ what people do to objects
+
+    def touch_lease(self, count: int) -> None:
+        """Change what says nothing."""
+        self._ask("PATCH", {"metadata": {"labels": {"example.com/touched": str(count)}}})
+
+    def restore_lease(self, saved: Object) -> None:
+        """Put back what was saved, whatever is there now."""
+        newest = self.lease()["metadata"]
+        kept = {name: newest[name] for name in ("resourceVersion", "uid") if name in newest}
+        assert self._ask("PUT", {**saved, "metadata": {**saved["metadata"], **kept}})
+
+    def delete_slice(self) -> None:
+        self._ask("DELETE", path=_SLICE)
+
+    @property
+    def has_slice(self) -> bool:
+        return bool(self._ask("GET", path=_SLICE))
+
+    def slow_api(self, seconds: float) -> None:
+        """Members hear its answers so much later; 0: at once."""
+        url = f"http://{self.hosts.lease.address}:{LEASE_PORT}"
+        fault = "late" if seconds else "none"
+        command = self.hosts.lease.command(sys.executable, "-c", _CONTROL, url, fault, str(seconds))
+        subprocess.run(command, check=True)
+
     @property
     def holder(self) -> int:
         return int(self.lease().get("spec", {}).get("holderIdentity") or "0")
@@ -264,10 +337,10 @@ class CycleGroup:
         told = [each.report() for each in self.members.values()]
         return "\n".join([json.dumps(self.lease(), indent=1), *told])
 
-    def _ask(self, method: str, body: Object | None = None) -> Object:
+    def _ask(self, method: str, body: Object | None = None, path: str = _LEASE) -> Object:
         with suppress(FileNotFoundError):
             connection = UnixConnection(self._socket)
-            connection.request(method, _LEASE, json.dumps(body) if body else None)
+            connection.request(method, path, json.dumps(body) if body else None)
             answer = connection.getresponse()
             found: Object = json.load(answer)
             connection.close()

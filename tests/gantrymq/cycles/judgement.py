@@ -22,12 +22,19 @@ FEW: Final = 50
 BROKEN_SECONDS: Final = 60.0
 
 _DEATH: Final = (Kind.MASTER_KILLED,)
-_POD: Final = (Kind.POD_KILLED,)
+_POD: Final = (Kind.POD_KILLED, Kind.LEASE_TOUCHED, Kind.EMPTY_TWIN)
+_SLOW: Final = (Kind.LEASE_SLOW,)
 _NODE: Final = (Kind.MASTER_CUT, Kind.MASTER_STOPPED)
-_FOLLOWER: Final = (Kind.FOLLOWER_KILLED, Kind.FOLLOWER_CUT, Kind.PEERS_PARTED, Kind.MASTER_MUTED)
-_LEASE: Final = (Kind.LEASE_CUT, Kind.LEASE_PARTED)
+_FOLLOWER: Final = (
+    Kind.FOLLOWER_KILLED,
+    Kind.FOLLOWER_CUT,
+    Kind.PEERS_PARTED,
+    Kind.MASTER_MUTED,
+    Kind.FOREIGN_DISK,
+)
+_LEASE: Final = (Kind.LEASE_CUT, Kind.LEASE_PARTED, Kind.SLICE_DELETED)
 _FULL: Final = (Kind.MASTER_FULL,)
-_WISHED: Final = (Kind.SWITCHED, Kind.MASTER_TERMINATED)
+_WISHED: Final = (Kind.SWITCHED, Kind.MASTER_TERMINATED, Kind.LEASE_RESTORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ BOUNDS: Final = (
     Bound("process death, p99", _DEATH, _gap, 0.99, 8.0),
     Bound("pod loss, p50", _POD, _gap, 0.5, 6.0),
     Bound("pod loss, p99", _POD, _gap, 0.99, 8.0),
+    Bound("pod loss, slow lease store", _SLOW, _gap, 1.0, 10.0),
     Bound("node loss", _NODE, _gap, 1.0, 15.0),
     Bound("follower lost", _FOLLOWER, _gap, 1.0, 2.5),
     Bound("lease store away", _LEASE, _gap, 1.0, 2.5),
@@ -80,7 +88,7 @@ BOUNDS: Final = (
     # A client of Java may lose its pulls with a connection that breaks, and asks again after 30 s.
     Bound("process death, our consumer", (*_DEATH, *_POD), _own_consumer_gap, 1.0, 8.0),
     Bound("process death, Java's consumer", (*_DEATH, *_POD), _java_consumer_gap, 0.75, 8.0),
-    Bound("process death, consumers", (*_DEATH, *_POD), _consumer_gap, 1.0, 35.0),
+    Bound("process death, consumers", (*_DEATH, *_POD, *_SLOW), _consumer_gap, 1.0, 35.0),
     Bound("switchover, consumers", (Kind.SWITCHED,), _consumer_gap, 1.0, 8.0),
     Bound("stop in order, consumers", (Kind.MASTER_TERMINATED,), _consumer_gap, 1.0, 35.0),
     Bound("follower lost, each producer", _FOLLOWER, _producer_gap, 1.0, 2.5),

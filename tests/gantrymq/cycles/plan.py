@@ -1,7 +1,7 @@
 """Which faults, in which order: all from a seed.
 
-Ten at a time, so that ten have every kind, of some kinds one or another form. Or those alone that
-were asked for, each as often as the others.
+Ten at a time, so that ten have every kind, of some kinds one or another form: which one a run
+begins with is the seed's. Or those alone that were asked for, each as often as the others.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Final
 from gantrymq.cycles.faults import FAULTS, Kind
 
 FORMS: Final[tuple[tuple[Kind, ...], ...]] = (
-    (Kind.MASTER_KILLED, Kind.POD_KILLED),
-    (Kind.FOLLOWER_KILLED,),
+    (Kind.MASTER_KILLED, Kind.POD_KILLED, Kind.LEASE_TOUCHED),
+    (Kind.FOLLOWER_KILLED, Kind.FOREIGN_DISK),
     (Kind.MASTER_STOPPED,),
     (Kind.MASTER_CUT,),
     (Kind.FOLLOWER_CUT, Kind.PEERS_PARTED, Kind.MASTER_MUTED),
-    (Kind.LEASE_CUT,),
-    (Kind.LEASE_PARTED,),
-    (Kind.MASTER_FULL,),
+    (Kind.LEASE_CUT, Kind.SLICE_DELETED),
+    (Kind.LEASE_PARTED, Kind.LEASE_SLOW),
+    (Kind.MASTER_FULL, Kind.EMPTY_TWIN),
     (Kind.MASTER_TERMINATED,),
-    (Kind.SWITCHED,),
+    (Kind.SWITCHED, Kind.LEASE_RESTORED),
 )
 ROUND: Final = len(FORMS)
 CYCLES: Final = int(os.environ.get("GANTRY_CYCLES", str(ROUND)))
@@ -56,7 +56,7 @@ def rounds(
     chance = random.Random(seed)
     for first in range(0, count, ROUND):
         turn = first // ROUND
-        kinds = [some[turn % len(some)] for some in forms]
+        kinds = [some[(seed + turn) % len(some)] for some in forms]
         chance.shuffle(kinds)
         steps = []
         for number, kind in enumerate(kinds, first + 1):
