@@ -23,6 +23,7 @@ def status_lines(cluster: Json) -> list[str]:
     lines = [_title(cluster, status.get("phase", "Unknown"))]
     lines += _overview(cluster, status)
     lines += ["", *_groups(status.get("groups", []))]
+    lines += _section("Problems", _problems(status))
     lines += _section("Waiting", _waits(status))
     lines += _section("Conditions", _conditions(status.get("conditions", [])))
     lines += _section("Topics without a resource", _unmanaged(status.get("unmanagedTopics") or {}))
@@ -73,6 +74,15 @@ def _groups(groups: Sequence[Json]) -> list[str]:
 
 def _yes(value: object) -> str:
     return "yes" if value else "no"
+
+
+def _problems(status: Json) -> list[str]:
+    """What members of the groups report."""
+    return [
+        f"{group['name']}: {problem}"
+        for group in status.get("groups", [])
+        for problem in group.get("problems", [])
+    ]
 
 
 def _waits(status: Json) -> list[str]:

@@ -66,6 +66,8 @@ class ClusterSnapshot:
     only while the cluster is deleted; None: not read."""
     reports: Mapping[str, tuple[MemberReport, ...]] = field(default_factory=dict)
     """By group, as far as its master answered."""
+    unready: Mapping[str, str] = field(default_factory=dict)
+    """Why a broker is not ready, by the name of its pod, as far as it said so."""
     unmanaged_topics: tuple[str, ...] | None = None
     """Topics on the brokers that no Topic resource names; None when not known."""
     new_secret: str = ""

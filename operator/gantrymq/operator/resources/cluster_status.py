@@ -79,6 +79,11 @@ class GroupStatus:
     master_node: str | None = reported("Node of the current master.")
     in_sync: tuple[str, ...] = reported("Pods of the members in sync, the master among them.", ())
     members: tuple[MemberStatus, ...] = reported("The members of the group.", (), map_key="pod")
+    problems: tuple[str, ...] = reported(
+        "What the members report: why one is not ready, what keeps clients from the master, and"
+        " annotations of the Lease that are left out.",
+        (),
+    )
     waits: tuple[WaitStatus, ...] = reported("What is wanted of this group, but not done yet.", ())
 
 

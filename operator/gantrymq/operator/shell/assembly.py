@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.operator.brokers.readiness import ReadinessReader
 from gantrymq.operator.brokers.replication import ReplicationReader
 from gantrymq.operator.kube import kinds
 from gantrymq.operator.kube.client import KubeClient
@@ -59,6 +60,7 @@ class Operator:
         self.caches = Caches(parts.client, parts.namespaces, parts.random, parts.pace)
         self.publisher = EventPublisher(parts.client, parts.identity)
         self._parts = parts
+        self._readiness = ReadinessReader()
         self._replication = ReplicationReader()
         index = TopicIndex()
         self.caches.add(
@@ -70,7 +72,12 @@ class Operator:
         self.clusters = ClusterController(
             parts.client,
             SnapshotReader(
-                parts.client, self.caches, parts.defaults, self._replication, self._topics.unmanaged
+                parts.client,
+                self.caches,
+                parts.defaults,
+                self._replication,
+                self._readiness,
+                self._topics.unmanaged,
             ),
             parts.planner,
             Executor(parts.client, self.caches.written, self.caches.gone),
@@ -92,6 +99,7 @@ class Operator:
 
     async def start(self) -> list[Task]:
         """Begin; returns what the process must run."""
+        await self._readiness.start()
         await self._replication.start()
         for key in self._resync.keys(self._parts.namespaces):
             self.work.put(key)
@@ -104,6 +112,7 @@ class Operator:
     async def close(self) -> None:
         await self._topics.close()
         await self._replication.close()
+        await self._readiness.close()
 
     def resource_changed(self, namespace: str, name: str) -> None:
         """A BrokerCluster appeared, changed or vanished."""

@@ -45,6 +45,12 @@ class ReplicationPort(Protocol):
     ) -> tuple[MemberReport, ...] | None: ...
 
 
+class ReadinessPort(Protocol):
+    """Asks a broker why it is not ready."""
+
+    async def ask(self, ip: str) -> str: ...
+
+
 UnmanagedTopics = Callable[[str, str], tuple[str, ...] | None]
 """Topics of a cluster (namespace, name) that no Topic resource names; None while not known."""
 
@@ -59,12 +65,14 @@ class SnapshotReader:
         caches: Caches,
         defaults: OperatorDefaults,
         replication: ReplicationPort,
+        readiness: ReadinessPort,
         unmanaged_topics: UnmanagedTopics,
     ) -> None:
         self._caches = caches
         self._client = client
         self._defaults = defaults
         self._log = Log("operator.snapshot")
+        self._readiness = readiness
         self._replication = replication
         self._unmanaged_topics = unmanaged_topics
 
@@ -81,8 +89,11 @@ class SnapshotReader:
             self._leases(names, groups),
         )
         sets = (objects or {}).get(kinds.STATEFUL_SET.name, ())
-        reports = await self._reports(leases, pods or ())
-        events = await self._events(namespace, _stuck(pods or (), claims or (), sets))
+        reports, unready, events = await asyncio.gather(
+            self._reports(leases, pods or ()),
+            self._unready(pods or ()),
+            self._events(namespace, _stuck(pods or (), claims or (), sets)),
+        )
         if leases is not None and any(leases.values()):
             # Masters and events took their time, and each Lease changes more than once a second.
             asked, leases = leases, await self._leases(names, groups)
@@ -101,6 +112,7 @@ class SnapshotReader:
             refusal=refusal,
             slices=self._slices(names, groups),
             reports=reports,
+            unready=unready,
             unmanaged_topics=self._unmanaged_topics(namespace, name),
             new_secret=secrets.token_hex(SECRET_BYTES),
         )
@@ -253,6 +265,16 @@ class SnapshotReader:
         found = await _all(ask(group, lease) for group, lease in led)
         return {group: reports for group, reports in found if reports is not None}
 
+    async def _unready(self, pods: Sequence[Json]) -> Mapping[str, str]:
+        """Why brokers are not ready, by pod."""
+
+        async def ask(pod: Json) -> tuple[str, str]:
+            return pod["metadata"]["name"], await self._readiness.ask(pod["status"]["podIP"])
+
+        asked = [pod for pod in pods if _is_unready_broker(pod)]
+        found = await _all(ask(pod) for pod in asked[:STUCK_MAX])
+        return {name: reason for name, reason in found if reason}
+
 
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     """All results in order; so many at once, and no more."""
@@ -303,6 +325,14 @@ def _stuck(
 def _is_ready(pod: Json) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _is_unready_broker(pod: Json) -> bool:
+    """Whether it is a broker that can be asked why it is not ready."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    is_broker = bool((metadata.get("labels") or {}).get(GROUP_LABEL))
+    is_going = bool(metadata.get("deletionTimestamp"))
+    return is_broker and not is_going and bool(status.get("podIP")) and not _is_ready(pod)
 
 
 def _lacks_pods(stateful_set: Json) -> bool:

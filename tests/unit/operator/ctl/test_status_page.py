@@ -68,3 +68,10 @@ def test_topics_without_a_resource_are_named() -> None:
     unmanaged = {"count": 3, "names": ["a", "b"]}
     lines = status_lines(cluster(phase="Running", unmanagedTopics=unmanaged))
     assert lines[-1] == "  a, b and 1 more"
+
+
+def test_problems_that_members_report_are_shown_with_their_group() -> None:
+    groups = [{"name": "broker-0", "members": MEMBERS, "problems": ["the Service: no right to"]}]
+    text = "\n".join(status_lines(cluster(phase="Running", groups=groups)))
+    assert "Problems:\n  broker-0: the Service: no right to" in text
+    assert "Problems" not in "\n".join(status_lines(cluster(phase="Running", groups=[])))

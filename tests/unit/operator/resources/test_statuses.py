@@ -26,6 +26,7 @@ GROUP = GroupStatus(
     "node1",
     ("orders-broker-0-0",),
     (MEMBER,),
+    ("orders-broker-0-1 is not ready: it catches up",),
     (WaitStatus("a switchover", "a follower is behind"),),
 )
 CLUSTER = BrokerClusterStatus(

@@ -38,6 +38,17 @@ class Replication:
         )
 
 
+class Brokers:
+    """Brokers that say why they are not ready, by the address of the pod."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, ip: str) -> str:
+        self.asked.append(ip)
+        return f"it catches up at {ip}"
+
+
 @pytest.fixture
 async def client(server: KubeServer) -> AsyncIterator[KubeClient]:
     client = KubeClient(ApiConfig(server.url))
@@ -55,10 +66,13 @@ async def made(server: KubeServer, life: Life) -> None:
 
 
 def reader(
-    client: KubeClient, caches: Caches, replication: Replication | None = None
+    client: KubeClient,
+    caches: Caches,
+    replication: Replication | None = None,
+    brokers: Brokers | None = None,
 ) -> SnapshotReader:
-    asks = replication or Replication()
-    return SnapshotReader(client, caches, DEFAULTS, asks, lambda *_: ("by-hand",))
+    asks, answers = replication or Replication(), brokers or Brokers()
+    return SnapshotReader(client, caches, DEFAULTS, asks, answers, lambda *_: ("by-hand",))
 
 
 async def read(
@@ -67,6 +81,7 @@ async def read(
     *,
     waits_for_nodes: bool = True,
     replication: Replication | None = None,
+    brokers: Brokers | None = None,
 ) -> ClusterSnapshot:
     caches = Caches(client, (), random.Random(1), PACE)
     tasks = [asyncio.create_task(each.run()) for each in caches.reflectors]
@@ -79,7 +94,7 @@ async def read(
     )
     resource = server.get("BrokerCluster", "one", "orders")
     assert resource is not None
-    snapshot = await reader(client, caches, replication).read(resource, "refused once")
+    snapshot = await reader(client, caches, replication, brokers).read(resource, "refused once")
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -182,6 +197,23 @@ async def test_the_newest_warning_of_a_stuck_pod_is_read(
     snapshot = await read(server, client)
 
     assert snapshot.events == {"orders-broker-0-1": "Failed: no such image"}
+
+
+@pytest.mark.usefixtures("made")
+async def test_brokers_that_are_not_ready_are_asked_why(
+    server: KubeServer, client: KubeClient
+) -> None:
+    for name, ip in (("orders-broker-1-0", "127.0.0.7"), ("orders-namesrv-0", "127.0.0.8")):
+        pod = server.get("Pod", "one", name)
+        assert pod is not None
+        unready = {"conditions": [{"type": "Ready", "status": "False"}], "podIP": ip}
+        server.set_status("Pod", "one", name, pod["status"] | unready)
+    brokers = Brokers()
+
+    snapshot = await read(server, client, brokers=brokers)
+
+    assert brokers.asked == ["127.0.0.7"]
+    assert snapshot.unready == {"orders-broker-1-0": "it catches up at 127.0.0.7"}
 
 
 @pytest.mark.usefixtures("made")

@@ -1,7 +1,8 @@
 """ServiceAccount, Role, RoleBinding and replication Secret of a cluster's brokers.
 
 A broker may touch the Leases and EndpointSlices of its own cluster only. `create` cannot be
-restricted to names: the API server does not know the name of an object before it exists.
+restricted to names: the API server does not know the name of an object before it exists. Nor can
+`list`: a broker may read all EndpointSlices of the namespace, which hold addresses of pods.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def role(cluster: Cluster, groups: Sequence[str]) -> Json:
         _rule(_LEASES, "leases", ["create"]),
         # An EndpointSlice of the other address family is deleted and made anew.
         _rule(_SLICES, "endpointslices", ["get", "update", "delete"], slices),
-        _rule(_SLICES, "endpointslices", ["create"]),
+        # Names cannot restrict a list either. Brokers report slices that lead clients elsewhere.
+        _rule(_SLICES, "endpointslices", ["create", "list"]),
         # OpenShift asks for this where the addresses are those of pods.
         _rule(_SLICES, "endpointslices/restricted", ["create"]),
         # Brokers report a group Service that leads elsewhere.

@@ -11,6 +11,7 @@ from gantrymq.operator.plan.snapshot import MemberReport
 from gantrymq.operator.plan.status.cluster_conditions import decide_conditions
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.status.lag import lag_steps, lag_text
+from gantrymq.operator.plan.status.problems import group_problems
 from gantrymq.operator.plan.view.members import Group, Member
 from gantrymq.operator.resources.cluster_status import (
     UNMANAGED_SHOWN_MAX,
@@ -82,6 +83,7 @@ def _group(facts: Facts, group: Group) -> GroupStatus:
         master_node=(master.node or None) if master else None,
         in_sync=tuple(each.pod_name for each in group.members if each.number in group.in_sync),
         members=tuple(_member(group, each, reports) for each in group.members),
+        problems=group_problems(group, facts.snapshot.unready),
         waits=_waits([each for each in facts.waits if _is_about(each, facts, group)]),
     )
 

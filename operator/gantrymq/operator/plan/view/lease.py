@@ -30,6 +30,9 @@ SWITCH_NUMBER: Final = f"{PREFIX}switch-number"
 SWITCH_AT: Final = f"{PREFIX}switch-at"
 """When the operator asked for the switchover, in Unix seconds; only the operator reads it."""
 
+PROBLEMS: Final = f"{PREFIX}problems"
+"""What the master reports, one problem a line."""
+
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
@@ -58,6 +61,8 @@ class GroupLease:
     """Why the Lease cannot be relied on; empty when it can."""
     ignored: str = ""
     """Which wishes cannot be read, and count as absent."""
+    problems: tuple[str, ...] = ()
+    """What the master reports."""
     grounds: Mapping[str, str] = field(default_factory=dict, compare=False)
     """What a wish relies on, as it is written."""
 
@@ -107,6 +112,7 @@ def read_lease(content: Json) -> GroupLease:
         seconds_at(content, "spec", "renewTime"),
         "; ".join(damage),
         "; ".join(notes.problems),
+        tuple(filter(None, annotation_of(content, PROBLEMS).splitlines())),
         grounds(content),
     )
 

@@ -18,7 +18,8 @@ def test_brokers_touch_the_leases_and_slices_of_their_own_cluster_only() -> None
         for verb in rule["verbs"]
     }
     assert unnamed == {
-        ("leases", "create"), ("endpointslices", "create"), ("endpointslices/restricted", "create")
+        ("leases", "create"), ("endpointslices", "create"), ("endpointslices", "list"),
+        ("endpointslices/restricted", "create"),
     }  # fmt: skip
     named = {
         rule["resources"][0]: rule["resourceNames"] for rule in rules if "resourceNames" in rule

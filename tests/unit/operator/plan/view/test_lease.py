@@ -56,3 +56,9 @@ def test_the_lease_of_another_program_is_damaged() -> None:
 def test_a_lease_without_anything_names_no_master() -> None:
     found = read_lease({"metadata": {"name": "x"}})
     assert (found.holder, found.epoch, found.in_sync, found.damage) == (0, 0, frozenset(), "")
+
+
+def test_problems_of_the_master_stand_one_a_line() -> None:
+    found = read_lease(lease(problems="the Service: no\n\nanother one"))
+    assert found.problems == ("the Service: no", "another one")
+    assert read_lease(lease()).problems == ()
