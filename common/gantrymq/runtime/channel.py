@@ -243,7 +243,8 @@ class Channel:
 
     @property
     def held_bytes(self) -> int:
-        """What this connection holds in memory: an incomplete frame or handshake, unsent output."""
+        """What this connection holds in memory: an incomplete frame or handshake, unsent output,
+        and what TLS costs."""
         return self._held_bytes
 
     def recount(self) -> int:

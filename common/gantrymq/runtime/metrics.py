@@ -114,7 +114,7 @@ def server_families(server: Server) -> Iterable[Metric]:
         yield _total(name, f"Bytes {direction}, TLS included", closed + still_open)
     yield GaugeMetricFamily(
         "gantry_remoting_held_bytes",
-        "Incomplete frames and unsent output",
+        "Incomplete frames and handshakes, unsent output, and what TLS costs",
         counters.held_bytes,
     )
     connections = GaugeMetricFamily(

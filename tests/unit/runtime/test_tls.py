@@ -407,6 +407,49 @@ async def test_many_incomplete_handshakes_cost_the_greediest_its_connection(
         writer.transport.abort()
 
 
+async def test_handshakes_that_are_only_begun_cost_what_openssl_takes_for_them(
+    start_server: StartServer,
+) -> None:
+    """Each has sent a few bytes: those alone would let a thousand times as many in."""
+    echo = Echo()
+    tls = ServerContexts(ServerTls())
+    limits = ServerLimits(held_bytes_max=480 * 1024)
+    server = await start_server(echo, tls=tls, limits=limits)
+    writers = []
+    for _ in range(12):
+        _, writer = await asyncio.open_connection(*server.addresses["internal"])
+        writer.write(b"\x16\x03\x01\x40\x00")
+        writers.append(writer)
+
+    async with asyncio.timeout(10):  # far more than it takes
+        assert await echo.closings.get() is Reason.MEMORY_BUDGET
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_an_open_connection_costs_less_than_one_that_shakes_hands(
+    start_server: StartServer,
+) -> None:
+    echo = Echo()
+    server = await start_server(echo, tls=ServerContexts(ServerTls()))
+    reader, writer = await asyncio.open_connection(
+        *server.addresses["internal"], ssl=client_context(ClientTls()), server_hostname="localhost"
+    )
+    writer.write(encode(Command(1)))
+    await reader.readexactly(4)
+    assert server.counters.held_bytes == 18 * 1024
+    writer.close()
+    await echo.closings.get()
+    assert server.counters.held_bytes == 0
+
+
+def test_a_plain_connection_costs_nothing_for_tls() -> None:
+    door = Door.of_server(ServerContexts(ServerTls()))
+    assert door.held_bytes == 0
+    door.receive(b"\x00\x00")
+    assert door.held_bytes == 0
+
+
 def test_a_plain_peer_s_bytes_pass_untouched_from_the_first_on() -> None:
     door = Door.of_server(ServerContexts(ServerTls()))
 
