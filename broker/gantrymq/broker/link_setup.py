@@ -3,7 +3,7 @@ belongs to the group, and whether the links use TLS.
 
 A master of fixed roles asks for a proof where its other ports protect what it has: with aclEnable,
 with tls.server.mode=enforcing, and where there is a secret. tls.server.mode=permissive, which is
-the default and lets everybody in without TLS, protects nothing.
+the default and takes any client without TLS, protects nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gantrymq.broker.secret_file import SecretFile
 from gantrymq.runtime.certificates import ClientTls, ServerTls, TlsMode
 
 _ALLOWED: Final = (
-    "haAllowUnauthenticatedSlaves=true: everybody who reaches haListenPort may read all messages,"
+    "haAllowUnauthenticatedSlaves=true: any peer that reaches haListenPort may read all messages,"
     " and may acknowledge for SYNC_MASTER what no slave has, although {guards}; keep that port on a"
     " network that you trust"
 )

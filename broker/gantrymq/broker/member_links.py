@@ -1,47 +1,30 @@
 """The connections of a member: those that come in at its HA port, and those it begins.
 
 Each is a thin skin over a link of the member's core, which knows it by its number: bytes go both
-ways, output is made in the turns of the broker, and none for whom the network does not take it.
-The core hears of a connection that came in once its first bytes are a member's; until then it is
-one of a bounded number, and has PROOF_SECONDS. In the core it has as long to prove itself. Where
-there is TLS below, the core hears of either kind once that has begun, and the other end has proved
-that nobody is in between (channel_proof.py).
+ways, output is made in the turns of the broker, and none for a peer whose network does not take it.
+What happens before the core hears of a connection: member_connection.py. One that came in is until
+then one of a bounded number.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final, Protocol, cast, final
+from typing import Final, Protocol, final
 
-from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.link_security import LinkSecurity
+from gantrymq.broker.member_connection import MemberConnection
 from gantrymq.broker.unproven import UnprovenConnections
-from gantrymq.ha.channel_proof import ChannelProof
 from gantrymq.ha.member import Member
-from gantrymq.ha.member_frames import OPENING
 from gantrymq.ha.rate import Rate
-from gantrymq.ha.slave_admission import PROOF_SECONDS
-from gantrymq.runtime.address import format_address, parse_address
+from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.sweep import Sweep
-from gantrymq.runtime.tls import Door, DoorError
 
 # A member that is there answers at once; another one may have to be asked soon.
 CONNECT_SECONDS: Final = 1.0
-
-# Above so much unsent output the transport asks us to pause.
-WRITE_BUFFER_BYTES: Final = 256 * 1024
-
-# How long the last words to a peer may take to leave.
-LINGER_SECONDS: Final = 1.0
-
-NO_MEMBER: Final = (
-    "the peer is no member of this group; groupMembers elect their master, and slaves with"
-    " brokerRole=SLAVE follow a broker of fixed roles"
-)
 
 
 class LinkOwner(Protocol):
@@ -230,184 +213,3 @@ class MemberLinks:
         if self._connections.pop(number, None) is not None:
             self.member.closed(number, self.monotonic())
             self.owner.link_changed()
-
-
-@final
-class MemberConnection(asyncio.Protocol):
-    """One connection; the transport calls. `number` is None for one that came in, until it has
-    begun as a member does."""
-
-    def __init__(self, owner: MemberLinks, number: int | None = None) -> None:
-        self.address = "unknown"
-        self.failure = ""
-        """Why one that we dialed has not begun."""
-        self.has_begun = False
-        """Whether the core knows it."""
-        self.host = ""
-        self.number = number
-        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done once it has begun, or never will."""
-        self.was_dialed = number is not None
-        security = owner.security
-        self._door: Door | None = security.outgoing() if self.was_dialed else security.incoming()
-        self._channel_proof: ChannelProof | None = None
-        """What the other end still has to say of the TLS connection."""
-        self._first = b""
-        self._has_sealed = False
-        self._is_over = False
-        self._owner = owner
-        self._proof_by = owner.monotonic() + PROOF_SECONDS
-        self._transport: asyncio.Transport | None = None
-
-    @property
-    def is_sealed(self) -> bool:
-        """Whether there is TLS below."""
-        return self._door is not None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclasses of asyncio's.
-        self._transport = transport = cast("asyncio.Transport", transport)
-        self.address = format_address(transport.get_extra_info("peername"))
-        self.host = self.address.rpartition(":")[0]
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        if not self.was_dialed:
-            self._owner.connected(self)
-        elif self._door is None:
-            self._begin()
-        else:
-            transport.write(self._door.take_output())
-
-    def data_received(self, data: bytes) -> None:
-        if self._is_over:
-            return
-        if self._door is not None:
-            data = self._pass(self._door, data)
-            if not data:
-                return
-        if self.has_begun:
-            self._owner.received(self, data)
-        elif not self.was_dialed:
-            self._look_at(data)
-
-    def pause_writing(self) -> None:
-        self._is_held_up(is_held_up=True)
-
-    def resume_writing(self) -> None:
-        self._is_held_up(is_held_up=False)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._is_over = True
-        if self.number is not None and self.has_begun:
-            self._owner.ended(self.number)
-        else:
-            self.failure = self.failure or str(error or "closed by the member")
-            self._owner.gone(self)
-        self._settle_ready()
-
-    def deadline(self) -> float:
-        return self._proof_by
-
-    def expire(self, now: float) -> None:
-        del now
-        self._owner.turn_away(self, f"it did not begin as a member within {PROOF_SECONDS:g} s")
-
-    def write(self, output: Sequence[bytes]) -> None:
-        if self._transport is None or self._is_over:
-            return
-        if self._door is None:
-            self._transport.writelines(output)
-        else:
-            self._transport.writelines(self._door.encrypt([b"".join(output)]))
-
-    def close(self) -> None:
-        """What was written still leaves, if the peer takes it soon."""
-        if self._transport is not None and not self._is_over:
-            self._is_over = True
-            self._transport.close()
-            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._transport.abort)
-
-    def abort(self) -> None:
-        self._is_over = True
-        if self._transport is not None:
-            self._transport.abort()
-
-    # ------------------------------------------------------------------ before the core knows it
-
-    def _pass(self, door: Door, data: bytes) -> bytes:
-        """Through TLS, if there is any."""
-        assert self._transport is not None
-        try:
-            data = door.receive(data)
-        except DoorError as error:
-            self._fail(door, self._owner.security.explain(error))
-            return b""
-        said = door.take_output()
-        if said:
-            self._transport.write(said)
-        if door.is_plain:
-            self._door = None
-        elif door.lets_output_pass and not self._has_sealed:
-            self._seal(door)
-        if self._channel_proof is not None:
-            data = self._check(self._channel_proof, door, data)
-        if door.is_finished:
-            self.abort()
-            return b""
-        return data
-
-    def _seal(self, door: Door) -> None:
-        """TLS has begun: both ends prove that it is their connection, and nobody else's."""
-        self._has_sealed = True
-        security = self._owner.security
-        security.refresh()
-        proof = security.channel_proof(door.channel, was_dialed=self.was_dialed)
-        assert proof is not None, "members have a secret"
-        self._channel_proof = proof
-        self.write([proof.begin()])
-
-    def _check(self, proof: ChannelProof, door: Door, data: bytes) -> bytes:
-        """What came behind the proof."""
-        try:
-            data = proof.receive(data)
-        except RemoteError as error:
-            self._fail(door, str(error))
-            return b""
-        if proof.is_done:
-            self._channel_proof = None
-            if self.was_dialed:
-                self._begin()
-        return data
-
-    def _fail(self, door: Door, cause: str) -> None:
-        self.failure = cause
-        if self._transport is not None:
-            self._transport.write(door.take_output())  # an alert may say why
-        if self.was_dialed:
-            self.close()
-        else:
-            self._owner.turn_away(self, cause)
-
-    def _look_at(self, data: bytes) -> None:
-        """Whether it begins as a member does."""
-        self._first += data
-        if not OPENING.startswith(self._first[: len(OPENING)]):
-            self._owner.turn_away(self, NO_MEMBER)
-        elif len(self._first) >= len(OPENING):
-            data, self._first = self._first, b""
-            self._begin()
-            if self.has_begun:
-                self._owner.received(self, data)
-
-    def _begin(self) -> None:
-        self.has_begun = self._owner.began(self)
-        if not self.has_begun:
-            self.abort()
-        self._settle_ready()
-
-    def _settle_ready(self) -> None:
-        if not self.ready.done():
-            self.ready.set_result(None)
-
-    def _is_held_up(self, *, is_held_up: bool) -> None:
-        if self.number is not None and self.has_begun and not self._is_over:
-            self._owner.held_up(self.number, is_held_up=is_held_up)

@@ -1,8 +1,8 @@
 """Bounds the connections at the HA port that have not proved themselves yet.
 
-They are apart from those of slaves and members, and there are `UNPROVEN_MAX` at most. Where there
-would be more, the address that has most of them gives one up, its oldest: an attacker who connects
-over and over from one address closes its own connections.
+They are apart from those of slaves and members, and there are `UNPROVEN_MAX` at most. One more
+closes the oldest connection of the address that has most of them: an attacker that connects over
+and over from one address closes its own connections.
 """
 
 from __future__ import annotations

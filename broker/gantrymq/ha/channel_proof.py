@@ -1,11 +1,11 @@
 """Proves to both ends of a TLS connection between members that the other end knows the group's
-secret, and that nobody is in between.
+secret, and that the connection leads there without a party in between.
 
     first 32 bytes of each end, inside of TLS    its proof
 
 A proof (proofs.py) is made for the end that makes it, the group, and what tells the TLS connection
-from all others. A party in between has two TLS connections, and cannot pass on a proof: so TLS
-needs no certificates that somebody checks. Without TLS there is no such proof.
+from all others. A party in between has two TLS connections, and cannot pass on a proof: so the
+certificates need not be checked. Without TLS there is no such proof.
 """
 
 from __future__ import annotations

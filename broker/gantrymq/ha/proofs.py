@@ -42,7 +42,7 @@ class GroupSecret:
         return _proof(self._secrets[0], said)
 
     def must_have_made(self, proof: bytes, said: bytes, peer: str) -> None:
-        """RemoteError unless the peer, who said this, knows one of our secrets."""
+        """RemoteError unless the peer, which said this, knows one of our secrets."""
         if not any(hmac.compare_digest(_proof(each, said), proof) for each in self._secrets):
             raise RemoteError(
                 f"{peer} does not know the group's secret: give all brokers of the group the same"

@@ -22,14 +22,14 @@ from gantrymq.ha.slave_handshake import MASTER_ID, Broker, MasterHandshake
 # Two round trips, and a TLS handshake before them.
 PROOF_SECONDS: Final = 3.0
 
-# What is needed to tell who speaks; a slave's first report is as long.
+# So many bytes tell a handshake from a report; a slave's first report is as long.
 FIRST_BYTES: Final = len(OPENING)
 
 UNPROVEN: Final = (
     "it does not prove that it knows the group's secret. A slave of Gantry needs groupSecretFile"
     " with the secret that its master has, and so does the master; a slave of Java cannot prove"
     " itself, and is taken only with haAllowUnauthenticatedSlaves=true at this master, which lets"
-    " everybody who reaches this port read and acknowledge all messages"
+    " any peer that reaches this port read and acknowledge all messages"
 )
 CANNOT_CHECK: Final = (
     "it wants to prove itself by the group's secret, and this master has none: set groupSecretFile"

@@ -41,7 +41,7 @@ def test_without_settings_slaves_of_java_may_follow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["permissive", "disabled"])
-def test_what_lets_everybody_in_asks_for_no_proof(tmp_path: Path, mode: str) -> None:
+def test_tls_that_is_not_enforced_asks_for_no_proof(tmp_path: Path, mode: str) -> None:
     assert links_of(tmp_path, **{"tls.server.mode": mode}).takes_unproven
 
 
@@ -61,7 +61,7 @@ def warnings_of(tmp_path: Path, **keys: str) -> str:
 
 def test_what_is_open_is_told_with_what_it_undoes(tmp_path: Path) -> None:
     told = warnings_of(tmp_path, aclEnable="true", **ENFORCING, **ALLOWED)
-    assert "haAllowUnauthenticatedSlaves=true: everybody who reaches haListenPort may read" in told
+    assert "haAllowUnauthenticatedSlaves=true: any peer that reaches haListenPort may read" in told
     assert "although aclEnable=true and tls.server.mode=enforcing" in told
     assert "haAllow" not in warnings_of(tmp_path, **ALLOWED), "it undoes nothing"
 
@@ -81,7 +81,7 @@ def test_a_slave_that_believes_any_master_says_so(tmp_path: Path, secret: dict[s
     assert "the master need not" not in warnings_of(tmp_path, **secret, **slave)
 
 
-def test_links_are_sealed_where_all_else_is_and_as_somebody_says(tmp_path: Path) -> None:
+def test_links_use_tls_where_it_is_enforced_and_as_the_setting_says(tmp_path: Path) -> None:
     assert links_of(tmp_path, **ENFORCING).tls is HaTls.REQUIRED
     assert links_of(tmp_path, **ENFORCING).client_tls is not None
     assert links_of(tmp_path, **ENFORCING, haTls="accepted").tls is HaTls.ACCEPTED

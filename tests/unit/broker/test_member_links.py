@@ -1,5 +1,5 @@
 """The HA port of members that elect their master, on real sockets: TLS, a secret that changes, and
-who is no member."""
+peers that are no members."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gantrymq.broker.core.settings import HaTls
+from gantrymq.broker.member_connection import MemberConnection
 from gantrymq.broker.member_host import MemberHost
-from gantrymq.broker.member_links import MemberConnection
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
 from gantrymq.fakes.lease_api import LeaseApi
@@ -130,7 +130,7 @@ async def told_by(reader: asyncio.StreamReader) -> bytes:
     ],
 )
 async def test_members_meet_by_tls(tmp_path: Path, one: HaTls, other: HaTls) -> None:
-    """Neighbours in accepted -> used -> required; nobody has a certificate that somebody checks."""
+    """Neighbours in accepted -> used -> required, with certificates that are not checked."""
     async with members(tmp_path) as both:
         await asyncio.gather(both.start(1, {"haTls": one}), both.start(2, {"haTls": other}))
         await both.are_in_sync()
@@ -173,7 +173,7 @@ async def test_silent_connections_do_not_keep_members_apart(tmp_path: Path) -> N
             writer.close()
 
 
-async def test_who_does_not_begin_as_a_member_in_time_is_closed(
+async def test_a_peer_that_does_not_begin_as_a_member_in_time_is_closed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with members(tmp_path) as both:
@@ -185,10 +185,10 @@ async def test_who_does_not_begin_as_a_member_in_time_is_closed(
         assert "it did not begin as a member within 3 s" in caplog.text
 
 
-async def test_who_passes_on_between_two_tls_connections_is_refused(
+async def test_a_party_between_two_tls_connections_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Member 2 is led to an attacker, who has a TLS connection with either and passes all on."""
+    """An attacker has a TLS connection with each of two members, and passes all bytes on."""
     async with members(tmp_path) as both:
         await both.start(1, {"haTls": "required"})
         target = both.ha_ports[1]

@@ -1,5 +1,4 @@
-"""Who gets at the log of a master by its HA port, on real sockets: attackers, slaves, and slaves of
-Java."""
+"""Attackers, slaves, and slaves as Java's at the HA port of a master, on real sockets."""
 
 from __future__ import annotations
 
@@ -221,7 +220,7 @@ async def test_silent_connections_do_not_keep_a_slave_out(pair: Pair, keys: dict
             writer.close()
 
 
-async def test_who_does_not_prove_itself_in_time_is_closed(
+async def test_a_peer_that_does_not_prove_itself_in_time_is_closed(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     pair.share(OLD)
@@ -271,7 +270,7 @@ async def test_unproven_slaves_are_taken_where_it_is_allowed_and_that_is_told(
     pair.share(OLD, sides=("master",))
     keys = {"aclEnable": "true", "haAllowUnauthenticatedSlaves": "true"}
     async with running(pair.master(**keys)) as master:
-        assert "everybody who reaches haListenPort may read all messages" in caplog.text
+        assert "any peer that reaches haListenPort may read all messages" in caplog.text
         assert await send(master) == ResponseCode.SUCCESS
         async with running(pair.slave(master)) as slave:
             await until_copied(master, slave)
@@ -374,10 +373,10 @@ async def test_a_master_whose_certificate_is_not_trusted_is_not_followed(
         assert not master.state.replication.followers(0.0)
 
 
-async def test_who_passes_proofs_on_between_two_tls_connections_is_refused(
+async def test_a_party_that_passes_proofs_on_between_two_tls_connections_is_refused(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An attacker in between, whose certificate nobody checks: what is proved is the connection."""
+    """Nothing checks the attacker's certificate: what is proved is the connection."""
     pair.share(OLD)
     pretended = pair.master(haTls="required", **pair.certificates)
     async with running(pretended) as master:

@@ -42,7 +42,7 @@ def test_of_many_addresses_the_oldest_goes() -> None:
     assert [unproven.add(each) for each in crowd][-1] == crowd[0]
 
 
-def test_who_has_proved_itself_is_not_counted_any_more() -> None:
+def test_a_connection_that_has_proved_itself_is_not_counted_any_more() -> None:
     unproven = UnprovenConnections[Connection]()
     connection = Connection("10.0.0.2", 0)
     unproven.add(connection)

@@ -1,4 +1,4 @@
-"""Both ends of a TLS connection between members know who is at the other one."""
+"""Both ends of a TLS connection between members know that the other end is a member."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_lies_behind_the_proof_comes_out_however_it_was_cut(sizes: list[int
     ],
     ids=["secret", "group", "connection", "own proof"],
 )
-def test_who_differs_is_refused(other: ChannelProof) -> None:
+def test_a_peer_that_differs_is_refused(other: ChannelProof) -> None:
     dialed = proof(was_dialed=True)
     with pytest.raises(RemoteError, match="the other end of the TLS connection does not know"):
         dialed.receive(other.begin())

@@ -1,4 +1,4 @@
-"""The group's secret proves who belongs to the group, also while it is being changed."""
+"""The group's secret proves that a peer belongs to the group, also while it is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may be sent the log of a master of fixed roles, and may acknowledge it."""
+"""Which peers may be sent the log of a master of fixed roles, and may acknowledge it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def slave(secret: GroupSecret = SECRET) -> SlaveHandshake:
     return SlaveHandshake(Broker("c/a", 1, secret, b"s" * 16))
 
 
-def test_who_proves_itself_is_admitted() -> None:
+def test_a_peer_that_proves_itself_is_admitted() -> None:
     asked, slaves = admission(), slave()
     said = slaves.receive(asked.receive(slaves.begin()))
     before = asked.is_admitted
@@ -39,14 +39,14 @@ def test_who_proves_itself_is_admitted() -> None:
 
 
 @pytest.mark.parametrize("said", [ATTACK, ATTACK[:1], b"GET / HTTP/1.1\r\n\r\n", b"\xfe", b"\xffH"])
-def test_who_proves_nothing_is_refused_at_once(said: bytes) -> None:
+def test_a_peer_that_proves_nothing_is_refused_at_once(said: bytes) -> None:
     asked = admission()
     with pytest.raises(RemoteError, match="haAllowUnauthenticatedSlaves=true at this master"):
         asked.receive(said)
     assert not asked.is_admitted
 
 
-def test_who_proves_the_wrong_thing_is_not_admitted() -> None:
+def test_a_peer_with_another_secret_is_not_admitted() -> None:
     asked, slaves = admission(), slave(GroupSecret(b"another secret of a group"))
     challenge = asked.receive(slaves.begin())
     with pytest.raises(RemoteError, match="the master does not know"):
@@ -66,7 +66,7 @@ def test_a_slave_of_java_is_admitted_where_it_is_allowed() -> None:
         assert asked.first == bytes(16)
 
 
-def test_who_wants_to_prove_itself_may_where_others_need_not() -> None:
+def test_a_peer_may_prove_itself_where_that_is_not_asked_for() -> None:
     asked, slaves = admission(takes_unproven=True), slave()
     slaves.receive(asked.receive(slaves.receive(asked.receive(slaves.begin()))))
     assert asked.is_proven

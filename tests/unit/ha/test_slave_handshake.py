@@ -1,4 +1,4 @@
-"""A master of fixed roles and its slave prove themselves to each other, and nobody else does."""
+"""A master of fixed roles and its slave prove themselves to each other; other peers cannot."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_both_prove_themselves(cut: int) -> None:
         ({"channel": b"another TLS connection"}, "the master does not know"),
     ],
 )
-def test_who_differs_is_refused(change: dict[str, object], told: str) -> None:
+def test_a_peer_that_differs_is_refused(change: dict[str, object], told: str) -> None:
     with pytest.raises(RemoteError, match=told):
         meet(slave=dataclasses.replace(SLAVE, **change))  # type: ignore[arg-type]
 
