@@ -107,10 +107,7 @@ def load(
     ]
     root = _root([*first, *last], data)
     layers = [*first, *_saved(root), *last]
-    broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in layers])
-    kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in layers])
-    _check_region(broker)
-    _check_texts(kept)
+    broker, kept = _bound(layers)
     settings = _with_accounts(_named(broker), root)
     server_tls = ServerTls.from_properties(tls)
     links = link_setup.read(broker, tls, server_tls)
@@ -132,6 +129,16 @@ def load(
         group,
         links,
     )
+
+
+def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreSettings]]:
+    """The broker's keys and the store's, which stand in one file."""
+    found = list(layers)
+    broker = bind(BrokerSettings, [_without(layer, _STORE_KEYS) for layer in found])
+    kept = bind(StoreSettings, [_only(layer, _STORE_KEYS) for layer in found])
+    _check_region(broker)
+    _check_texts(kept)
+    return broker, kept
 
 
 def _client_tls(tls: Mapping[str, str], broker: Bound[BrokerSettings]) -> ClientTls | None:

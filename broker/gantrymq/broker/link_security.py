@@ -44,9 +44,9 @@ class LinkSecurity:
     ) -> None:
         """`contexts` are those of the broker's other ports; `complain` hears of changed files that
         cannot be used."""
+        self.contexts = contexts
         self._broker_id = broker_id
         self._client = ClientContexts.of(setup.client_tls, complain)
-        self._contexts = contexts
         self._group = group
         self._setup = setup
         if setup.secret_file is not None:
@@ -66,7 +66,7 @@ class LinkSecurity:
 
     def incoming(self) -> Door:
         """For a connection that came in."""
-        return Door(self._mode, self._contexts.context)
+        return Door(self._mode, self.contexts.context)
 
     def outgoing(self) -> Door | None:
         """For one that we begin; None without TLS."""

@@ -98,8 +98,7 @@ class BrokerHost:
         self._backlog: Backlog[Channel] = Backlog(
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
-        self._has_begun = False
-        self._is_serving = False
+        self._has_begun = self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self._pulse = Pulse(clock)
@@ -115,8 +114,7 @@ class BrokerHost:
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = self._make_errands()
-        contexts = ServerContexts(setup.tls, self._log.warning)
-        self._security = _security_of(setup, contexts, self._log)
+        self._security = _security_of(setup, self._log)
         self._member = self._make_member()
         self.state.replication = self._replication = self._member or BrokerReplication(
             self._store, setup.settings, self._security, clock, self._log_moves, self._fail
@@ -126,7 +124,7 @@ class BrokerHost:
         self._server = Server(
             self,
             limits=_connection_limits(setup),
-            tls=contexts,
+            tls=self._security.contexts,
             clock=clock,
             feed=self._rounds.feed,
             outbox=outbox,
@@ -449,9 +447,11 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
     return disk, background, store
 
 
-def _security_of(setup: Setup, contexts: ServerContexts, log: Log) -> LinkSecurity:
+def _security_of(setup: Setup, log: Log) -> LinkSecurity:
+    """Of the links of replication, by the certificates of all ports."""
     identity = setup.identity
     group = f"{identity.cluster}/{identity.name}"
+    contexts = ServerContexts(setup.tls, log.warning)
     return LinkSecurity(setup.links, contexts, group, identity.broker_id, log.warning)
 
 

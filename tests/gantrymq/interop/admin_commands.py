@@ -145,6 +145,8 @@ GANTRY_ONLY_SETTINGS: Final = {
     "groupAddress": "groups that elect their master",
     "groupMembers": "groups that elect their master",
     "groupSecretFile": "groups that elect their master",
+    "haAllowUnauthenticatedSlaves": "replication that is authenticated",
+    "haTls": "replication that is authenticated",
     "keptTailsBytesMax": "groups that elect their master",
     "leaseName": "groups that elect their master",
     "leaseNamespace": "groups that elect their master",
