@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
+from gantrymq.app.store_tool import run as store_tool
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker import member_host, slice_keeper
 from gantrymq.broker.core.broker import Broker
@@ -20,10 +21,13 @@ from gantrymq.broker.group_setup import Pod
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
 from gantrymq.fakes.lease_api import Fault, LeaseApi
+from gantrymq.ha import identity
 from gantrymq.ha.frames import encode_report
+from gantrymq.ha.identity import Identity
 from gantrymq.interop import ports
 from gantrymq.runtime import kube_api
 from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.disk import FolderDisk
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.ha_status import HaStatus
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -433,3 +437,53 @@ async def test_outside_of_a_cluster_the_api_is_asked_for(tmp_path: Path) -> None
         async with group.running(1, leaseUrl="", brokerRole="ASYNC_MASTER"):
             pass
     await group.api.stop()
+
+
+@pytest.mark.parametrize("command", ["archive", "adopt"])
+async def test_a_member_with_a_foreign_disk_does_what_was_decided_about_it(
+    tmp_path: Path, command: str
+) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        number = 3 - group.holder
+        await group.ends[number].aclose()
+        root = tmp_path / str(number) / "store"
+        theirs = make_foreign(root)
+        notes = group.api.objects.objects[LEASE]["metadata"]["annotations"]
+        wanted = ["--group", notes["gantrymq.dev/group-id"]] if command == "adopt" else []
+        async with group.running(number) as host:
+            await until_told(group, number, 503, "gantry store archive")
+            assert store_tool([command, str(root), *wanted]) == 0
+            assert host.restart is not None
+            async with asyncio.timeout(WAIT_SECONDS):
+                assert "as was decided for this disk" in await host.restart
+        async with group.running(number):
+            await until(lambda: group.in_sync == "1,2")
+        archives = list(root.glob("archive-*/gantry/identity"))
+        disk = FolderDisk(root)
+        ours = identity.read(disk)
+        disk.close()
+        assert ours is not None
+        assert ours.group == notes["gantrymq.dev/group-id"]
+        assert (len(archives), ours.disk == theirs.disk) == ((0, True) if wanted else (1, False))
+
+
+def make_foreign(root: Path) -> Identity:
+    """The disk of a member that is stopped belongs to another group from now on."""
+    disk = FolderDisk(root)
+    known = identity.read(disk)
+    assert known is not None
+    theirs = replace(known, group="f" * 32)
+    identity.write(disk, theirs)
+    disk.close()
+    return theirs
+
+
+async def test_a_member_at_work_drops_a_decision_about_its_disk(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with group_of(tmp_path, 1, 2) as group:
+        root = tmp_path / str(group.holder) / "store"
+        assert store_tool(["archive", str(root)]) == 0
+        await until(lambda: "dropped a decision about this disk" in caplog.text)
+        assert list(root.glob("archive-*")) == []
+        assert not (root / "gantry/decision").exists()
