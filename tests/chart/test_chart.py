@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -13,7 +14,10 @@ import pytest
 import yaml
 
 from cluster.settings import layout_from_environment
+from gantrymq.broker.lease_client import PROBLEMS
 from gantrymq.e2e.kubectl import environment
+from gantrymq.ha.lease import Lease
+from gantrymq.ha.lease_object import PREFIX, ObjectName, encode
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "gantry"
@@ -135,18 +139,72 @@ def test_with_namespaces_the_operator_has_no_rights_elsewhere() -> None:
 )
 def test_two_releases_share_neither_lease_nor_rights(release: str, namespace: str) -> None:
     def names(objects: list[Json]) -> set[tuple[str, str]]:
-        kinds = ("ClusterRole", "ClusterRoleBinding", "FlowSchema")
+        policies = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+        kinds = ("ClusterRole", "ClusterRoleBinding", "FlowSchema", *policies)
         return {(x["kind"], x["metadata"]["name"]) for x in objects if x["kind"] in kinds}
 
     first, second = rendered(), rendered(release=release, namespace=namespace)
 
-    assert len(names(first)) == len(names(second)) >= 5
+    assert len(names(first)) == len(names(second)) >= 7
     assert not names(first) & names(second)
     pod = only(second, "Deployment")["spec"]["template"]["spec"]
     values = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
     lease = (namespace, values["GANTRY_OPERATOR_LEASE_NAME"])
     assert lease[1].endswith("gantry-operator")
     assert lease != ("gantry-system", "gantry-operator")
+
+
+WISHES = {
+    f"{PREFIX}{each}"
+    for each in ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
+}
+
+
+def annotations_of_members() -> set[str]:
+    """All that a member writes into a Lease but the wishes."""
+    lease = Lease(epoch=1, in_sync=frozenset({1}), group="0" * 32)
+    content = json.loads(encode(lease, None, ObjectName("mq", "orders-broker-0"), 0))
+    return {*content["metadata"]["annotations"], PROBLEMS} - WISHES
+
+
+def test_leases_are_protected_unless_that_is_turned_off() -> None:
+    policy = only(rendered(), "ValidatingAdmissionPolicy")
+    binding = only(rendered(), "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    assert binding["spec"]["paramRef"] == {"selector": {}, "parameterNotFoundAction": "Allow"}
+    assert binding["spec"]["validationActions"] == ["Deny"]
+    assert policy["spec"]["failurePolicy"] == "Ignore", "a master must never lose its Lease by it"
+    without = rendered("leases.protect=false")
+    assert not [each for each in without if each["kind"].startswith("ValidatingAdmission")]
+
+
+def test_an_api_server_without_policies_gets_none() -> None:
+    done = run("template", "gantry", str(CHART), "--kube-version", "1.29.0")
+    assert done.returncode == 0, done.stderr
+    assert "ValidatingAdmissionPolicy" not in done.stdout
+
+
+def test_the_policy_names_what_members_write_and_leaves_wishes_alone() -> None:
+    policy = only(rendered(), "ValidatingAdmissionPolicy")
+    expressions = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
+    found = set(re.findall(r"'([a-z-]+)'", expressions["ofMembers"].partition("].map")[0]))
+    assert {f"gantrymq.dev/{each}" for each in found} == annotations_of_members()
+
+
+def test_the_policy_knows_the_operator_by_its_account() -> None:
+    objects = rendered("serviceAccount.name=other", namespace="elsewhere")
+    policy = only(objects, "ValidatingAdmissionPolicy")
+    expressions = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
+    account = only(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
+    wanted = f"'system:serviceaccount:elsewhere:{account}'"
+    assert expressions["isOperator"].endswith(wanted)
+
+
+def test_the_policy_looks_at_served_namespaces_alone() -> None:
+    policy = only(rendered("watchNamespaces={shop,bank}"), "ValidatingAdmissionPolicy")
+    [served, system] = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
+    assert served["values"] == ["shop", "bank"]
+    assert "kube-node-lease" in system["values"], "nodes renew their Leases there"
 
 
 def test_one_tag_names_all_images() -> None:

@@ -25,6 +25,7 @@ from gantrymq.operator.plan.view.fields import (
     seconds_at,
     text_at,
 )
+from gantrymq.operator.plan.view.lease import ALLOW_LEASE_EDITS
 from gantrymq.operator.plan.view.members import Group, Member, is_pod_ready
 from gantrymq.operator.plan.view.nodes import fitting_nodes, is_node_ready
 from gantrymq.operator.plan.view.observed import Observed
@@ -216,7 +217,8 @@ def _of_leadership(cluster: Cluster, group: Group, snapshot: ClusterSnapshot) ->
         what = (
             f"Lease {lease.name} remembers epoch {lease.epoch}, and all volumes of {group.name} are"
             " newer: the data is gone, or the claims were made anew. Restore the volumes, or give"
-            f" the data up: kubectl delete lease {lease.name}"
+            f" the data up: kubectl annotate brokercluster {cluster.names.cluster}"
+            f" {ALLOW_LEASE_EDITS}=true, then kubectl delete lease {lease.name}"
         )
         return [Obstacle(Reason.NO_MASTER, what, group.name)]
     whole = [each for each in group.members if each.number in group.in_sync]

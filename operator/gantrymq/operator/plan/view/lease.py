@@ -30,6 +30,8 @@ SWITCH_NUMBER: Final = f"{PREFIX}switch-number"
 SWITCH_AT: Final = f"{PREFIX}switch-at"
 """When the operator asked for the switchover, in Unix seconds; only the operator reads it."""
 
+ALLOW_LEASE_EDITS: Final = f"{PREFIX}allow-lease-edits"
+"""On a BrokerCluster: `true` lets people edit and delete its Leases (the chart's policy)."""
 PROBLEMS: Final = f"{PREFIX}problems"
 """What the master reports, one problem a line."""
 
