@@ -85,6 +85,7 @@ class Member:
         "_last_guest",
         "_led",
         "_nonce",
+        "_noted",
         "_publish_at",
         "_roles",
         "_settings",
@@ -117,6 +118,8 @@ class Member:
         self._last_guest = 0
         self._led = 0
         self._nonce = nonce
+        self._noted: Lease | None = None
+        """What `_note` has seen: a follower asks in each of its turns."""
         self._publish_at = NEVER
         self._roles = roles
         self._settings = settings
@@ -227,7 +230,10 @@ class Member:
     def _note(self, lease: Lease | None) -> None:
         """What was read or written is on our disk before anything is done by it; the Lease of
         another group, or one that is not believed, tells us nothing."""
-        if lease is None or lease.doubt is not None or self.stray() is not None:
+        if lease is None or lease is self._noted:
+            return
+        self._noted = lease
+        if lease.doubt is not None or self.stray() is not None:
             return
         self._chronicle.see(lease.epoch)
         self._chronicle.join(lease.group)
