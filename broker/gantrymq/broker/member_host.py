@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.broker import disk_decisions
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole
@@ -143,7 +142,6 @@ class MemberHost:
 
     def store_opens(self) -> None:
         """Before it does."""
-        disk_decisions.carry_out(self._setup.root, self._log)
         note_doubt(self._disk, page_cache_of(self._setup.root))
 
     def store_opened(self) -> None:

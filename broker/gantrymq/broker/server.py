@@ -19,7 +19,7 @@ from typing import Final, final
 from prometheus_client.core import Metric
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
-from gantrymq.broker import member_figures, metrics, opening
+from gantrymq.broker import disk_decisions, member_figures, metrics, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
@@ -207,6 +207,7 @@ class BrokerHost:
         has_accounts = self._setup.settings.acl_enable
         if has_accounts:
             self.state.access.replace(self._acl_file.load())
+        disk_decisions.carry_out(self._setup.root, self._log)
         if self._member is not None:
             self._member.store_opens()
         took = await opening.open_store(self._store, self._clock, self._pulse, is_stopping)

@@ -155,16 +155,7 @@ def _decide(disk: FolderDisk, arguments: argparse.Namespace, decision: Decision)
     root = arguments.directory
     waiting = disk_decision.read(disk)
     if disk.is_locked(LOCK):
-        if waiting is not None:
-            raise ConfigurationError(
-                f"a decision waits for the broker of {root} already: {waiting}; see the broker's"
-                f" log, or remove {root / disk_decision.PATH} to take it back"
-            )
-        disk_decision.write(disk, decision)
-        _say(
-            f"a broker has {root} open: it restarts within a second and will {decision}, if its"
-            " group has no use for this disk as it is; its log says what became of it"
-        )
+        _leave_to_broker(disk, root, decision, waiting)
         return 0
     disk.lock(LOCK)
     if waiting is not None:  # it may be half done
@@ -175,6 +166,26 @@ def _decide(disk: FolderDisk, arguments: argparse.Namespace, decision: Decision)
     disk_decision.write(disk, decision)
     _say(disk_decision.carry_out(disk, decision, _new_uuid))
     return 0
+
+
+def _leave_to_broker(
+    disk: FolderDisk, root: Path, decision: Decision, waiting: Decision | None
+) -> None:
+    if waiting is not None:
+        raise ConfigurationError(
+            f"a decision waits for the broker of {root} already: {waiting}; see the broker's log,"
+            f" or remove {root / disk_decision.PATH} to take it back"
+        )
+    if identity.read(disk) is None:
+        raise ConfigurationError(
+            f"a broker is running on {root} that is no member of a group: it looks for no decision,"
+            " so stop it and run this command again"
+        )
+    disk_decision.write(disk, decision)
+    _say(
+        f"a broker has {root} open: it restarts within a second and will {decision}, if its group"
+        " has no use for this disk as it is; its log says what became of it"
+    )
 
 
 def _new_uuid() -> str:

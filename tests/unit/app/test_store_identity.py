@@ -151,6 +151,17 @@ def test_a_running_broker_is_left_a_decision_and_only_one(
     assert list(store.glob("archive-*")) == []
 
 
+def test_a_broker_of_fixed_roles_has_to_be_stopped(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (store / "gantry/identity").unlink()
+    broker = FolderDisk(store)
+    broker.lock(LOCK)
+    assert run(["archive", str(store)]) == 2
+    assert "stop it and run this command again" in capsys.readouterr().err
+    assert disk_decision.read(broker) is None
+
+
 def test_a_log_on_another_volume_is_not_archived(
     store: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,10 +18,13 @@ from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
 from gantrymq.broker.server import BrokerHost
 from gantrymq.fakes.hosts import running, setup
+from gantrymq.ha import disk_decision
+from gantrymq.ha.disk_decision import Choice, Decision
 from gantrymq.interop import ports
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
 from gantrymq.runtime.dialer import Dialer
+from gantrymq.runtime.disk import FolderDisk
 from gantrymq.store.recovery import Progress, Recovery
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
@@ -256,3 +259,18 @@ async def test_a_stop_that_is_asked_for_while_the_store_recovers_is_at_once(
     monkeypatch.setattr(Recovery, "steps", steps)
     async with running(chosen) as host:
         assert host.addresses
+
+
+async def test_a_half_done_archive_is_finished_before_the_store_is_opened(tmp_path: Path) -> None:
+    async with running(setup(tmp_path)):
+        pass
+    root = tmp_path / "store"
+    disk = FolderDisk(root)
+    disk_decision.write(disk, Decision(Choice.ARCHIVE, "archive-1"))
+    disk.make_folder("archive-1")
+    disk.rename("checkpoint", "archive-1/checkpoint")
+    disk.close()
+    async with running(setup(tmp_path)):
+        assert (root / "archive-1/gantry/decision").exists()
+        assert (root / "archive-1/commitlog").is_dir()
+        assert not (root / "gantry/decision").exists()
