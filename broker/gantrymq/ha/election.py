@@ -302,15 +302,26 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
     missing = _missing(view, lease, heard, now)
     again_at = free_at + UNCLEAN_SECONDS
     if missing and (not lease.wishes.allows_unclean or now < again_at):
-        why = _why_not(view, lease, now) or "the group is new"
-        text = f"{why}: all members have to be heard first, and {_names(missing)} are not"
-        return Verdict(text, again_at=again_at if lease.wishes.allows_unclean else NEVER)
+        again_at = again_at if lease.wishes.allows_unclean else NEVER
+        return Verdict(_who_is_missing(view, lease, missing, now), again_at=again_at)
     better = _better(view, lease, heard, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
     if missing:
         return _unclean(f"members {_names(missing)} are not heard", known + 1)
     return Verdict("of all members our log has most", known + 1)
+
+
+def _who_is_missing(view: View, lease: Lease, missing: frozenset[int], now: float) -> str:
+    why = _why_not(view, lease, now) or "the group is new"
+    text = f"{why}: all members have to be heard first, and {_names(missing)} are not"
+    replaced = missing & (frozenset(_heard(view, lease, now)) | {view.me})
+    if not replaced:
+        return text
+    return (
+        f"{text}; {_names(replaced)} came with another disk than the in-sync set was known with:"
+        " bring the old one back, or allow an unclean election"
+    )
 
 
 def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float) -> frozenset[int]:
