@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cluster.settings import layout_from_environment
-from gantrymq.broker.lease_client import PROBLEMS
+from gantrymq.broker.lease_client import OWNER, PROBLEMS
 from gantrymq.e2e.kubectl import environment
 from gantrymq.ha.lease import Lease
 from gantrymq.ha.lease_object import PREFIX, ObjectName, encode
@@ -164,7 +164,7 @@ def annotations_of_members() -> set[str]:
     """All that a member writes into a Lease but the wishes."""
     lease = Lease(epoch=1, in_sync=frozenset({1}), group="0" * 32)
     content = json.loads(encode(lease, None, ObjectName("mq", "orders-broker-0"), 0))
-    return {*content["metadata"]["annotations"], PROBLEMS} - WISHES
+    return {*content["metadata"]["annotations"], OWNER, PROBLEMS} - WISHES
 
 
 def test_leases_are_protected_unless_that_is_turned_off() -> None:

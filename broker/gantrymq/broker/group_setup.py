@@ -14,6 +14,7 @@ from typing import Final
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.settings import ENVIRONMENT_PREFIX, Bound
 from gantrymq.broker.core.settings import MEMBERS_MAX, BrokerRole, BrokerSettings
+from gantrymq.broker.lease_name import default_name, plain_name
 from gantrymq.ha.lease_object import ObjectName
 from gantrymq.runtime.address import parse_address
 from gantrymq.runtime.kube_api import namespace_of_pod
@@ -66,6 +67,8 @@ class GroupSetup:
     service: str
     """Which the master leads to itself; "" for none."""
     min_in_sync: int
+    former_lease: ObjectName | None = None
+    """Where earlier versions have it by default; None if leaseName is set, or it is the same."""
     address: str = ""
     """The one address of the group, `ip:port` or `[ipv6]:port`; "" for none."""
     pod: Pod = field(default_factory=Pod)
@@ -92,13 +95,17 @@ def read(
     if not named.group_secret_file:
         what = "groupMembers needs a file with the group's secret, the same at each member"
         raise bound.refusal("groupSecretFile", what)
+    in_namespace = _namespace(bound, namespace)
+    lease = ObjectName(in_namespace, _lease_name(bound, named))
+    former = ObjectName(in_namespace, plain_name(named.broker_cluster_name, named.broker_name))
     return GroupSetup(
         _number(bound, members, host_name),
         members,
-        ObjectName(_namespace(bound, namespace), _lease_name(bound, named)),
+        lease,
         _url(bound),
         _service(bound),
         _min_in_sync(bound, members),
+        None if bound.settings.lease_name or former == lease else former,
         _address(bound, named.listen_port),
         Pod.of(environment),
     )
@@ -180,7 +187,7 @@ def _number(bound: Bound[BrokerSettings], members: Mapping[int, str], host_name:
 
 def _lease_name(bound: Bound[BrokerSettings], named: BrokerSettings) -> str:
     said = bound.settings.lease_name
-    name = said or f"{named.broker_cluster_name}-{named.broker_name}".lower()
+    name = said or default_name(named.broker_cluster_name, named.broker_name)
     if not _OBJECT_NAME.fullmatch(name):
         what = "small letters, digits, - and . alone make the name of a Lease, 253 at most"
         if not said:

@@ -29,9 +29,10 @@ from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, LeaseAnswer, Miss
 from gantrymq.runtime.clock import SYSTEM_CLOCK
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.process import ExitCode
-from gantrymq.store.layout import LOCK
+from gantrymq.store.layout import LOCK, StoreRefusedError
 
 if TYPE_CHECKING:
+    from gantrymq.base.disk import Disk
     from gantrymq.broker.configuration import Setup
     from gantrymq.broker.lease_client import LeaseClient
 
@@ -93,13 +94,14 @@ def release(setup: Setup) -> None:
         if error.failure is DiskFailure.LOCKED:
             return  # another one has the store, and the lease, if it is ours, is that one's
         # On a disk that fails no other one starts either.
-    asyncio.run(_release(setup))
+    asyncio.run(_release(setup, disk))
     if disk is not None:
         disk.close()
 
 
-async def _release(setup: Setup) -> None:
-    from gantrymq.broker import lease_client  # noqa: PLC0415 - the guard is small while it waits
+async def _release(setup: Setup, disk: Disk | None) -> None:
+    """On a disk that cannot be read, the group's Lease is found by asking for both names."""
+    from gantrymq.broker import lease_client, lease_name  # noqa: PLC0415 - small while it waits
 
     group = setup.group
     assert group is not None
@@ -107,7 +109,11 @@ async def _release(setup: Setup) -> None:
         api = lease_client.api_of(group.lease_url)
     except ConfigurationError:
         return  # the broker said so, and had no lease
-    client = lease_client.LeaseClient(api, group.lease, SYSTEM_CLOCK.wall_ms)
+    place, former = group.lease, group.former_lease
+    if disk is not None:
+        with suppress(DiskError, StoreRefusedError):
+            place, former = lease_name.places(disk, place, former)
+    client = lease_client.LeaseClient(api, place, SYSTEM_CLOCK.wall_ms, former=former)
     try:
         async with asyncio.timeout(DURATION_SECONDS):
             while not await give_away(client, group.number, setup.identity.address):  # noqa: ASYNC110

@@ -4,9 +4,10 @@ Answers are as the member's core wants them (ha/lease.py). Invariant: Conflict a
 only where the API says that nothing was written, Written only where it says that it was; all else
 is Unanswered, an answer that cannot be read as well.
 
-What the master has to report stands in an annotation that each renewal brings up to date:
+Each renewal brings two annotations up to date, which no member goes by:
 
-    gantrymq.dev/problems   one problem a line; absent while there is none
+    gantrymq.dev/owner      the group as `cluster/group`
+    gantrymq.dev/problems   what the master has to report, one problem a line; absent if nothing
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _CONFLICT: Final = 409
 # Of a refusal's words in a log line.
 _WORDS_MAX: Final = 300
 
+OWNER: Final = f"{PREFIX}owner"
 PROBLEMS: Final = f"{PREFIX}problems"
 # Problems of the master and of the wishes: a handful, and the Lease is written every 0.8 s.
 PROBLEMS_MAX: Final = 16
@@ -62,16 +64,25 @@ class LeaseClient:
         place: ObjectName,
         wall_ms: Callable[[], int],
         problems: Callable[[], Sequence[str]] = no_problems,
+        *,
+        owner: str = "",
+        former: ObjectName | None = None,
+        settled: Callable[[ObjectName], None] = lambda _: None,
     ) -> None:
+        """`owner` is `cluster/group`. Where there is no Lease at `place`, that at `former` is taken
+        unless it is another owner's; `settled` hears of the place that is used from then on."""
         self.answered_at = -NEVER
         """When a request was answered last, by the clock of the event loop."""
         self.failure: str | None = None
         """Why the last request was not answered, or its answer could not be read."""
         self._api = api
+        self._former = former
         self._last: LeaseObject | None = None
         """As it was read, or as the API said that it is now."""
+        self._owner = owner
         self._place = place
         self._problems = problems
+        self._settled = settled
         self._wall_ms = wall_ms
         self._written = -NEVER, 0, 0
         """When the last write was sent that was carried out, with its holder and epoch."""
@@ -105,8 +116,34 @@ class LeaseClient:
         return answer
 
     async def _read(self) -> LeaseAnswer:
+        answer, former = await self._read_at(self._place), self._former
+        if former is None:
+            return answer
+        if isinstance(answer, Missing):
+            answer = await self._read_at(former)
+            if isinstance(answer, Found) and self._owner_of_last() not in ("", self._owner):
+                self._last = None
+                return Missing()
+            if isinstance(answer, Found):
+                self._settle(former)
+        elif isinstance(answer, Found):
+            self._settle(self._place)
+        return answer
+
+    def _settle(self, place: ObjectName) -> None:
+        self._settled(place)
+        self._place, self._former = place, None
+
+    def _owner_of_last(self) -> str:
+        """That the last Lease names; "" where none is named."""
+        content = {} if self._last is None else self._last.content
+        metadata = object_of(content.get("metadata") or {}, "metadata")
+        annotations = object_of(metadata.get("annotations") or {}, "annotations")
+        return text_field(annotations, OWNER) or ""
+
+    async def _read_at(self, place: ObjectName) -> LeaseAnswer:
         try:
-            answer = await self._api.ask("GET", self._path())
+            answer = await self._api.ask("GET", _path(place))
         except UnansweredError as error:
             return Unanswered(str(error))
         if answer.status == _NOT_FOUND:
@@ -121,12 +158,14 @@ class LeaseClient:
         if lease.version and (before is None or before.lease.version != lease.version):
             return Conflict()
         try:
-            said = None if before is None else _with_problems(before, self._problems())
+            said = None if before is None else _with_notes(before, self._owner, self._problems())
+            if before is None and self._former is not None:
+                self._settle(self._place)
             body = lease_object.encode(lease, said, self._place, self._wall_ms())
             if before is None:
-                answer = await self._api.ask("POST", self._collection(), body)
+                answer = await self._api.ask("POST", _collection(self._place), body)
             else:
-                answer = await self._api.ask("PUT", self._path(), body)
+                answer = await self._api.ask("PUT", _path(self._place), body)
         except (UnansweredError, RemoteError) as error:
             return Unanswered(str(error))
         if answer.status == _CONFLICT:
@@ -145,19 +184,22 @@ class LeaseClient:
             return Unanswered(str(error))
         return Found(self._last.lease)
 
-    def _collection(self) -> str:
-        namespace = self._place.namespace
-        return f"/apis/{lease_object.API_VERSION}/namespaces/{namespace}/leases"
 
-    def _path(self) -> str:
-        return f"{self._collection()}/{self._place.name}"
+def _collection(place: ObjectName) -> str:
+    return f"/apis/{lease_object.API_VERSION}/namespaces/{place.namespace}/leases"
 
 
-def _with_problems(before: LeaseObject, problems: Sequence[str]) -> LeaseObject:
-    """The object that is to be replaced, with these problems in its annotation."""
+def _path(place: ObjectName) -> str:
+    return f"{_collection(place)}/{place.name}"
+
+
+def _with_notes(before: LeaseObject, owner: str, problems: Sequence[str]) -> LeaseObject:
+    """The object that is to be replaced, with the annotations that are written here."""
     metadata = dict(object_of(before.content.get("metadata") or {}, "metadata"))
     annotations = dict(object_of(metadata.get("annotations") or {}, "annotations"))
     annotations.pop(PROBLEMS, None)
+    if owner:
+        annotations[OWNER] = owner
     if problems:
         lines = [each[:_PROBLEM_CHARACTERS_MAX] for each in problems[:PROBLEMS_MAX]]
         annotations[PROBLEMS] = "\n".join(lines)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
+from gantrymq.broker import lease_name
 from gantrymq.broker.configuration import Setup
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.settings import BrokerRole
@@ -107,7 +108,16 @@ class MemberHost:
         boot = page_cache_of(self._setup.root)
         # One request at a time needs one connection: what else is asked of the API has another.
         self._apis = [api_of(group.lease_url), api_of(group.lease_url)]
-        self._lease = LeaseClient(self._apis[0], group.lease, self._clock.wall_ms, self._problems)
+        place, former = lease_name.places(self._disk, group.lease, group.former_lease)
+        self._lease = LeaseClient(
+            self._apis[0],
+            place,
+            self._clock.wall_ms,
+            self._problems,
+            owner=f"{self._setup.identity.cluster}/{self._setup.identity.name}",
+            former=former,
+            settled=lambda found: lease_name.note(self._disk, found),
+        )
         if group.service:
             service = ObjectName(group.lease.namespace, group.service)
             slices = SliceClient(self._apis[1], service)
@@ -127,7 +137,7 @@ class MemberHost:
         self.address = await self._links.start(self._member, settings.bind_address, port)
         self._log.info(
             f"member {group.number} of {len(group.ha_addresses)}: the group elects its master",
-            lease=f"{group.lease.namespace}/{group.lease.name}",
+            lease=f"{place.namespace}/{place.name}",
             api=self._apis[0].url,
             address=group.ha_addresses[group.number],
         )

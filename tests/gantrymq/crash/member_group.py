@@ -174,6 +174,7 @@ class MemberGroup:
                 "memberNumber": str(number),
                 "groupSecretFile": str(secret),
                 "leaseUrl": f"http://127.0.0.1:{self._api_ports[number - 1]}",
+                "leaseName": LEASE,
                 "leaseNamespace": NAMESPACE,
                 "publishService": "broker-a",
                 "groupAddress": f"127.0.0.1:{self._service_port}",

@@ -12,6 +12,7 @@ from gantrymq.broker import group_setup
 from gantrymq.broker.configuration import Setup, load
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.group_setup import GroupSetup, Pod
+from gantrymq.broker.lease_name import default_name
 from gantrymq.ha.lease_object import ObjectName
 
 MEMBERS = "1=broker-0:10912, 2=broker-1:10912,3=[fd00::3]:10912"
@@ -62,9 +63,16 @@ def test_a_member_is_told_by_its_address_for_names_are_no_endpoints(
 
 def test_a_group_with_what_is_left_to_defaults(tmp_path: Path, secret: Path) -> None:
     addresses = {1: "broker-0:10912", 2: "broker-1:10912", 3: "[fd00::3]:10912"}
+    former = ObjectName("mq", "main-broker-a")
+    lease = ObjectName("mq", default_name("Main", "Broker-A"))
     assert group_of(tmp_path, secret) == GroupSetup(
-        2, addresses, ObjectName("mq", "main-broker-a"), "", "", 1
+        2, addresses, lease, "", "", 1, former_lease=former
     )
+
+
+def test_a_lease_that_is_named_has_no_other_place(tmp_path: Path, secret: Path) -> None:
+    group = group_of(tmp_path, secret, leaseName="main-broker-a")
+    assert (group.lease, group.former_lease) == (ObjectName("mq", "main-broker-a"), None)
 
 
 def test_a_member_follows_until_it_is_elected(tmp_path: Path, secret: Path) -> None:
@@ -233,7 +241,7 @@ def test_the_port_of_a_service_does_not_stop_a_pod(tmp_path: Path, secret: Path)
 
 
 def test_a_name_that_cannot_name_a_lease(tmp_path: Path, secret: Path) -> None:
-    with pytest.raises(ConfigurationError, match="main-broker_a is no name of a Lease"):
+    with pytest.raises(ConfigurationError, match=r"main-broker_a-[0-9a-f]+ is no name of a Lease"):
         setup_of(tmp_path, secret, brokerName="broker_a")
 
 

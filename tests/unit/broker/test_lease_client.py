@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gantrymq.broker.lease_client import PROBLEMS, LeaseClient
+from gantrymq.broker.lease_client import OWNER, PROBLEMS, LeaseClient
 from gantrymq.fakes.lease_api import Fault, LeaseApi
 from gantrymq.ha.lease import Conflict, Found, Lease, Missing, Unanswered, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
@@ -31,6 +31,7 @@ class Bench:
     one: LeaseClient
     other: LeaseClient
     problems: list[str]
+    http: KubeApi
 
     def fault(self, fault: Fault, *methods: str) -> None:
         port = self.api.ports[0]
@@ -51,7 +52,7 @@ async def bench_of() -> AsyncIterator[Bench]:
     one, other = (
         LeaseClient(each, PLACE, lambda: 1_700_000_000_000, lambda: problems) for each in clients
     )
-    yield Bench(api, one, other, problems)
+    yield Bench(api, one, other, problems, clients[0])
     for each in clients:
         await each.close()
     await api.stop()
@@ -233,3 +234,54 @@ async def test_a_connection_that_hangs_costs_one_timeout(hasty: Bench) -> None:
     assert asyncio.get_running_loop().time() - began < 2 * kube_api.REQUEST_SECONDS
     hasty.fault(Fault.NONE)
     assert await hasty.one.read() == Found(lease)
+
+
+# ---------------------------------------------------------------------- a Lease of earlier versions
+
+NEW_PLACE = ObjectName("mq", "main-broker-0-0123456789")
+
+
+def moving(bench: Bench, settled: list[ObjectName], owner: str = "main/broker-0") -> LeaseClient:
+    """A member whose Lease may be where earlier versions have it."""
+    return LeaseClient(
+        bench.http, NEW_PLACE, lambda: 0, owner=owner, former=PLACE, settled=settled.append
+    )
+
+
+async def test_a_group_of_an_earlier_version_keeps_its_lease(bench: Bench) -> None:
+    lease, settled = await bench.begun(), list[ObjectName]()
+    client = moving(bench, settled)
+    assert await client.read() == Found(lease)
+    assert settled == [PLACE]
+    assert isinstance(await client.write(replace(lease, renewals=1)), Written)
+    notes = bench.api.objects.objects[KEY]["metadata"]["annotations"]
+    assert (notes["gantrymq.dev/renewals"], notes[OWNER]) == ("1", "main/broker-0")
+
+
+async def test_a_new_group_makes_its_lease_under_the_new_name(bench: Bench) -> None:
+    settled = list[ObjectName]()
+    client = moving(bench, settled)
+    assert await client.read() == Missing()
+    assert settled == [], "members of an earlier version may still make it"
+    assert isinstance(await client.write(FIRST), Written)
+    assert settled == [NEW_PLACE]
+    assert [key[2] for key in bench.api.objects.objects] == [NEW_PLACE.name]
+
+
+async def test_the_lease_of_another_group_is_not_taken_for_an_earlier_one(bench: Bench) -> None:
+    lease, settled = await bench.begun(), list[ObjectName]()
+    other = moving(bench, settled, "main-broker/0")
+    assert isinstance(await other.read(), Found), "an earlier version does not say whose it is"
+    assert isinstance(await other.write(replace(lease, renewals=1)), Written)
+    assert await moving(bench, settled).read() == Missing()
+
+
+async def test_an_api_that_does_not_answer_settles_nothing(bench: Bench) -> None:
+    await bench.begun()
+    settled = list[ObjectName]()
+    client = moving(bench, settled)
+    bench.fault(Fault.FAIL)
+    assert isinstance(await client.read(), Unanswered)
+    assert settled == []
+    bench.fault(Fault.NONE)
+    assert isinstance(await client.read(), Found)

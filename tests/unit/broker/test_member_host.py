@@ -70,6 +70,7 @@ class HostGroup:
             "groupMembers": addresses,
             "groupSecretFile": str(self._secret),
             "haListenPort": str(self._ha_ports[number]),
+            "leaseName": LEASE[2],
             "leaseNamespace": "mq",
             "leaseUrl": self._urls[number - 1],
             "listenPort": str(ports.free_port(also=(-2,))),

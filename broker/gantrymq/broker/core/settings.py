@@ -165,8 +165,8 @@ class BrokerSettings:
         " tls.server.mode=enforcing",
     )
     lease_name: str = setting(
-        "", "the Lease that says who is master; brokerClusterName-brokerName in small letters if"
-        " empty",
+        "", "the Lease that says who is master; if empty brokerClusterName-brokerName in small"
+        " letters, with a digest where other names could give the same",
     )  # fmt: skip
     lease_namespace: str = setting("", "the Lease's namespace; the pod's if empty")
     lease_url: str = setting(
