@@ -52,8 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
-        description="Look at a store of RocketMQ or Gantry while no broker uses it; repair it."
-        " Decide what becomes of a disk that its group does not know.",
+        description="Look at a store of RocketMQ or Gantry while no broker uses it; repair it.\n"
+        "Decide what becomes of a disk that its group does not know.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
