@@ -4,10 +4,11 @@ Each pair has a name server of ours to itself, from which the slave learns where
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -30,6 +31,7 @@ FILE_BYTES = 1 << 20
 CATCH_UP_SECONDS = 90.0
 SEND_OK, SLAVE_NOT_AVAILABLE = 0, 11
 GANTRY, JAVA_4, JAVA_5 = "gantry", "4.9.7", "5.3.3"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,19 @@ def broker(kind: str, folder: Path, name_server: NameServer, settings: dict[str,
 
 @contextmanager
 def pair(
-    folder: Callable[[str], Path], master: str, slave: str, role: str = "ASYNC_MASTER"
+    folder: Callable[[str], Path],
+    master: str,
+    slave: str,
+    role: str = "ASYNC_MASTER",
+    *,
+    masters: Mapping[str, str] = NOTHING,
+    slaves: Mapping[str, str] = NOTHING,
 ) -> Iterator[Pair]:
+    """The last two are settings of either side alone."""
     with gantry_name_server(folder("namesrv")) as name_server:
-        first = broker(master, folder("master"), name_server, {"brokerRole": role})
-        second = broker(
-            slave, folder("slave"), name_server, {"brokerRole": "SLAVE", "brokerId": "1"}
-        )
+        first = broker(master, folder("master"), name_server, {"brokerRole": role, **masters})
+        as_slave = {"brokerRole": "SLAVE", "brokerId": "1", **slaves}
+        second = broker(slave, folder("slave"), name_server, as_slave)
         with first:
             first.create_topic(TOPIC, 4)
             with second:
@@ -167,3 +175,47 @@ def test_a_waiting_master_answers_what_its_slave_has(
         both.slave.start()
         wait_for_slave(both)
         assert send(both.master, 100) == {SEND_OK}
+
+
+def secret(folder: Callable[[str], Path]) -> dict[str, str]:
+    """The setting of a broker that proves itself."""
+    path = folder("secret") / "secret"
+    path.write_text("a secret that Java does not know")
+    return {"groupSecretFile": str(path)}
+
+
+def wait_until_told(of: Broker, text: str) -> None:
+    log = of.folder / "out.log"
+    wait_until(lambda: text in log.read_text(errors="replace"), f"its log says: {text}", 60.0)
+
+
+@pytest.mark.parametrize("slave", [JAVA_5, JAVA_4])
+def test_a_slave_that_cannot_prove_itself_is_refused(
+    folder: Callable[[str], Path], slave: str
+) -> None:
+    with pair(folder, GANTRY, slave, "SYNC_MASTER", masters=secret(folder)) as both:
+        assert send(both.master, 10) == {SLAVE_NOT_AVAILABLE}
+        wait_until_told(both.master, "haAllowUnauthenticatedSlaves=true at this master")
+        assert send(both.master, 10) == {SLAVE_NOT_AVAILABLE}
+        assert end_of_log(both.slave) == 0
+
+
+@pytest.mark.parametrize("slave", [JAVA_5, JAVA_4])
+def test_a_slave_that_cannot_prove_itself_follows_where_it_is_allowed(
+    folder: Callable[[str], Path], slave: str
+) -> None:
+    allowed = {**secret(folder), "haAllowUnauthenticatedSlaves": "true"}
+    with pair(folder, GANTRY, slave, "SYNC_MASTER", masters=allowed) as both:
+        wait_until(lambda: send(both.master, 1) == {SEND_OK}, "a slave is there", CATCH_UP_SECONDS)
+        assert_equal(both)
+
+
+@pytest.mark.parametrize("master", [JAVA_5, JAVA_4])
+def test_a_slave_with_a_secret_does_not_follow_a_master_that_cannot_prove_itself(
+    folder: Callable[[str], Path], master: str
+) -> None:
+    with pair(folder, master, GANTRY, slaves=secret(folder)) as both:
+        assert send(both.master, 10) == {SEND_OK}
+        wait_until_told(both.slave, "a master of Java cannot prove itself")
+        assert end_of_log(both.slave) == 0
+        assert send(both.master, 10) == {SEND_OK}

@@ -6,7 +6,8 @@
 
 Until it is admitted a connection is sent nothing but the letters of the handshake, and nothing that
 it says is an acknowledgement. It has `PROOF_SECONDS` for its proof. Where unproven slaves are taken
-it has longer: a Java slave that connects again may stay silent for its haSendHeartbeatInterval.
+it has longer: a slave of Java says nothing for up to its haSendHeartbeatInterval (5 s). Where they
+are not it is closed before, and hence the hint also for a peer that was silent.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ PROOF_SECONDS: Final = 3.0
 FIRST_BYTES: Final = len(OPENING)
 
 UNPROVEN: Final = (
-    "it does not prove that it knows the group's secret. A slave of Gantry needs groupSecretFile"
-    " with the secret that its master has, and so does the master; a slave of Java cannot prove"
-    " itself, and is taken only with haAllowUnauthenticatedSlaves=true at this master, which lets"
-    " any peer that reaches this port read and acknowledge all messages"
+    "it does not prove that it knows the group's secret: a slave of Gantry needs groupSecretFile"
+    " with the master's secret; a slave of Java cannot prove itself, and is taken only with"
+    " haAllowUnauthenticatedSlaves=true at this master, which lets any peer that reaches this port"
+    " read and acknowledge all messages"
 )
 CANNOT_CHECK: Final = (
     "it wants to prove itself by the group's secret, and this master has none: set groupSecretFile"
@@ -86,7 +87,7 @@ class SlaveAdmission:
         """Why it is closed at the deadline."""
         if self._settings.takes_unproven:
             return f"it said nothing for {self._settings.silence_seconds:g} s"
-        return f"it did not prove within {PROOF_SECONDS:g} s that it is a slave of this group"
+        return f"nothing came of it for {PROOF_SECONDS:g} s; {UNPROVEN}"
 
     @property
     def first(self) -> bytes:
