@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import File
-from gantrymq.broker.core.offsets import COMMITS_A_VERSION, Offsets
+from gantrymq.broker.core.offsets import COMMITS_A_VERSION, Offsets, OffsetTable
 from gantrymq.wire import javajson
+from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.jsonvalue import JsonObject, object_of
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -85,6 +86,18 @@ def test_what_was_pulled_is_known_of_groups_with_offsets() -> None:
     assert table.pulled("g", "T", 0) == 9
     table.remove(topic="T")
     assert table.pulled("g", "T", 0) is None
+
+
+def test_only_queues_without_an_offset_are_filled() -> None:
+    table = offsets()
+    table.commit("G", "T", 0, 5)
+    theirs = OffsetTable(DataVersion(), {("T", "G"): {0: 9, 1: 7}, ("T", "But"): {0: 3}})
+    assert table.lacks(theirs, but="But")
+    table.fill(theirs, 0.0, but="But")
+    assert dict(table.queues("G", "T")) == {0: 5, 1: 7}
+    assert table.find("But", "T", 0) is None
+    assert not table.lacks(theirs, but="But")
+    assert table.lacks(theirs, but="")
 
 
 def test_there_is_a_bound() -> None:
