@@ -82,6 +82,8 @@ class MemberHost:
         self._disk = disk
         self._fail = fail
         self._group = group
+        self._ignored: Sequence[str] = ()
+        """Why wishes in the Lease are left out, as it was logged last."""
         self._is_over = False
         self._last_words = ""
         """What the member said last of the election."""
@@ -298,9 +300,17 @@ class MemberHost:
             answer = await self._lease.read()
         else:
             answer = await self._lease.write(action.lease)
+        self._tell_ignored(self._lease.ignored)
         if self._member is not None and not self._is_over:
             self._member.lease_answered(action.number, answer, self._clock.monotonic())
             self.link_changed()
+
+    def _tell_ignored(self, ignored: Sequence[str]) -> None:
+        """Once for each change: the Lease is read every second."""
+        if ignored != self._ignored:
+            self._ignored = ignored
+            if ignored:
+                self._log.warning("ignoring annotations of the Lease", cause="; ".join(ignored))
 
     def _publish(self, epoch: int) -> None:
         """Once for each epoch: the keeper goes on until it is over."""

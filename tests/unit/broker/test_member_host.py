@@ -360,6 +360,27 @@ async def test_metrics_tell_the_master_from_the_follower(tmp_path: Path) -> None
     assert "gantry_broker_slice_unpublished" not in follower
 
 
+async def test_a_wish_that_is_left_out_is_logged_once_and_reported_in_the_lease(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = HostGroup(tmp_path, 1)
+    await group.begin()
+    typo = {"metadata": {"annotations": {"gantrymq.dev/preferred": "broker-2"}}}
+
+    def notes() -> dict[str, str]:
+        found: dict[str, str] = group.api.objects.objects[LEASE]["metadata"]["annotations"]
+        return found
+
+    async with group.running(1, minInSyncReplicas="1"):
+        await until(lambda: group.in_sync == "1")
+        group.api.objects.patch(LEASE, typo)
+        await until(lambda: "preferred is 'broker-2'" in notes().get("gantrymq.dev/problems", ""))
+        renewals = int(notes()["gantrymq.dev/renewals"])
+        await until(lambda: int(notes()["gantrymq.dev/renewals"]) > renewals + 1)
+    await group.api.stop()
+    assert caplog.text.count("ignoring annotations of the Lease") == 1
+
+
 async def test_the_lease_says_what_the_master_has_to_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
