@@ -31,6 +31,10 @@ _UNPROVEN_MASTER: Final = (
     "the master need not prove itself to this slave: {guards}, but there is no groupSecretFile; a"
     " master of Gantry with these settings takes no slave without one"
 )
+_UNCHECKED_MASTER: Final = (
+    "the master is dialled by TLS, and any master will do: groupSecretFile has it prove itself, or"
+    " tls.client.trustCertPath says which authority must have signed its certificate"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,15 @@ def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls
 
 def warnings(settings: BrokerSettings, links: LinkSetup) -> tuple[str, ...]:
     """What the links lack, in words for the log."""
-    if settings.group_members or not links.guards:
+    if settings.group_members:
+        return ()
+    is_slave = settings.broker_role is BrokerRole.SLAVE
+    if is_slave and links.client_tls and not (links.secret_file or links.client_tls.checks_server):
+        return (_UNCHECKED_MASTER,)
+    if not links.guards:
         return ()
     guards = " and ".join(links.guards)
-    if settings.broker_role is BrokerRole.SLAVE:
+    if is_slave:
         return () if links.secret_file else (_UNPROVEN_MASTER.format(guards=guards),)
     if links.takes_unproven:
         return (_ALLOWED.format(guards=guards),)

@@ -81,6 +81,14 @@ def test_a_slave_that_believes_any_master_says_so(tmp_path: Path, secret: dict[s
     assert "the master need not" not in warnings_of(tmp_path, **secret, **slave)
 
 
+def test_a_slave_that_takes_any_certificate_says_so(tmp_path: Path, secret: dict[str, str]) -> None:
+    slave = {"haTls": "used", "brokerRole": "SLAVE", "brokerId": "1"}
+    trusting = {"tls.client.trustCertPath": "/authority.pem"}
+    assert "any master will do" in warnings_of(tmp_path, **slave)
+    assert "any master will do" not in warnings_of(tmp_path, **slave, **trusting)
+    assert "any master will do" not in warnings_of(tmp_path, **slave, **secret)
+
+
 def test_links_use_tls_where_it_is_enforced_and_as_the_setting_says(tmp_path: Path) -> None:
     assert links_of(tmp_path, **ENFORCING).tls is HaTls.REQUIRED
     assert links_of(tmp_path, **ENFORCING).client_tls is not None

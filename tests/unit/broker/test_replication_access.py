@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -41,8 +42,12 @@ class Pair:
         self.folder = folder
         self.secrets = {"master": folder / "master.secret", "slave": folder / "slave.secret"}
         (folder / "accounts.yml").write_text(ACCOUNTS)
+        self.certify()
+
+    def certify(self) -> None:
+        """A new certificate and its key are in their files from now on."""
         for name, content in zip(("cert.pem", "key.pem"), self_signed("broker"), strict=True):
-            (folder / name).write_bytes(content)
+            (self.folder / name).write_bytes(content)
 
     def share(self, *secrets: str, sides: tuple[str, ...] = ("master", "slave")) -> None:
         """These are in the secret files from now on."""
@@ -335,6 +340,24 @@ async def test_links_use_tls_as_the_slave_dials(
         assert await send(master) == ResponseCode.SUCCESS
         await until_copied(master, slave)
         assert sealed(master) == [tls]
+
+
+async def test_new_certificates_count_from_the_next_link_on(pair: Pair) -> None:
+    pair.share(OLD)
+    keys = pair.certificates
+    async with (
+        running(pair.master(haTls="required", **keys)) as master,
+        running(pair.slave(master, haTls="required", **keys)) as slave,
+    ):
+        await until_copied(master, slave)
+        assert master.ha_address is not None
+        pair.certify()
+        new = (pair.folder / "cert.pem").read_text()
+        assert await asyncio.to_thread(ssl.get_server_certificate, master.ha_address) == new
+        slave.state.replication.follow("")
+        slave.state.replication.follow(ha_address(master))
+        assert await send(master) == ResponseCode.SUCCESS
+        await until_copied(master, slave)
 
 
 async def test_a_plain_slave_is_refused_where_tls_is_required(
