@@ -59,6 +59,7 @@ class Members:
             "groupMembers": addresses,
             "groupSecretFile": secret or self.share(number, OLD),
             "haListenPort": str(self.ha_ports[number]),
+            "leaseName": LEASE[2],
             "leaseNamespace": "mq",
             "leaseUrl": self._url,
             "listenPort": str(free_port(also=(-2,))),
