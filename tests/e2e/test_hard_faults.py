@@ -1,5 +1,5 @@
-"""What Kubernetes does to a group in a bad month: nodes that are cut off or powered off, an API that
-is slow, a Lease and an EndpointSlice that people edit, and a volume of an older cluster.
+"""What Kubernetes does to a group in a bad month: nodes that are cut off or powered off, a slow API
+server, a Lease and an EndpointSlice that people edit, and a volume of an older cluster.
 
 All under the load of Java's clients. The quick ones run always; GANTRY_E2E_LONG=1 adds those that
 take nodes away.
@@ -42,6 +42,7 @@ def scene(operator: Operator, java_image: str, namespace: Namespace) -> Iterator
 @pytest.mark.timeout(900)
 def test_a_lease_that_people_touch_edit_restore_and_delete(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
+    cluster.allow_lease_edits()
     saved = _lease(cluster)
     scene.strike("switchover before", lambda _: switch(cluster))
     scene.strike("Lease restored", lambda _: _restore(cluster, saved), moves=False)
