@@ -68,6 +68,7 @@ class Faults:
     read_error: int = 0
     sync_error: int = 0  # of `sync` and `sync_folder`
     flipped_bit: int = 0  # of the unsynced changes that survive a crash
+    lost_sync: int = 0  # of the syncs: they succeed, and nothing is on the device for it
 
 
 @final
@@ -276,7 +277,8 @@ class FaultyDisk:
         self.memory.sync_folder(folder)
         node = self.memory.find(folder)
         assert isinstance(node, Folder)
-        self._folder_record(node).sync()
+        if not chance(self.choose, self.faults.lost_sync):
+            self._folder_record(node).sync()
 
     def usage(self, folder: str) -> Usage:
         self.refuse_dead()
@@ -325,7 +327,8 @@ class FaultyDisk:
             record.fail_sync(self.choose)
             raise refused
         self.operation_done()
-        record.sync(sequence)
+        if not chance(self.choose, self.faults.lost_sync):
+            record.sync(sequence)
 
     def file_record(self, inode: Inode) -> FileRecord:
         """What the device has of this file; asked for before the file is changed."""

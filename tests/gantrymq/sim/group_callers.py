@@ -97,6 +97,8 @@ class Directory:
         self.numbers: dict[str, int] = {}
         """The node at an address, whether it serves now or not."""
         self.group: Callable[[], str] = lambda: ""
+        self.seats: dict[int, int] = {}
+        """Where the names of members lead to, if that is not the node of the same number."""
 
     def resolve(self, address: str) -> str:
         return self.group() if address == GROUP_ADDRESS else address

@@ -16,6 +16,7 @@ from typing import Final, final
 
 from gantrymq.broker.core.broker import GROUP_BYTES_MAX
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.ha.election import UNCLEAN_SECONDS
 from gantrymq.ha.handshake import Member as Name
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer
 from gantrymq.ha.link_settings import LinkSettings
@@ -24,7 +25,6 @@ from gantrymq.sim.group_administrator import Administrator
 from gantrymq.sim.group_callers import Directory
 from gantrymq.sim.group_checks import Checks, Rules
 from gantrymq.sim.group_clients import QUEUES, TOPIC, Consumer, Habits, Producer
-from gantrymq.sim.group_faults import CALM_SECONDS, Plan, Troubles, plan_of
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_member import SECRET, MemberReplica
 from gantrymq.sim.group_namesrv import FIRST_NUMBER as FIRST_NAME_SERVER
@@ -33,6 +33,9 @@ from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_node import HA_PORT, GroupSettings, Node, address
 from gantrymq.sim.group_process import BrokerProcess
 from gantrymq.sim.group_renewer import Renewer
+from gantrymq.sim.group_troubles.maker import CALM_SECONDS, Troubles
+from gantrymq.sim.group_troubles.plan import Plan
+from gantrymq.sim.group_troubles.table import TROUBLES, drawn_plan
 from gantrymq.sim.group_world import Life, World
 from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -43,6 +46,10 @@ from gantrymq.wire.codes import ResponseCode
 FILE_BYTES: Final = 1 << 15
 # Behind the time in which it gets whole: consumers may rest for two seconds before they look again.
 END_SECONDS: Final = 61.0
+# When all is calm somebody leads: a process is started anew within 3 s, waits for as long as a
+# promise of an earlier life may hold, 4 s, and for those who are better.
+HELP_SECONDS: Final = 10.0
+LED_SECONDS: Final = 14.0
 # When all is calm a group is whole within it, whatever happened before.
 WHOLE_SECONDS: Final = 20.0
 # A producer that is well has had an answer since then.
@@ -52,6 +59,8 @@ RUSH_SENDS_A_SECOND: Final = 1000.0
 # No turn of these histories has as much as brokers wait for; in half of them each send is written
 # at once, as what comes in a mass is.
 GROUP_BYTES: Final = (1, GROUP_BYTES_MAX)
+FIRST_TWIN: Final = 150
+"""The number in the network of the first machine that claims another one's seat, and one less."""
 BUSY: Final = ResponseCode.SYSTEM_BUSY.name
 
 
@@ -76,6 +85,8 @@ class Group:
     """All of one history."""
 
     def __init__(self, seed: int, plan: Plan) -> None:
+        self._delay = 0.0
+        self._twins = 0
         self.plan = plan
         self.habits = Habits()
         self.world = world = World(seed)
@@ -114,9 +125,21 @@ class Group:
         clients = [each.place.number for each in askers]
         names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
         everywhere = world, self.network, self.leases, self.nodes, self.checks
-        self.troubles = Troubles(*everywhere, [*clients, *names], plan)
+        self.troubles = Troubles(
+            *everywhere,
+            [*clients, *names],
+            plan,
+            kinds=TROUBLES,
+            directory=self.directory,
+            twin=self._twin,
+        )
 
-    def _node(self, number: int) -> Node:
+    def _twin(self, seat: int) -> Node:
+        """A second machine that claims this seat."""
+        self._twins += 1
+        return self._node(FIRST_TWIN + self._twins, seat)
+
+    def _node(self, number: int, seat: int = 0) -> Node:
         node = Node(
             self.world,
             self.network,
@@ -126,6 +149,7 @@ class Group:
             number,
             self.plan.drift,
             self._assemble,
+            seat=seat,
         )
         reaps = self.world.random(f"reaper {number}")
         node.reaped = lambda node: self._reap(node) if reaps.random() < 0.5 else None
@@ -137,9 +161,9 @@ class Group:
             config = TopicConfig(TOPIC, read_queue_nums=4, write_queue_nums=4)
             process.state.topics.put(config, node.place.wall_ms)
         process.register = Registrations(process, self.habits.name_servers).changed
-        numbers = self.settings.members
+        numbers = node.configured or self.settings.members
         link = LinkSettings(
-            Name("broker-a", node.number, node.boot),
+            Name("broker-a", node.seat, node.boot),
             SECRET,
             frozenset(numbers),
             waits=self.plan.waits,
@@ -148,7 +172,8 @@ class Group:
         )
         settings = MemberSettings(
             link,
-            {number: address(number, HA_PORT) for number in numbers},
+            {each: address(each, HA_PORT) for each in numbers}
+            | {node.seat: address(node.number, HA_PORT)},
             address(node.number),
         )
         process.replica = MemberReplica(
@@ -167,7 +192,7 @@ class Group:
             guard.is_over = True
 
         def read(answer: LeaseAnswer) -> None:
-            if isinstance(answer, Found) and answer.lease.holder == node.number:
+            if isinstance(answer, Found) and answer.lease.holder == node.seat:
                 self.leases.write(place, guard, _released(answer.lease), lambda _: end())
             else:
                 end()
@@ -185,16 +210,40 @@ class Group:
     def run(self) -> None:
         self.start()
         self.troubles.begin()
-        self.world.run(CALM_SECONDS + WHOLE_SECONDS)
+        self.world.run(CALM_SECONDS + HELP_SECONDS)
+        if self._needs_help():
+            self._help()
+        self._run_to(CALM_SECONDS + LED_SECONDS)
+        assert self._leaders(), f"nobody leads {LED_SECONDS} s after all was calm"
+        self.leases.wish(lambda wishes: replace(wishes, allows_unclean=False))
+        self._run_to(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()
         ends = self._queue_ends()
-        self.world.run(END_SECONDS - RUSH_SECONDS)
+        self._run_to(END_SECONDS - RUSH_SECONDS)
         self._must_take_a_rush()
         self._must_be_whole()
         self._must_have_everything()
         self._must_have_read(ends)
         if set(self.plan.weights) == {"lease outage"}:
             self._must_have_had_one_master()
+
+    def _run_to(self, seconds: float) -> None:
+        self.world.run(seconds + self._delay)
+
+    def _needs_help(self) -> bool:
+        """Where a disk of the set is gone for good, and what is left of the set may lack something,
+        or the Lease cannot be believed, the group waits for an operator's word."""
+        return self.checks.has_lost_a_disk and not self._leaders()
+
+    def _help(self) -> None:
+        """All that is promised of the time after it comes as much later as an unclean election
+        waits."""
+        self.world.tally["operators who had to allow a loss"] += 1
+        self.leases.wish(lambda wishes: replace(wishes, allows_unclean=True))
+        self._delay = UNCLEAN_SECONDS + DURATION_SECONDS
+
+    def _leaders(self) -> list[int]:
+        return [node.number for node in self.nodes.values() if node.process and node.process.epoch]
 
     def _must_have_had_one_master(self) -> None:
         """A lease store that is down stops no healthy group."""
@@ -203,9 +252,7 @@ class Group:
 
     def _must_be_whole(self) -> None:
         """One master, everybody in the set, and every producer is answered."""
-        leaders = [
-            node.number for node in self.nodes.values() if node.process and node.process.epoch
-        ]
+        leaders = self._leaders()
         assert len(leaders) == 1, f"these lead: {leaders}"
         lease = self.leases.lease
         assert lease is not None, "there is no lease"
@@ -222,7 +269,7 @@ class Group:
         while another one waits."""
         refused = self._refused()
         self.habits.sends_a_second = RUSH_SENDS_A_SECOND
-        self.world.run(END_SECONDS)
+        self._run_to(END_SECONDS)
         assert self._refused() == refused, "sends are refused, and nothing is wrong any more"
 
     def _refused(self) -> int:
@@ -289,7 +336,7 @@ def run(seed: int) -> Counter[str]:
 
 def drawn(seed: int) -> Plan:
     """What befalls it."""
-    plan = plan_of(World(seed).random("plan"))
+    plan = drawn_plan(World(seed).random("plan"))
     return replace(plan, renews=World(seed).random("renews").random() < 0.5)
 
 

@@ -112,6 +112,7 @@ class MemberReplica:
             process.place.monotonic,
         )
         process.state.members = self
+        checks.volumes[self.member.identity.disk] = process.key
         node.network.listen(node.number, HA_PORT, self._accept)
 
     @property
@@ -220,11 +221,11 @@ class MemberReplica:
 
     def _dial(self, link: int, where: str) -> None:
         process = self._process
-        number = int(where.partition(":")[0].rpartition(".")[2])
+        name = int(where.partition(":")[0].rpartition(".")[2])
         self._network.connect(
             process.place,
             process.life,
-            number,
+            self._node.directory.seats.get(name, name),
             HA_PORT,
             partial(self._connected, link),
             lambda: self._enter(lambda: self.member.closed(link, self._now)),

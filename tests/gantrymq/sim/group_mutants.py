@@ -35,10 +35,11 @@ from gantrymq.namesrv.core.brokers import MASTER_ID
 from gantrymq.namesrv.core.brokers import Member as Registered
 from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Channel
-from gantrymq.sim.group_faults import Plan, plan_of
 from gantrymq.sim.group_history import failing
 from gantrymq.sim.group_network import Weather
 from gantrymq.sim.group_process import BrokerProcess
+from gantrymq.sim.group_troubles.plan import Plan
+from gantrymq.sim.group_troubles.table import drawn_plan
 from gantrymq.sim.group_world import World
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import Segments
@@ -91,7 +92,7 @@ class Mutant:
     """Otherwise it breaks a promise where nothing else is wrong, too."""
 
     def plan(self, seed: int) -> Plan:
-        drawn = replace(plan_of(World(seed).random("plan")), waits=True, min_in_sync=2)
+        drawn = replace(drawn_plan(World(seed).random("plan")), waits=True, min_in_sync=2)
         if self.weights is not None:
             drawn = replace(drawn, weights=dict(self.weights), pause_between=1.5)
         return replace(drawn, **(self.changes or {}))  # type: ignore[arg-type]  # of a plan's fields

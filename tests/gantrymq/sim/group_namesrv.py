@@ -129,8 +129,8 @@ class Registrations:
             body_crc32=zlib.crc32(body) & _CRC_MASK,
         )
         ext = header.encode()
-        if process.epoch_seen:
-            ext["gantryEpoch"] = str(process.epoch_seen)
+        if process.epoch_told:
+            ext["gantryEpoch"] = str(process.epoch_told)
         command = Command(RequestCode.REGISTER_BROKER, ext=ext, body=body, version=OWN_VERSION)
 
         def answered(answer: Command | str) -> None:

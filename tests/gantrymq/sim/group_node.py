@@ -3,8 +3,11 @@
     kill        the process alone: what it wrote is still there, and still not on disk
     cut         the machine loses its power: its disk keeps what was synced, and any of the rest
     fail        the process ends by itself: its disk broke, or it asked for a new start
+    remount     the volume fails and comes back while the machine goes on: as after a cut
+    mount       another volume comes to this seat
 
-Each is followed by a start, after a while. A machine that lost its power has another boot id.
+Each is followed by a start, after a while. A machine that lost its power has another boot id, and a
+volume another mount after each time that it was mounted.
 """
 
 from __future__ import annotations
@@ -24,17 +27,17 @@ from gantrymq.sim.group_checks import Checks
 from gantrymq.sim.group_mirror import Stored
 from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_process import BrokerProcess, Machine, Pace
+from gantrymq.sim.group_volumes import TWIN, Volume, blank
 from gantrymq.sim.group_world import Life, Place, World
 from gantrymq.store import log_cut
 from gantrymq.store.engine import Store
+from gantrymq.store.layout import StoreRefusedError
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import StoreSettings
-from gantrymq.testing.faulty_disk import Faults, FaultyDisk, PowerCut
+from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
 from gantrymq.testing.memory_background import MemoryBackground
-from gantrymq.testing.memory_disk import Storage
+from gantrymq.testing.unsynced import Chooser
 
-DISK_BYTES: Final = 1 << 24
-QUIET: Final = Faults()
 HOUR: Final = 4
 MEMORY_BYTES: Final = 1 << 30
 STOP_SECONDS: Final = 4.0
@@ -81,7 +84,11 @@ class Node:
         number: int,
         drift: float,
         assemble: Assembly,
+        *,
+        seat: int = 0,
     ) -> None:
+        """`seat`: of which member it is; another one than its number where it is a second machine
+        that claims a seat."""
         self.random = world.random(f"node {number}")
         self.place = Place(world, number, f"member {number}", self.random, drift)
         self.world = world
@@ -89,9 +96,12 @@ class Node:
         self.directory = directory
         self.settings = settings
         self.number = number
+        self.seat = seat or number
         self.boots = 1
+        self.configured: tuple[int, ...] | None = None
+        """The members that this one knows; None: those that all others know."""
+        self.mounts = 1
         self.pace = Pace()
-        self.files: dict[str, bytes] = {}
         self.process: BrokerProcess | None = None
         self.restart_seconds = (0.3, 3.0)
         self.is_stopping: BrokerProcess | None = None
@@ -105,9 +115,11 @@ class Node:
         self._checks = checks
         self._is_cut = False
         """Whether its log was cut since it was read last: a start may fail behind the cut."""
+        self._is_retired = False
         self._keeps_power = False
-        self._chance = world.random(f"disk {number}").random
-        self.disk = self._new_disk()
+        chance = world.random(f"disk {number}").random
+        self.choose: Chooser = lambda bound: int(chance() * bound)
+        self.volume = blank(self._own_key, self.choose, self.place.wall_ms)
         self._names = count(20_261_121_000_000_000)
         directory.numbers[address(number)] = number
 
@@ -115,12 +127,21 @@ class Node:
 
     @property
     def boot(self) -> str:
-        """Another one after each start of the machine."""
-        return f"boot {self.boots}"
+        """Another one after each start of the machine, and each mount of its volume: after it
+        nothing is cached of what was written before."""
+        return f"boot {self.boots} mount {self.mounts}"
+
+    @property
+    def disk(self) -> FaultyDisk:
+        return self.volume.disk
+
+    @property
+    def _own_key(self) -> int:
+        return self.number if self.seat == self.number else TWIN + self.number
 
     def start(self) -> None:
         """The process, and the machine if need be."""
-        if self.process is not None:
+        if self.process is not None or self._is_retired:
             return
         if not self.guard.is_over:
             self.world.after(LOCKED_SECONDS, self.start)
@@ -133,6 +154,12 @@ class Node:
             self.cut("while it starts")
         except (DiskError, SyncFailedError) as error:
             self._down(f"cannot start: {error}", has_power=True)
+        except StoreRefusedError as error:
+            if not self.volume.is_damaged:
+                raise
+            self.world.tell(f"{self.place.name} cannot start on a disk that lied: {error}")
+            self.world.tally["disks that lied, and were replaced"] += 1
+            self.replace_disk()
 
     def _started(self) -> BrokerProcess:
         life = Life()
@@ -145,12 +172,12 @@ class Node:
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end
-        lost = self._checks.mirror(self.number).reread(self.disk.memory, log_end)
-        self._checks.reread(self.number, lost, was_cut=self._is_cut)
+        lost = self._checks.mirror(self.volume.key).reread(self.disk.memory, log_end)
+        self._checks.reread(self.volume.key, lost, was_cut=self._is_cut)
         self._is_cut = False
         self.world.tell(f"{self.place.name} starts: its log ends at {log_end}, {lost} records less")
         process = BrokerProcess(
-            Machine(self.place, self.disk, background, self.files, self.pace, self.random),
+            Machine(self.place, self.volume, background, self.pace, self.random),
             life,
             self._state(store),
             Caller(self.place, life, self.network, self.directory),
@@ -159,10 +186,11 @@ class Node:
         )
         process.ended = lambda reason: self._ended(life, reason)
         for file, load in process.core.loaders.items():
-            if file.value in self.files:
-                load(self.files[file.value])
+            if file.value in self.volume.files:
+                load(self.volume.files[file.value])
         self._assemble(self, process, store, self.disk)
         self.process = process
+        self.volume.is_damaged = False
         process.enter(process.begin)
         self.directory.services[address(self.number)] = process
         return process
@@ -182,10 +210,10 @@ class Node:
         identity = Identity(
             "broker-a",
             "DefaultCluster",
-            self.number,
+            self.seat,
             address(self.number),
             address(self.number, HA_PORT),
-            self.number,
+            self.seat,
         )
         return State(
             self.settings.broker,
@@ -251,7 +279,7 @@ class Node:
             self.world.tally["ends by itself"] += 1
             self._down(f"ends: {reason}", has_power=True)
 
-    def _down(self, why: str, *, has_power: bool) -> None:
+    def _down(self, why: str, *, has_power: bool, keeps_cache: bool = True) -> None:
         self.world.tell(f"{self.place.name}: {why}")
         process, self.process = self.process, None
         if process is not None:
@@ -260,43 +288,88 @@ class Node:
             self.directory.services.pop(address(self.number), None)
         elif not has_power:
             self.network.stop(self.number, Life(), has_power=False)
-        if has_power:
-            self.disk = self.disk.kill()
+        volume = self.volume
+        if has_power and keeps_cache:
+            volume.disk = volume.disk.kill()
         else:
+            self._lose_cache(has_power=has_power)
+        self.world.after(self.random.uniform(*self.restart_seconds), self.start)
+
+    def _lose_cache(self, *, has_power: bool) -> None:
+        """What was written and not synced may be gone."""
+        if not has_power:
             self.guard.is_over = True
             self.boots += 1
-            self.disk = self.disk.crash()
-            self._checks.went_down(self.number, self._missing_records())
-        self.world.after(self.random.uniform(*self.restart_seconds), self.start)
+        self.mounts += 1
+        volume = self.volume
+        volume.disk = volume.disk.crash()
+        if volume.has_lied:
+            volume.has_lied, volume.is_damaged = False, True
+            self._checks.lost_its_disk(volume.key, self._missing_records())
+        else:
+            self._checks.went_down(volume.key, self._missing_records())
 
     def _missing_records(self) -> list[Stored]:
         """What its disk has no more, looked at before anything runs on it again."""
-        gone = self._checks.mirror(self.number).survey(self.disk.memory)
+        gone = self._checks.mirror(self.volume.key).survey(self.disk.memory)
         self.world.tell(f"{self.place.name}: its disk has {len(gone)} records less")
         return gone
 
     # ------------------------------------------------------------------ trouble
 
-    def replace_disk(self) -> None:
-        """Its machine gets another disk, with nothing on it, and may be there again at once."""
+    def remount(self) -> None:
+        """Its volume fails, and is mounted again; the machine goes on."""
+        if self.process is not None:
+            self.world.tally["remounts"] += 1
+            self._down("its volume fails and is mounted again", has_power=True, keeps_cache=False)
+            self.reaped(self)
+
+    def remount_in_order(self) -> None:
+        """Its process ends, and all that was written is on the disk before it is mounted again."""
+        self.kill()
+        self.mounts += 1
+        self.volume.unmount()
+
+    def replace_disk(self, *, reboots: bool = True) -> None:
+        """Its machine gets another disk, with nothing on it, and may be there again at once; or the
+        same disk is emptied while no process uses it."""
         self.kill()
         self.guard.is_over = True
-        self.boots += 1
-        self.disk = self._new_disk()
-        self.files.clear()
-        self._checks.lost_its_disk(self.number, self._missing_records())
+        if reboots:
+            self.boots += 1
+            self.mounts += 1
+        self.volume = blank(self._own_key, self.choose, self.place.wall_ms)
+        self._checks.lost_its_disk(self.volume.key, self._missing_records())
         self.world.after(self.random.uniform(*REPLACED_SECONDS), self.start)
 
-    def _new_disk(self) -> FaultyDisk:
-        storage = Storage(DISK_BYTES, self.place.wall_ms)
-        return FaultyDisk(lambda bound: int(self._chance() * bound), storage=storage)
+    def mount(self, volume: Volume) -> Volume:
+        """Another volume comes to this seat; what was there until now, unmounted in order."""
+        self.kill()
+        self.guard.is_over = True
+        self.mounts += 1
+        before, self.volume = self.volume, volume
+        before.unmount()
+        self.world.after(self.random.uniform(*REPLACED_SECONDS), self.start)
+        return before
 
-    def befall(self, faults: Faults) -> None:
-        """Its disk refuses calls by chance from now on."""
-        self.disk.faults = faults
+    def roll_back(self, snapshot: Volume) -> None:
+        """Its volume is what it was when the snapshot was taken."""
+        self.mount(snapshot)
+        self._checks.lost_its_disk(snapshot.key, self._missing_records())
 
-    def fill(self, free_bytes: int | None) -> None:
-        """Its disk has only so much left; None: enough again."""
-        memory = self.disk.memory
-        used = memory.total_bytes - memory.storage.free_bytes
-        memory.total_bytes = DISK_BYTES if free_bytes is None else used + free_bytes
+    def retire(self) -> None:
+        """It ends, and is never started again."""
+        self.kill()
+        self._is_retired = True
+
+    def take_over(self, other: Node) -> None:
+        """The volume of a machine that has retired is this seat's from now on."""
+        self.kill()
+        self.guard.is_over = True
+        self.mounts += 1
+        volume = other.volume
+        volume.unmount()
+        self._checks.takes_over(volume.key, self.number)
+        volume.key = self.number
+        self.volume = volume
+        self.world.after(self.random.uniform(*REPLACED_SECONDS), self.start)

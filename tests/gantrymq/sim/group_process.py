@@ -37,11 +37,13 @@ from gantrymq.broker.core.messages import (
     Tell,
 )
 from gantrymq.broker.core.state import State
+from gantrymq.ha.lease import Lease
 from gantrymq.sim.group_callers import Caller, Channel
-from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_checks import AUTHORITY_SECONDS, Checks
+from gantrymq.sim.group_volumes import Volume
 from gantrymq.sim.group_world import Do, Life, Place
 from gantrymq.store.segments import SyncFailedError
-from gantrymq.testing.faulty_disk import FaultyDisk, PowerCut
+from gantrymq.testing.faulty_disk import PowerCut
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -72,6 +74,10 @@ class Replica(Protocol):
     @property
     def epoch_copied(self) -> int:
         """The latest that its log has a part of."""
+
+    @property
+    def epoch(self) -> int:
+        """What name servers are told."""
 
     @property
     def is_released(self) -> bool:
@@ -107,10 +113,8 @@ class Machine:
     """What a process finds where it is started."""
 
     place: Place
-    disk: FaultyDisk
+    volume: Volume
     background: MemoryBackground
-    files: dict[str, bytes]
-    """Of its `config/`, as they are on the disk for good."""
     pace: Pace
     random: Random
 
@@ -132,6 +136,9 @@ class BrokerProcess:
         self.place = place
         self.life = life
         self.number = place.number
+        self.key = machine.volume.key
+        self.decided: Lease | None = None
+        """What the Lease said when what is leaving now was decided."""
         self.epoch = 0
         self.state = state
         self.core = Broker(state, group_bytes_max=group_bytes_max)
@@ -142,8 +149,8 @@ class BrokerProcess:
         self._background = machine.background
         self._channels: dict[Channel, None] = {}
         self._checks = checks
-        self._disk = machine.disk
-        self._files = machine.files
+        self._disk = machine.volume.disk
+        self._files = machine.volume.files
         self._is_masters_turn = False
         self._is_turn_due = False
         self._log = state.store.log
@@ -162,8 +169,18 @@ class BrokerProcess:
         return 0 if self.replica is None else self.replica.epoch_copied
 
     @property
+    def epoch_told(self) -> int:
+        """What name servers are told."""
+        return 0 if self.replica is None else self.replica.epoch
+
+    @property
     def flushed(self) -> int:
         return self.state.store.flushed
+
+    @property
+    def has_old_clock(self) -> bool:
+        """Whether its clocks stood still so short ago that it cannot know that its time is over."""
+        return self.place.monotonic < self.place.clock_stood_until + AUTHORITY_SECONDS
 
     # ------------------------------------------------------------------ entering
 
@@ -204,6 +221,7 @@ class BrokerProcess:
                 self.turn_soon()
                 return
         outcome = self.core.handle(Request(command, channel), now, wall_ms)
+        self.decided = self._checks.known_lease
         if isinstance(outcome, Reply):
             self._respond(channel, command, outcome.command)
         self.turn_soon()
@@ -222,6 +240,7 @@ class BrokerProcess:
         self.core.wind_down(now, wall_ms)
         self._turn()
         self.core.stored(self.state.store.close(now, wall_ms), now, wall_ms)
+        self.decided = self._checks.known_lease
         for effect in self.core.take_effects():
             self._do(effect)
         for save in self.state.files.take_due(now, all_touched=True):
@@ -251,26 +270,28 @@ class BrokerProcess:
         self._is_masters_turn = self.epoch > 0
         self.core.turn(now, wall_ms)
         self.look_at_log()
-        effects = self.core.take_effects()
+        effects, decided = self.core.take_effects(), self._checks.known_lease
         pace = self._pace
         if pace.stalls and effects and self._random.random() < pace.stalls:
             self.place.pause(pace.stall_seconds * self._random.random())
             self.place.arrive(
-                0.0, lambda: self.enter(lambda: self._finish_turn(effects)), self.life
+                0.0, lambda: self.enter(lambda: self._finish_turn(effects, decided)), self.life
             )
         else:
-            self._finish_turn(effects)
+            self._finish_turn(effects, decided)
 
     def look_at_log(self) -> None:
         """What is new in it."""
         end = self._log.end
         if end != self._log_end:
             self._log_end = end
-            mirror = self._checks.mirror(self.number)
+            mirror = self._checks.mirror(self.key)
             self._checks.appended(self, mirror.follow(self._disk.memory, end))
 
-    def _finish_turn(self, effects: list[Effect]) -> None:
-        """Answers leave, then the member has its turn."""
+    def _finish_turn(self, effects: list[Effect], decided: Lease | None) -> None:
+        """Answers leave, then the member has its turn; `decided`: what the Lease said when they
+        were."""
+        self.decided = decided
         now, wall_ms = self.place.monotonic, self.place.wall_ms
         if self.epoch and not self._has_no_authority:
             self._checks.has_authority(self, now)
@@ -292,6 +313,7 @@ class BrokerProcess:
         assert self.replica is not None
         self.replica.turn(now, wall_ms)
         self.look_at_log()
+        self._checks.knows(self)
 
     def _wake_by(self, deadline: float, now: float) -> None:
         if deadline <= now:

@@ -8,7 +8,8 @@ concern draws does not move what another one meets.
     node.after(0.3, do, life)               by the node's clock, dropped when that life is over
     node.arrive(0.3, do, life)              by true time: what comes from outside
 
-A paused node's events wait for its end, and its clocks run on, as with SIGSTOP.
+A paused node's events wait for its end, and its clocks run on, as with SIGSTOP; or its clocks stand
+still as well, as those of a virtual machine that is suspended.
 
 Invariant: the same seed gives the same events in the same order; `Story.digest` says so.
 """
@@ -125,6 +126,8 @@ class Place:
         "_paused_until",
         "_rate",
         "_skew_ms",
+        "_stopped_at",
+        "clock_stood_until",
         "name",
         "number",
         "world",
@@ -140,17 +143,25 @@ class Place:
         self._rate = 1.0 + random.uniform(-drift, drift)
         self._skew_ms = random.randrange(-2000, 2000)
         self._paused_until = 0.0
+        self._stopped_at: float | None = None
+        """Since when, by true time, its clocks stand still."""
+        self.clock_stood_until = -inf
+        """When, by its monotonic clock, they went on last."""
         self._held: list[tuple[Do, Life | None]] = []
 
     # ------------------------------------------------------------------ clocks
 
     @property
     def monotonic(self) -> float:
-        return self._offset + self.world.now * self._rate
+        return self._offset + self._time * self._rate
 
     @property
     def wall_ms(self) -> int:
-        return START_MS + self._skew_ms + int(self.world.now * self._rate * 1000)
+        return START_MS + self._skew_ms + int(self._time * self._rate * 1000)
+
+    @property
+    def _time(self) -> float:
+        return self.world.now if self._stopped_at is None else self._stopped_at
 
     def jump(self, milliseconds: int) -> None:
         """Somebody sets its wall clock."""
@@ -179,8 +190,10 @@ class Place:
     def is_paused(self) -> bool:
         return self.world.now < self._paused_until
 
-    def pause(self, seconds: float) -> None:
-        """It stands still for so long; its clocks do not."""
+    def pause(self, seconds: float, *, stops_clocks: bool = False) -> None:
+        """It stands still for so long; its clocks do not, unless that is said."""
+        if stops_clocks and self._stopped_at is None:
+            self._stopped_at = self.world.now
         until = self.world.now + seconds
         if until > self._paused_until:
             self._paused_until = until
@@ -198,6 +211,12 @@ class Place:
     def _go_on(self) -> None:
         if self.is_paused:
             return  # it was paused again meanwhile
+        if self._stopped_at is not None:
+            lost = self.world.now - self._stopped_at
+            self._stopped_at = None
+            self._offset -= lost * self._rate
+            self._skew_ms -= int(lost * self._rate * 1000)
+            self.clock_stood_until = self.monotonic
         held, self._held = self._held, []
         for do, life in held:
             self.world.push(self.world.now, do, self, life)

@@ -15,11 +15,19 @@ from gantrymq.ha.lease import (
     Unanswered,
     Written,
 )
-from gantrymq.sim.group_lease_store import NUMBER, Health, LeaseStore
+from gantrymq.sim.group_api import NUMBER, Health, Latency
+from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_world import Life, Place, World
 
-MINE = Lease(holder=1, epoch=1, in_sync=frozenset({1}))
+MINE = Lease(
+    holder=1,
+    address="10.0.0.1:10911",
+    ha_address="10.0.0.1:10912",
+    epoch=1,
+    in_sync=frozenset({1}),
+    group="0123456789abcdef" * 2,
+)
 
 
 @final
@@ -31,14 +39,15 @@ class Desk:
         self.network = Network(self.world, Random(2))
         self.store = LeaseStore(self.world, self.network, Random(3))
         self.place = Place(self.world, 1, "one", Random(4), 0.0)
+        self.life = Life()
         self.answers: list[LeaseAnswer] = []
 
     def read(self) -> LeaseAnswer:
-        self.store.read(self.place, Life(), self.answers.append)
+        self.store.read(self.place, self.life, self.answers.append)
         return self._answer()
 
     def write(self, lease: Lease) -> LeaseAnswer:
-        self.store.write(self.place, Life(), lease, self.answers.append)
+        self.store.write(self.place, self.life, lease, self.answers.append)
         return self._answer()
 
     def _answer(self) -> LeaseAnswer:
@@ -61,7 +70,7 @@ def test_only_the_last_version_is_replaced() -> None:
 
 def test_a_lost_answer_leaves_the_outcome_unknown() -> None:
     desk = Desk()
-    desk.store.lost_answers = 1.0
+    desk.store.api.lost_answers = 1.0
     assert isinstance(desk.write(MINE), Unanswered)
     assert desk.store.lease is not None
     assert desk.world.tally["unknown outcomes, written"] == 1
@@ -69,24 +78,26 @@ def test_a_lost_answer_leaves_the_outcome_unknown() -> None:
 
 def test_a_slow_store_may_write_when_nobody_waits_any_more() -> None:
     desk = Desk()
-    desk.store.health = Health.SLOW
-    answers = [desk.write(replace(MINE, version=_version(desk))) for _ in range(20)]
+    desk.store.api.health = Health.SLOW
+    answers = []
+    for _ in range(20):
+        answers.append(desk.write(replace(MINE, version=_version(desk))))
+        desk.read()
     assert any(isinstance(each, Unanswered) for each in answers)
     assert any(isinstance(each, Written) for each in answers)
-    assert desk.store.lease is not None
-    assert desk.store.lease.version == "20"
+    assert desk.world.tally["unknown outcomes, written"] > 0
 
 
 def test_what_a_late_store_did_others_know_before_who_asked() -> None:
     desk = Desk()
-    desk.store.health, desk.store.late_seconds = Health.LATE, (0.5, 0.5)
-    desk.store.write(desk.place, Life(), MINE, desk.answers.append)
+    desk.store.api.health, desk.store.api.late_seconds = Health.LATE, (0.5, 0.5)
+    desk.store.write(desk.place, desk.life, MINE, desk.answers.append)
     desk.world.run(desk.world.now + 0.4)
     assert (desk.store.lease, desk.answers) == (replace(MINE, version="1"), [])
     desk.world.run(desk.world.now + 0.2)
     assert desk.answers == [Written("1")]
     desk.answers.clear()
-    desk.store.late_seconds = (1.5, 1.5)
+    desk.store.api.late_seconds = (1.5, 1.5)
     assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
     assert desk.store.lease == replace(MINE, version="2", epoch=2)
 
@@ -94,16 +105,16 @@ def test_what_a_late_store_did_others_know_before_who_asked() -> None:
 def test_one_that_is_only_read_refuses_writes() -> None:
     desk = Desk()
     desk.write(MINE)
-    desk.store.health = Health.READ_ONLY
+    desk.store.api.health = Health.READ_ONLY
     assert isinstance(desk.write(replace(MINE, version="1", epoch=2)), Unanswered)
     assert desk.read() == Found(replace(MINE, version="1"))
 
 
 def test_one_that_is_down_or_cut_off_is_not_reached() -> None:
     desk = Desk()
-    desk.store.health = Health.REFUSED
+    desk.store.api.health = Health.REFUSED
     assert isinstance(desk.write(MINE), Unanswered)
-    desk.store.health = Health.WELL
+    desk.store.api.health = Health.WELL
     desk.network.cut(1, NUMBER)
     assert isinstance(desk.write(MINE), Unanswered)
     assert desk.store.lease is None
@@ -124,17 +135,41 @@ def test_the_operator_changes_nothing_but_his_part() -> None:
     assert (lease.wishes.preferred, lease.fenced) == (2, frozenset({3}))
 
 
-def test_what_somebody_restored_is_not_the_truth_until_a_new_epoch() -> None:
+def test_what_somebody_restored_is_not_the_truth_until_a_member_writes_again() -> None:
+    for epoch in (1, 2):
+        desk = Desk()
+        desk.write(MINE)
+        desk.write(replace(MINE, version="1", epoch=2, renewals=1))
+        first, second = desk.store.past
+        desk.store.restore(first if epoch == 1 else second)
+        assert desk.store.truth is None
+        desk.read()
+        desk.write(replace(MINE, version=_version(desk), epoch=1))
+        assert desk.store.truth is None
+        desk.write(replace(MINE, version=_version(desk), epoch=2))
+        assert desk.store.truth is not None
+
+
+def test_an_edit_leaves_a_broken_seal_and_a_touch_does_not() -> None:
     desk = Desk()
     desk.write(MINE)
-    desk.write(replace(MINE, version="1", epoch=2))
-    truths = []
-    for below in (1, 2):
-        desk.store.restore(below)
-        truths.append(desk.store.truth)
-    assert [truth is None for truth in truths] == [False, True]
-    desk.write(replace(MINE, version=_version(desk), epoch=3))
-    assert desk.store.truth is not None
+    desk.store.touch()
+    lease = desk.store.lease
+    assert lease is not None
+    assert (lease.version, lease.doubt, desk.store.truth) == ("2", None, lease)
+    desk.store.edit({"in-sync": "2"})
+    lease = desk.store.lease
+    assert lease is not None
+    assert lease.doubt is not None
+    assert desk.store.truth is None
+
+
+def test_a_slow_api_is_waited_for_as_long_as_the_product_does() -> None:
+    desk = Desk()
+    desk.write(MINE)
+    desk.store.api.latency = Latency(constant=1.0, p99=1.0)
+    assert isinstance(desk.read(), Unanswered)
+    assert isinstance(desk.read(), Found)
 
 
 def test_an_earlier_epoch_does_not_get_the_address_back() -> None:

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from gantrymq.sim.group_api import NUMBER as LEASES
+from gantrymq.sim.group_api import Health
 from gantrymq.sim.group_history import Group, drawn
-from gantrymq.sim.group_lease_store import NUMBER as LEASES
-from gantrymq.sim.group_lease_store import Health
 from gantrymq.sim.group_mutants import CALM
 from gantrymq.sim.group_network import Weather
 from gantrymq.sim.group_node import Node
@@ -101,8 +101,8 @@ def cut(group: Group, number: int, others: set[int]) -> Heal:
 def test_late_answers_burn_no_epochs(seed: int, members: int, late_seconds: float) -> None:
     """What a seeker wrote others know before it does; whoever leads then goes on."""
     group = well(seed, members)
-    group.leases.health = Health.LATE
-    group.leases.late_seconds = (late_seconds, late_seconds)
+    group.leases.api.health = Health.LATE
+    group.leases.api.late_seconds = (late_seconds, late_seconds)
     run(group, 5.0)
     epoch, is_led = group.checks.epoch, is_led_on(group)
     old = master(group)
@@ -123,10 +123,10 @@ def _nothing_else(group: Group, old: Node) -> Heal:
 
 
 def _lease_store(group: Group, old: Node) -> Heal:
-    group.leases.health = Health.REFUSED
+    group.leases.api.health = Health.REFUSED
 
     def heal() -> None:
-        group.leases.health = Health.WELL
+        group.leases.api.health = Health.WELL
 
     return heal
 
@@ -195,7 +195,7 @@ def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish:
     group = well(seed, 3)
     old, leases = master(group), group.leases
     other = min(group.nodes.keys() - {old.number})
-    leases.health = Health.READ_ONLY
+    leases.api.health = Health.READ_ONLY
     run(group, 2.0)
     if wish == "fence":
         leases.fence(frozenset({old.number}))
@@ -204,7 +204,7 @@ def test_an_operator_moves_no_role_while_the_lease_is_only_read(seed: int, wish:
     for _ in range(int(6.0 / STEP_SECONDS)):
         run(group, STEP_SECONDS)
         assert leads(old)
-    leases.health = Health.WELL
+    leases.api.health = Health.WELL
     until(group, is_led_on(group), ELECTED_SECONDS)
 
 
@@ -223,7 +223,7 @@ def test_who_comes_back_in_an_outage_ends_no_reign(seed: int, torn: float) -> No
     away.restart_seconds = (8.0, 8.0)
     away.kill()
     until(group, lambda: not is_whole(group), ELECTED_SECONDS)
-    group.leases.health = Health.REFUSED
+    group.leases.api.health = Health.REFUSED
     group.network.weather = Weather(torn=torn, latency=0.005)
     until(group, lambda: away.process is not None, LATER_SECONDS)
     for _ in range(6):
