@@ -36,3 +36,12 @@ def test_a_selector_is_part_of_the_labels() -> None:
     names = ClusterNames("orders", "mq")
     selector = names.selector("broker", "broker-0")
     assert selector.items() <= names.labels("broker", "broker-0").items()
+
+
+def test_the_lease_of_a_group_is_that_of_no_other_cluster_or_group() -> None:
+    """Names of groups end in a number, so the last `-broker-<n>` is the group, whatever stands
+    before it. Brokers are told this name (leaseName)."""
+    clusters = ("a", "a-broker", "a-broker-0", "a-broker-0-broker", "a-broker-0-broker-1")
+    groups = [group_name(index) for index in range(GROUPS_MAX)]
+    names = [ClusterNames(cluster, "mq").group(group) for cluster in clusters for group in groups]
+    assert len(set(names)) == len(names)
