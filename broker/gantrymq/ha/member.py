@@ -126,20 +126,10 @@ class Member:
         self._store = store
         self._tables = 0, NEVER
         """What an heir is to have stored, and until when that is waited for."""
-        addresses = settings.ha_addresses
+        addresses, known = settings.ha_addresses, self._chronicle
         place = Place(number, frozenset(addresses), settings.address, addresses[number])
-        known = self._chronicle
-        self.agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
-        self._dials = Dials(
-            link,
-            addresses,
-            nonce,
-            self._chronicle,
-            self.standing,
-            self.agent,
-            store,
-            roles,
-        )
+        self.agent = agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
+        self._dials = Dials(link, addresses, nonce, known, self.standing, agent, store, roles)
         self._followers = MemberFollowers(store, link, self.standing, nonce)
         store.safe = store.log.start  # until a master says what is safe
 
