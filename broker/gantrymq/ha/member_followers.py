@@ -15,7 +15,7 @@ one. The safe mark never goes back within a reign: what was acknowledged, or rea
 so small, puts that wait are answered at once. But a new master lets them wait a moment: its set is
 often itself alone until the others have connected.
 
-Bounds: `LINKS_MAX` connections, of which the oldest that has proven nothing makes room;
+Bounds: `LINKS_MAX` connections, of which one that has proven nothing makes room for the next;
 member_follower.py has those of each.
 """
 
@@ -150,8 +150,7 @@ class MemberFollowers:
         """A connection came in, and gets this number, which none had before. None when there are
         too many, and it is to be closed."""
         if len(self._links) >= LINKS_MAX:
-            strangers = (each for each in self._links.values() if each.phase is Phase.MEETING)
-            stranger = next((each for each in strangers if not each.is_over), None)
+            stranger = self._stranger()
             if stranger is None:
                 return None
             self._end(stranger, Ending.CLOSED, "it said nothing, and others came")
@@ -161,6 +160,19 @@ class MemberFollowers:
         link = MemberFollower(number, address, meeting, self._store, now)
         self._links[number] = link
         return link
+
+    def _stranger(self) -> MemberFollower | None:
+        """Who makes room: of those that have proven nothing the oldest of the address that has most
+        of them, so that a flood from one place pushes out nobody else."""
+        meeting = [each for each in self._links.values() if each.phase is Phase.MEETING]
+        hosts = [each.address.rpartition(":")[0] for each in meeting]
+        crowds = [hosts.count(host) for host in hosts]
+        pairs = zip(crowds, meeting, strict=True)
+        most = max((crowd for crowd, each in pairs if not each.is_over), default=0)
+        for crowd, each in zip(crowds, meeting, strict=True):
+            if crowd == most and not each.is_over:
+                return each
+        return None
 
     def heard(
         self, link: MemberFollower, data: bytes, now: float

@@ -68,9 +68,9 @@ class Master(OpenedStore):
             self.followers.lead(self.epoch, self.in_sync, self.now)
             self.followers.tables({}, self.now)
 
-    def opened(self) -> MemberFollower:
+    def opened(self, address: str = "10.0.0.9:40000") -> MemberFollower:
         self._last_link += 1
-        link = self.followers.opened(self._last_link, "10.0.0.9:40000", self.now)
+        link = self.followers.opened(self._last_link, address, self.now)
         assert link is not None
         return link
 

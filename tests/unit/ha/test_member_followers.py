@@ -92,13 +92,23 @@ def test_strangers_make_room_for_others_and_members_do_not() -> None:
     assert pipe.link.is_following
 
 
+def test_a_flood_from_one_address_pushes_out_nobody_elses_connection() -> None:
+    master = Master()
+    other = master.opened("10.0.0.2:40000")
+    flood = [master.opened() for _ in range(LINKS_MAX + 9)]
+    ended = [link for link, _ in master.followers.turn(master.now)]
+    assert ended == flood[:10]
+    assert not other.is_over
+
+
 def test_strangers_change_nothing() -> None:
     master = filled(Master({1}), 3)
     before = master.in_sync.counted, master.followers.safe
     link = master.opened()
     (ended,) = master.followers.heard(link, b"\0" * 64, master.now)
     assert isinstance(ended, Ended)
-    stranger = MemberFollowing(member(2), GroupSecret(b"another"), b"x" * 16, Follower().standing(), 0.0)
+    secret, standing = GroupSecret(b"another"), Follower().standing()
+    stranger = MemberFollowing(member(2), secret, b"x" * 16, standing, 0.0)
     link = master.opened()
     master.followers.heard(link, b"".join(stranger.take_output()), master.now)
     (told,) = stranger.receive(b"".join(link.take_output()), 0.0)

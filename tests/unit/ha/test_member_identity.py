@@ -12,7 +12,7 @@ from gantrymq.ha import identity, lease_copy
 from gantrymq.ha.lease import DURATION_SECONDS, Lease, Wishes
 from gantrymq.testing.faulty_disk import FaultyDisk
 
-ALL = {1, 2, 3}
+ALL = frozenset({1, 2, 3})
 
 
 def well(*numbers: int, messages: int = 5) -> Group:
@@ -38,6 +38,10 @@ def lease_of(group: Group) -> Lease:
     lease = group.lease.lease
     assert lease is not None
     return lease
+
+
+def has_master(group: Group) -> bool:
+    return group.master is not None
 
 
 def mount(node: Node, disk: FaultyDisk) -> None:
@@ -135,7 +139,7 @@ def test_a_new_disk_does_not_vote_for_the_old_one() -> None:
     master.kill()
     mount(other, FaultyDisk())
     group.run(30.0)
-    assert group.master is None, group.story()
+    assert not has_master(group), group.story()
     master.start()
     group.until("well", 15.0)
     assert group.master is not None
@@ -207,7 +211,7 @@ def test_who_only_touches_the_lease_keeps_no_dead_master_alive() -> None:
     assert group.master is not None
     group.master.kill()
     died_at = group.now
-    while group.master is None:
+    while not has_master(group):
         group.lease.edit(lease_of(group))
         group.run(0.5)
         assert group.now < died_at + DURATION_SECONDS + 4.0, group.story()
