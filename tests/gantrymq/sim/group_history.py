@@ -131,10 +131,10 @@ class Group:
             plan,
             kinds=TROUBLES,
             directory=self.directory,
-            twin=self._twin,
+            twin=self.twin,
         )
 
-    def _twin(self, seat: int) -> Node:
+    def twin(self, seat: int) -> Node:
         """A second machine that claims this seat."""
         self._twins += 1
         return self._node(FIRST_TWIN + self._twins, seat)

@@ -12,83 +12,31 @@ import pytest
 
 from gantrymq.sim.group_api import NUMBER as LEASES
 from gantrymq.sim.group_api import Health
-from gantrymq.sim.group_history import Group, drawn
-from gantrymq.sim.group_mutants import CALM
+from gantrymq.sim.group_history import Group
 from gantrymq.sim.group_network import Weather
 from gantrymq.sim.group_node import Node
+from gantrymq.sim.group_scenes import (
+    ELECTED_SECONDS,
+    STEP_SECONDS,
+    WELL_SECONDS,
+    Heal,
+    cut,
+    is_led_on,
+    is_whole,
+    kill_for_good,
+    leads,
+    master,
+    run,
+    until,
+    well,
+)
 
 SEEDS = range(3)
-STEP_SECONDS = 0.05
-FOR_GOOD = (1e6, 1e6)
-
-WELL_SECONDS = 15.0
-# The lease's duration, the write that takes it, and its answer.
-ELECTED_SECONDS = 8.0
 # A sync counts as stuck after two seconds, and a hand-over is tried again every five.
 YIELDED_SECONDS = 12.0
 LATER_SECONDS = 10.0
 
-Heal = Callable[[], None]
 Mishap = Callable[[Group, Node], Heal]
-
-
-def well(seed: int, members: int, *, flushes: bool = False) -> Group:
-    """A group that has a master, and everybody in the set. Nobody gives away the lease of a process
-    that was killed."""
-    changes = {"members": members, "flushes": flushes, "waits": True, "min_in_sync": 1}
-    plan = replace(drawn(seed), weights={}, drift=0.0, **changes, **CALM)  # type: ignore[arg-type]  # of a plan's fields
-    group = Group(seed, plan)
-    for node in group.nodes.values():
-        node.reaped = lambda node: None
-    group.start()
-    until(group, lambda: is_whole(group), WELL_SECONDS)
-    return group
-
-
-def is_whole(group: Group) -> bool:
-    lease = group.leases.lease
-    is_led = any(leads(node) for node in group.nodes.values())
-    return is_led and lease is not None and lease.in_sync == group.nodes.keys()
-
-
-def leads(node: Node) -> bool:
-    return node.process is not None and node.process.epoch > 0
-
-
-def master(group: Group) -> Node:
-    """The only one."""
-    (node,) = filter(leads, group.nodes.values())
-    return node
-
-
-def run(group: Group, seconds: float) -> None:
-    group.world.run(group.world.now + seconds)
-
-
-def until(group: Group, holds: Callable[[], bool], seconds: float) -> None:
-    end = group.world.now + seconds
-    while not holds():
-        assert group.world.now < end, f"not within {seconds} s\n{group.world.story}"
-        run(group, STEP_SECONDS)
-
-
-def is_led_on(group: Group) -> Callable[[], bool]:
-    """Whether somebody leads a later epoch than that of this moment."""
-    epoch = group.checks.epoch
-    return lambda: group.checks.epoch > epoch
-
-
-def cut(group: Group, number: int, others: set[int]) -> Heal:
-    """Both ways between it and these."""
-    ways = [way for each in others for way in ((number, each), (each, number))]
-    for way in ways:
-        group.network.cut(*way)
-
-    def heal() -> None:
-        for way in ways:
-            group.network.heal(*way)
-
-    return heal
 
 
 # ---------------------------------------------------------------------- answers that are late
@@ -106,8 +54,7 @@ def test_late_answers_burn_no_epochs(seed: int, members: int, late_seconds: floa
     run(group, 5.0)
     epoch, is_led = group.checks.epoch, is_led_on(group)
     old = master(group)
-    old.restart_seconds = FOR_GOOD
-    old.kill()
+    kill_for_good(old)
     until(group, is_led, ELECTED_SECONDS)
     run(group, LATER_SECONDS)
     lease = group.leases.lease

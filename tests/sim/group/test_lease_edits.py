@@ -1,0 +1,147 @@
+"""A Lease that people touch, edit, restore or delete: a group goes on, and loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gantrymq.sim.group_history import Group
+from gantrymq.sim.group_scenes import (
+    ELECTED_SECONDS,
+    WELL_SECONDS,
+    follower,
+    is_answered,
+    is_led_on,
+    is_whole,
+    kill_for_good,
+    leads,
+    master,
+    must_have_everything,
+    run,
+    until,
+    well,
+)
+
+SEEDS = range(2)
+TOUCH_SECONDS = 1.0
+LATER_SECONDS = 10.0
+
+
+def touched(group: Group) -> None:
+    """Somebody writes other metadata of it, each second from now on."""
+    group.leases.touch()
+    group.world.after(TOUCH_SECONDS, lambda: touched(group))
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("members", [2, 3])
+def test_a_lease_that_somebody_touches_keeps_no_dead_master_alive(seed: int, members: int) -> None:
+    group = well(seed, members)
+    touched(group)
+    run(group, 3.0)
+    is_led = is_led_on(group)
+    kill_for_good(master(group))
+    until(group, is_led, ELECTED_SECONDS)
+    run(group, LATER_SECONDS)
+    must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("preferred", "broker-2"),
+        ("fenced", "one"),
+        ("switch-to", "-1"),
+        ("switch-number", "9" * 18),
+        ("allow-unclean", "maybe"),
+    ],
+)
+def test_a_typo_in_a_wish_keeps_no_group_without_a_master(seed: int, name: str, text: str) -> None:
+    group = well(seed, 3)
+    group.leases.annotate("an operator", {name: text})
+    run(group, 2.0)
+    is_led = is_led_on(group)
+    kill_for_good(master(group))
+    until(group, is_led, ELECTED_SECONDS)
+    must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("epoch", ["9" * 9, "9" * 18])
+def test_an_epoch_that_was_edited_in_is_on_no_disk(seed: int, epoch: str) -> None:
+    """A master at work writes its own again."""
+    group = well(seed, 3)
+    old = master(group)
+    group.leases.edit({"epoch": epoch})
+    run(group, 5.0)
+    lease = group.leases.truth
+    assert lease is not None
+    assert (lease.epoch, lease.holder) == (group.checks.epoch, old.number)
+    is_led, before = is_led_on(group), group.checks.epoch
+    kill_for_good(old)
+    until(group, is_led, ELECTED_SECONDS)
+    assert group.checks.epoch == before + 1
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lease_that_was_deleted_is_made_anew_by_its_master(seed: int) -> None:
+    group = well(seed, 3)
+    old, is_led = master(group), is_led_on(group)
+    group.leases.delete()
+    until(group, lambda: group.leases.truth is not None, 3.0)
+    run(group, LATER_SECONDS)
+    assert leads(old)
+    assert not is_led()
+    assert is_whole(group)
+    until(group, is_answered(group), 1.0)
+
+
+def alone_since(group: Group) -> Callable[[], None]:
+    """The Lease as it is while the master's set is only itself; the others come back then."""
+    others = [node for node in group.nodes.values() if not leads(node)]
+    for node in others:
+        node.restart_seconds = (5.0, 5.0)
+        node.kill()
+    run(group, 4.0)
+    saved = group.leases.past[-1]
+    assert saved.lease.in_sync == {master(group).number}
+    until(group, lambda: is_whole(group), WELL_SECONDS)
+    return lambda: group.leases.restore(saved)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_copy_of_this_epoch_elects_no_machine_that_has_lost_what_others_have(seed: int) -> None:
+    """It names the master alone, whose machine loses its power just then; messages do not wait for
+    disks, and the others have all of them."""
+    group = well(seed, 3)
+    restore = alone_since(group)
+    run(group, 4.0)
+    old, is_led = master(group), is_led_on(group)
+    old.restart_seconds = (0.5, 0.5)
+    restore()
+    old.cut()
+    until(group, is_led, WELL_SECONDS)
+    run(group, LATER_SECONDS)
+    must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_copy_of_this_epoch_is_put_right_by_a_master_at_work(seed: int) -> None:
+    group = well(seed, 3)
+    restore = alone_since(group)
+    old, is_led = master(group), is_led_on(group)
+    restore()
+    run(group, 3.0)
+    assert leads(old)
+    assert not is_led()
+    assert is_whole(group)
+    assert follower(group).process is not None
+    must_have_everything(group)
