@@ -21,7 +21,7 @@ from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.object_store import Name, name_of
 from gantrymq.operator.kube.reflector import Reflector, Selection
 
-CONNECTIONS: Final = 4
+CONNECTIONS: Final = 16
 
 
 @final
