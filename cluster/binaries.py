@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cluster import cache
+from cluster.machine import go_program
 from cluster.settings import SOURCES, Layout
 from cluster.shell import ClusterError, run
 
@@ -90,7 +91,7 @@ def ensure(layout: Layout) -> Path:
     """The folder of binaries, built first when the cache does not hold it."""
     target = folder(layout)
     if not are_built(layout):
-        go = shutil.which("go")
+        go = go_program()
         if go is None:
             raise ClusterError(
                 f"the cluster's binaries are not in {target}, and there is no Go to build them: "

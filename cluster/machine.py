@@ -22,6 +22,7 @@ KERNEL_MODULES = ("overlay", "br_netfilter", "nf_conntrack")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 MEMORY_BYTES_MIN = 4 << 30  # an idle cluster of three nodes takes 1.3 GB, its pods the rest
 DISK_BYTES_MIN = 5 << 30  # each node unpacks its own copy of every image
+GO_FOLDER = "/usr/local/go/bin"  # where Go's own installer puts it; it may be on no PATH
 POLICY = Path("/usr/sbin/policy-rc.d")  # Debian asks this program before it starts a service
 
 
@@ -39,6 +40,11 @@ class Facts:
     memory_bytes: int
     free_disk_bytes: int
     foreign_interfaces: tuple[str, ...]  # interfaces that have addresses of the cluster's network
+
+
+def go_program() -> str | None:
+    """The path of the Go command, if there is one."""
+    return shutil.which("go") or shutil.which("go", path=GO_FOLDER)
 
 
 def obstacles(facts: Facts) -> list[str]:
@@ -88,7 +94,7 @@ def facts_of_this_machine(layout: Layout, *, has_binaries: bool) -> Facts:
         distribution=distribution(Path("/etc/os-release").read_text()),
         has_namespaces=is_root and succeeds("unshare", *NAMESPACES, "--fork", "true"),
         has_binaries=has_binaries,
-        has_go=shutil.which("go") is not None,
+        has_go=go_program() is not None,
         has_overlay="overlay" in Path("/proc/filesystems").read_text().split(),
         state_filesystem=run("stat", "--file-system", "--format=%T", folder).strip(),
         memory_bytes=memory_bytes(),

@@ -33,6 +33,11 @@ def _fuse() -> str | None:
     return None if Path("/dev/fuse").exists() else "/dev/fuse (a container: --device /dev/fuse)"
 
 
+def _debian() -> str | None:
+    is_debian = Path("/etc/debian_version").exists()
+    return None if is_debian else "Debian or a derivative, whose packages the test cluster installs"
+
+
 JAVA: Final = (
     _command("javac", "openjdk-17-jdk-headless"),
     _command("mvn", "maven"),
@@ -58,7 +63,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "units-pure": Entry("unit tests of the compiled modules on their Python sources"),
     "cluster": Entry(
         "the product on a real Kubernetes of three nodes: install, failover, topics, bad input",
-        (_root, _command("go", "golang-go"), *JAVA),
+        (_root, _debian, _command("go", "golang-go"), *JAVA),
         "CLUSTER_TESTS",
     ),
     "sim-short": Entry("a few histories of crashing stores and of groups with faults"),

@@ -112,7 +112,10 @@ class Run:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                # A group to interrupt, in this session: where the kernel groups processes by
+                # session (autogroup), priorities count only among those of one session.
+                process_group=0,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
         return stage

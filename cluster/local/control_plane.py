@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 
 from cluster.local import api_proxy, components, processes
 from cluster.settings import API_PORT, ETCD_PORT, HOST_ADDRESS, Layout
@@ -61,7 +62,8 @@ def is_ready(layout: Layout) -> bool:
 
 def start_api(layout: Layout) -> None:
     components.audit_policy_file(layout).write_text(components.audit_policy())
-    _ensure_server(layout, API_SERVER, components.kube_apiserver(layout), API_PORT)
+    server = components.kube_apiserver(layout)
+    _ensure_server(layout, API_SERVER, server, API_PORT, components.API_SERVER_ENVIRONMENT)
     log = f"see {layout.logs}/{API_SERVER}.log"
     _command_proxy(layout, {"accepting": True})
     wait_until(lambda: is_ready(layout), what="the API server", timeout_s=API_TIMEOUT_S, advice=log)
@@ -105,7 +107,13 @@ def _ensure_process(layout: Layout, name: str, command: list[str]) -> None:
         processes.start(layout, name, command)
 
 
-def _ensure_server(layout: Layout, name: str, command: list[str], port: int) -> None:
+def _ensure_server(
+    layout: Layout,
+    name: str,
+    command: list[str],
+    port: int,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Starts a server unless it runs, and waits until it listens on its port of loopback.
 
     A port that another process has is an error: clients would be served by a stranger.
@@ -116,7 +124,7 @@ def _ensure_server(layout: Layout, name: str, command: list[str], port: int) -> 
                 f"port {port} of {components.LOOPBACK}, which {name} needs, is used by another "
                 f"process: find it by `ss -ltnp sport = :{port}`, and end it"
             )
-        processes.start(layout, name, command)
+        processes.start(layout, name, command, environment)
 
     def listens() -> bool:
         if processes.find(layout, name) is None:

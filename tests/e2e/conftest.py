@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.settings import POD_NETWORK
+from cluster.settings import NETWORK, POD_NETWORK
 from gantrymq.e2e import java_client, kubectl
 from gantrymq.e2e.figures import Figures
 from gantrymq.e2e.kubectl import Namespace
 from gantrymq.e2e.operator_install import Operator, build_images
 
 _numbers = itertools.count(1)
+GONE_SECONDS = 120.0
 FIRST, LAST = "test_first_message", "test_rights"
 
 
@@ -29,8 +30,8 @@ def cluster() -> None:
     missing = kubectl.missing_cluster()
     if missing:
         pytest.fail(missing, pytrace=False)
-    # The local cluster's pods: the host has routes to them. tests/conftest.py refuses all others.
-    os.environ["GANTRY_TEST_PODS"] = f"{POD_NETWORK}.0.0/16"
+    # The local cluster: the host has routes to it. tests/conftest.py refuses all others.
+    os.environ["GANTRY_TEST_NETWORKS"] = f"{POD_NETWORK}.0.0/16 {NETWORK}.0/24"
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +46,11 @@ def operator(images: dict[str, str]) -> Iterator[Operator]:
     installed = Operator(images)
     installed.install()
     yield installed
-    if os.environ.get("KEEP") != "1":
+    if os.environ.get("KEEP") == "1":
+        return
+    try:
+        kubectl.wait_until_gone(GONE_SECONDS)
+    finally:
         installed.uninstall()
         installed.namespace.delete()
 
@@ -58,11 +63,15 @@ def java_image() -> str:
 
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
-    """A namespace of the test's own, where the restricted Pod Security level holds."""
+    """A namespace of the test's own, where the restricted Pod Security level holds.
+
+    The next test does not wait for its deletion: where there are pods it takes half of their grace
+    period and more, although they end at once. The operator is uninstalled once all are gone.
+    """
     made = Namespace(f"e2e-{os.getpid()}-{next(_numbers)}").create()
     yield made
     if os.environ.get("KEEP") != "1":
-        made.delete()
+        made.begin_deletion()
 
 
 @pytest.fixture

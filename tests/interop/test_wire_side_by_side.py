@@ -33,6 +33,7 @@ from gantrymq.interop.wire import Answer, Connection, Encoding, Request, connect
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 TOPIC = "WireTopic"
+SEEN_SECONDS = 20.0  # far less than a broker's silence would take to be noticed
 BEFORE_STANDARD_JSON, STANDARD_JSON = 400, 401
 BARE_KEY = re.compile(rb"[{,]-?\d+:")
 LEFT_FROM_CREATION = "not set any response code"
@@ -349,14 +350,16 @@ def settled(connection: Connection, request: Request) -> Answer:
     if request.code == 104 and request.ext is not None:
         address = f'"{request.ext["brokerAddr"]}"'.encode()
         wait_until(
-            lambda: address not in connection.ask(Request(106)).body, "it is unregistered", 5
+            lambda: address not in connection.ask(Request(106)).body,
+            "it is unregistered",
+            SEEN_SECONDS,
         )
     return answer
 
 
 def wait_until_forgotten(server: NameServer, topic: str) -> None:
-    """Wait, far less than a broker's silence would take, for a topic's route to go."""
-    wait_until(lambda: not server.knows_topic(topic), f"{topic} is forgotten", 5)
+    """Wait for a topic's route to go."""
+    wait_until(lambda: not server.knows_topic(topic), f"{topic} is forgotten", SEEN_SECONDS)
 
 
 @pytest.fixture

@@ -1,7 +1,11 @@
-"""How a command that goes on and on is ended from outside, but for Ctrl-C: as cleanly as by itself.
+"""Ends a command that goes on and on from outside, as cleanly as it ends by itself.
 
-SIGTERM                       143
-nobody reads what it writes   0: whoever did has seen enough
+Ctrl-C                                130; a second one ends it at once
+SIGTERM                               143
+the reader of its output is gone      0: the reader has seen enough
+
+asyncio's own handler of Ctrl-C cancels the task between any two instructions, in the middle of a
+callback too, and the loop then reports an invalid state. These handlers are callbacks of the loop.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import stat
 from types import TracebackType
 from typing import Self, final
 
-from gantrymq.cli.failures import DONE, TERMINATED
+from gantrymq.cli.failures import DONE, INTERRUPTED, TERMINATED
 from gantrymq.cli.line_output import STDOUT
 
 
@@ -37,6 +41,13 @@ class EarlyEnd:
                 self.exit_code = exit_code
                 task.cancel()
 
+        def interrupt() -> None:
+            self._loop.remove_signal_handler(signal.SIGINT)  # the next one raises KeyboardInterrupt
+            end(INTERRUPTED)
+
+        # What is started to ignore Ctrl-C, as in the background of a shell, goes on ignoring it.
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            self._loop.add_signal_handler(signal.SIGINT, interrupt)
         self._loop.add_signal_handler(signal.SIGTERM, end, TERMINATED)
         if self._is_watched:
             # Of a pipe that is written, only its end can be told.
@@ -49,6 +60,7 @@ class EarlyEnd:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._loop.remove_signal_handler(signal.SIGINT)
         self._loop.remove_signal_handler(signal.SIGTERM)
         self._unwatch()
 

@@ -19,6 +19,10 @@ LOCAL_STATE: Final = Path("/var/lib/gantry-cluster")
 """Where the local test cluster keeps its kubeconfig and its tools."""
 
 
+_ending: Final[set[str]] = set()
+"""Namespaces whose deletion has begun."""
+
+
 class KubectlError(AssertionError):
     """A command failed; the text has its words."""
 
@@ -85,6 +89,19 @@ def wait_until(
     raise AssertionError(f"not in {seconds:g} s: {what}{last}{told}")
 
 
+def wait_until_gone(seconds: float) -> None:
+    """Wait for the namespaces whose deletion has begun; names those that hang, and their state."""
+
+    def left() -> list[Json]:
+        found = json.loads(run("get", "namespaces", "-o", "json"))["items"]
+        return [each for each in found if each["metadata"]["name"] in _ending]
+
+    def told() -> str:
+        return "\n".join(f"{each['metadata']['name']}: {each['status']}" for each in left())
+
+    wait_until(lambda: not left(), "all namespaces of the tests are gone", seconds, told)
+
+
 @final
 class Namespace:
     """One namespace of a test, in which the restricted Pod Security level holds."""
@@ -102,6 +119,11 @@ class Namespace:
         """Delete it and wait until it is gone."""
         run("delete", "namespace", self.name, "--ignore-not-found", f"--timeout={seconds:g}s",
             seconds=seconds + 10)  # fmt: skip
+
+    def begin_deletion(self) -> None:
+        """Delete it; `wait_until_gone` tells when that is done."""
+        run("delete", "namespace", self.name, "--ignore-not-found", "--wait=false")
+        _ending.add(self.name)
 
     def run(self, *words: str, given: str | None = None, seconds: float = COMMAND_SECONDS) -> str:
         return run("-n", self.name, *words, given=given, seconds=seconds)

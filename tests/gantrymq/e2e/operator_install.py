@@ -24,7 +24,7 @@ def build_images() -> dict[str, str]:
         text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^(\S+/(\w+):\S+): loaded", done.stdout, re.MULTILINE)
+    found = re.findall(r"^(\S+/(\w+):\S+): (?:loaded|every node has it)", done.stdout, re.MULTILINE)
     assert found, done.stdout
     return {component: name for name, component in found}
 

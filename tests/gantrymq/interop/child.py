@@ -14,7 +14,7 @@ from typing import IO
 
 POLL_SECONDS = 0.05
 TERMINATE_SECONDS = 2.0  # a Java broker would take 10 s and more to say goodbye
-DIE_SECONDS = 10.0
+DIE_SECONDS = 30.0
 TAIL_BYTES = 6000
 
 living: "set[Child]" = set()

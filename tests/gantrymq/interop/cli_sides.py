@@ -27,8 +27,15 @@ _REFUSAL: Final = re.compile(
     r"CODE: (\d+)  DESC: (.*?)(?= BROKER: |  \(from |[.:] |$)", re.MULTILINE
 )
 
-# What mqadmin says as well when it never asked.
-_CUT_OFF: Final = "query message by key finished, but no message"
+# mqadmin's words when no answer reached it: it closed its own connection, or the broker of a busy
+# machine answered after mqadmin's timeout.
+_NOT_ANSWERED: Final = re.compile(
+    r"query message by key finished, but no message"
+    r"|Invoke Broker\[.*\] exception"
+    r"|RemotingTimeoutException|RemotingConnectException|RemotingSendRequestException"
+)
+_ATTEMPTS_MAX: Final = 3
+"""An outage that lasts longer is the broker's fault, not the load's."""
 
 # Of the last minute, when one of both asked.
 _RATE: Final = re.compile(r" +\d+\.\d\d\b")
@@ -63,10 +70,13 @@ def gantry(side: AdminSide, command: str) -> Outcome:
 
 
 def mqadmin(admin: MqAdmin, side: AdminSide, command: str) -> str:
-    """Asked twice where the tool may have cut its own connection: it interrupts its heartbeat."""
+    """Run a command with a side's places; run it again while mqadmin received no answer."""
     words = [word.format(**side.places) for word in command.split()]
-    text = admin.run(side.server, *words)
-    return admin.run(side.server, *words) if _CUT_OFF in text else text
+    for _ in range(_ATTEMPTS_MAX - 1):
+        text = admin.run(side.server, *words)
+        if not _NOT_ANSWERED.search(text):
+            return text
+    return admin.run(side.server, *words)
 
 
 def refusal(text: str) -> tuple[str, str] | None:

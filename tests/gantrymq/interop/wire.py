@@ -17,7 +17,7 @@ from enum import Enum
 
 JSON_TYPE, BINARY_TYPE = 0, 1
 BINARY_LANGUAGES = {"JAVA": 0, "CPP": 1, "PYTHON": 3, "OTHER": 7, "GO": 9}
-ANSWER_TIMEOUT_SECONDS = 10.0
+ANSWER_TIMEOUT_SECONDS = 30.0
 
 STRING_OR_NUMBER_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(?=\s*:)')
 

@@ -12,13 +12,13 @@ from typing import Any, final
 
 from gantrymq.operator.plan.actions import (
     Action,
+    AnnotateLease,
     Apply,
     Delete,
     Json,
     ObjectRef,
     Patch,
     SetFinalizers,
-    Wish,
 )
 
 Key = tuple[str, str]  # kind and name: the model has one namespace
@@ -84,8 +84,8 @@ class Api:
                 self._patch(action)
             case Delete():
                 self.delete(action.ref, action.uid)
-            case Wish():
-                self._wish(action)
+            case AnnotateLease():
+                self._annotate_lease(action)
             case SetFinalizers():
                 self._set_finalizers(action)
 
@@ -143,7 +143,7 @@ class Api:
         else:
             self.remove(ref.kind, ref.name)
 
-    def _wish(self, action: Wish) -> None:
+    def _annotate_lease(self, action: AnnotateLease) -> None:
         found = self.objects.get((action.ref.kind, action.ref.name))
         if found is None or found["metadata"]["resourceVersion"] != action.resource_version:
             raise RefusedError(f"{action.ref.name}: the Lease has changed")

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any, Final, final
 
 from gantrymq.operator.kube import reducers
-from gantrymq.operator.plan.actions import Action, Apply, Delete, Json, Plan, Wish
+from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, Json, Plan
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
 from gantrymq.operator.plan.view.lease import read_lease
@@ -176,7 +176,7 @@ class World:
             assert action.ref.kind in ("Pod", "Service"), f"{action.ref.kind} of a living cluster"
             if action.ref.kind == "Pod":
                 self._must_leave_a_copy(action)
-        if isinstance(action, Wish) and action.is_disruptive:
+        if isinstance(action, AnnotateLease) and action.is_disruptive:
             content = self.api.get("Lease", action.ref.name)
             assert content is not None
             target = int(action.annotations["gantrymq.dev/switch-to"])
@@ -210,7 +210,7 @@ def must_be_single(actions: Iterable[Action]) -> None:
     for action in actions:
         if isinstance(action, Delete) and action.ref.kind == "Pod" and action.is_disruptive:
             groups.append(action.ref.name.rpartition("-")[0])
-        if isinstance(action, Wish) and action.is_disruptive:
+        if isinstance(action, AnnotateLease) and action.is_disruptive:
             groups.append(action.ref.name)
             switchovers += 1
     assert len(groups) == len(set(groups)), f"two disruptive actions of a group: {groups}"

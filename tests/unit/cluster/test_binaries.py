@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import binaries
+from cluster import binaries, machine
 from cluster.settings import Layout
 from cluster.shell import ClusterError
 
@@ -74,5 +74,6 @@ def test_without_go_and_without_cache_the_message_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(machine, "GO_FOLDER", str(tmp_path))
     with pytest.raises(ClusterError, match="install the Go release"):
         binaries.ensure(Layout(state=tmp_path, cache=tmp_path))

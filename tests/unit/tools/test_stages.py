@@ -16,6 +16,7 @@ PROGRAMS = {
     "good": "print('1 passed in 0.01s')",
     "bad": "print('1 failed, 3 passed in 0.02s'); raise SystemExit(3)",
     "nice": "import os; print('niceness', os.nice(0))",
+    "session": "import os; print('session', os.getsid(0), 'group', os.getpgid(0) == os.getpid())",
     "endless": "import signal; print('waiting', flush=True); signal.pause()",
 }
 
@@ -65,6 +66,15 @@ def test_stages_beside_the_others_have_a_low_priority(
     Run(command).run(["good"], ["nice"])
     lowest = min(19, os.nice(0) + 10)
     assert f"nice | niceness {lowest}" in capsys.readouterr().out
+
+
+def test_stages_share_the_session_where_priorities_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Autogroup gives every session the same share, whatever the priorities in it are."""
+    Run(command).run(["session"], ["session"])
+    line = f"session | session {os.getsid(0)} group True"
+    assert capsys.readouterr().out.count(line) == 2
 
 
 def test_after_a_failure_no_stage_begins() -> None:

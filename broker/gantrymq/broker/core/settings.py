@@ -115,8 +115,8 @@ class BrokerSettings:
     )
     group_address: str = setting(
         "",
-        "ip or ip:port that leads to the member that is master, the port being listenPort if left"
-        " out; clients are told the master's own address if empty",
+        "address that leads to whichever member is master, as ip or ip:port (listenPort if there is"
+        " no port); clients are told it instead of the master's own address, unless it is empty",
     )
     group_members: str = setting(
         "",
@@ -188,8 +188,8 @@ class BrokerSettings:
     )
     min_in_sync_replicas: int = setting(
         0,
-        "members, the master among them, that have to be in sync for a SYNC_MASTER of groupMembers"
-        " to acknowledge; 2 if 0",
+        "number of members, the master included, that must be in sync before a SYNC_MASTER of"
+        " groupMembers acknowledges a send; 0 stands for 2",
         lowest=0,
         highest=MEMBERS_MAX,
     )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gantrymq.operator.plan.actions import Action, Apply, Delete, Patch, Plan, SetFinalizers, Wish
+from gantrymq.operator.plan.actions import (
+    Action,
+    AnnotateLease,
+    Apply,
+    Delete,
+    Patch,
+    Plan,
+    SetFinalizers,
+)
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 
 Json = dict[str, Any]
@@ -48,7 +56,7 @@ def _verb(action: Action) -> str:
         return "change"
     if isinstance(action, Delete):
         return "delete"
-    if isinstance(action, Wish):
+    if isinstance(action, AnnotateLease):
         return "ask"
     assert isinstance(action, SetFinalizers)
     return "set finalizers of"

@@ -23,13 +23,13 @@ from gantrymq.operator.kube.kinds import SECRET, path_of_body, path_of_ref
 from gantrymq.operator.kube.ownership import belongs_to, foreign
 from gantrymq.operator.plan.actions import (
     Action,
+    AnnotateLease,
     Apply,
     Delete,
     Json,
     ObjectRef,
     Patch,
     SetFinalizers,
-    Wish,
 )
 from gantrymq.operator.plan.view.fields import list_at, map_at
 from gantrymq.operator.plan.view.lease import grounds
@@ -37,7 +37,7 @@ from gantrymq.runtime.logs import Log
 
 FIELD_MANAGER: Final = "gantry-operator"
 # The master of a group renews its Lease every 0.8 s, which may happen between reading and writing.
-WISH_TRIES_MAX: Final = 3
+LEASE_TRIES_MAX: Final = 3
 _INVALID: Final = 422
 
 OnWritten = Callable[[Json], None]
@@ -105,8 +105,8 @@ class Executor:
                 self._on_written(await self._patch(action))
             case Delete():
                 await self._delete(action)
-            case Wish():
-                await self._wish(action)
+            case AnnotateLease():
+                await self._annotate_lease(action)
             case SetFinalizers():
                 await self._set_finalizers(action)
 
@@ -190,18 +190,18 @@ class Executor:
         except NotFoundError:
             self._on_gone(action.ref)
 
-    async def _wish(self, action: Wish) -> None:
+    async def _annotate_lease(self, action: AnnotateLease) -> None:
         if not action.expected:
             await self._annotate(action, action.resource_version)
             return
-        for _ in range(WISH_TRIES_MAX - 1):
+        for _ in range(LEASE_TRIES_MAX - 1):
             with suppress(ConflictError):
                 await self._annotate(action, await self._version_if_expected(action))
                 return
         await self._annotate(action, await self._version_if_expected(action))
 
-    async def _version_if_expected(self, action: Wish) -> str:
-        """The version of the Lease now, if what the wish relies on is as the plan saw it."""
+    async def _version_if_expected(self, action: AnnotateLease) -> str:
+        """The version of the Lease now, if what the request relies on is as the plan saw it."""
         try:
             found = await self._client.get(path_of_ref(action.ref), lane=self._lane)
         except NotFoundError as error:
@@ -213,7 +213,7 @@ class Executor:
             raise ConflictError(words, status=409, reason="Conflict")
         return str(found["metadata"]["resourceVersion"])
 
-    async def _annotate(self, action: Wish, version: str) -> None:
+    async def _annotate(self, action: AnnotateLease, version: str) -> None:
         metadata = {"resourceVersion": version, "annotations": dict(action.annotations)}
         await self._client.request(
             "PATCH",
@@ -262,7 +262,7 @@ _TITLES: Final[dict[type[Action], str]] = {
     Apply: "applied",
     Patch: "patched",
     Delete: "deleted",
-    Wish: "asked the group's master",
+    AnnotateLease: "asked the group's master",
     SetFinalizers: "set finalizers",
 }
 
@@ -274,7 +274,7 @@ def title_of(action: Action) -> str:
 
 def _disrupted_group(action: Action) -> str:
     """The group whose members a disruptive action takes away; empty for any other action."""
-    if isinstance(action, Delete | Wish) and action.is_disruptive:
+    if isinstance(action, Delete | AnnotateLease) and action.is_disruptive:
         # pods are <group>-<ordinal>; a Lease has the group's name
         name = action.ref.name
         return name.rpartition("-")[0] if action.ref.kind == "Pod" else name

@@ -67,7 +67,7 @@ class Delete:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AnnotateLease:
     """Set annotations on a group's Lease; the members act on them."""
 
     ref: ObjectRef
@@ -92,7 +92,7 @@ class SetFinalizers:
     reason: str
 
 
-Action: TypeAlias = Apply | Patch | Delete | Wish | SetFinalizers
+Action: TypeAlias = Apply | Patch | Delete | AnnotateLease | SetFinalizers
 
 
 @final

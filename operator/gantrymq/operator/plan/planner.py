@@ -87,7 +87,7 @@ def _plan_read(
     actions: tuple[Action, ...] = (
         *_holding(cluster, snapshot),
         *wanted.actions,
-        *roles.wishes,
+        *roles.requests,
         *rolled.actions,
     )
     waits = (*wanted.waits, *rolled.waits, *roles.waits)

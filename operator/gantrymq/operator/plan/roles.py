@@ -1,4 +1,4 @@
-"""Which member of each group should be master, and the wishes that lead there.
+"""Which member of each group should be master, and the requests that lead there.
 
 The operator moves a master in three cases only: a group has just formed, the user changed
 `spec.preferredMasters`, or masters crowd on a node although they could be spread. It asks for one
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from gantrymq.operator.plan.actions import Wait, Wish
+from gantrymq.operator.plan.actions import AnnotateLease, Wait
 from gantrymq.operator.plan.spread import Choice, largest_share, spread
 from gantrymq.operator.plan.switchover import prefer, switch, was_asked_lately
 from gantrymq.operator.plan.view.members import Group
@@ -21,9 +21,9 @@ from gantrymq.operator.resources.cluster import BrokerClusterSpec
 @final
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Wishes for the groups' Leases, at most one of them a switchover."""
+    """Requests for the groups' Leases, at most one of them a switchover."""
 
-    wishes: tuple[Wish, ...] = ()
+    requests: tuple[AnnotateLease, ...] = ()
     waits: tuple[Wait, ...] = ()
 
 
@@ -31,14 +31,14 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
     """What to ask of the groups' masters now."""
     if any(group.lease is not None and group.lease.is_switching for group in groups):
         return Roles()
-    by_user = _wishes_of_user(spec, groups, now)
-    if by_user.wishes:
+    by_user = _requests_of_user(spec, groups, now)
+    if by_user.requests:
         return by_user
     unsettled = [group.name for group in groups if not group.is_settled]
     if unsettled:
         return by_user
     homes = spread([choice_of(spec, group) for group in groups])
-    wishes = [
+    requests = [
         prefer(group.lease, group, group.lease.holder, f"{group.name} has formed")
         for group in groups
         if group.lease is not None
@@ -47,12 +47,12 @@ def assign_roles(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -
         and group.lease.holder == homes.get(group.name)
     ]
     move = _relief(groups, homes, now)
-    return Roles((*wishes, *move.wishes), (*by_user.waits, *move.waits))
+    return Roles((*requests, *move.requests), (*by_user.waits, *move.waits))
 
 
-def _wishes_of_user(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -> Roles:
+def _requests_of_user(spec: BrokerClusterSpec, groups: Sequence[Group], now: float) -> Roles:
     """What `preferredMasters` asks for and the Leases do not say yet."""
-    wishes: list[Wish] = []
+    requests: list[AnnotateLease] = []
     waits: list[Wait] = []
     for group in groups:
         wanted, lease = spec.preferred_masters.get(group.name), group.lease
@@ -62,11 +62,11 @@ def _wishes_of_user(spec: BrokerClusterSpec, groups: Sequence[Group], now: float
         if why:
             waits.append(Wait(f"preferred master of {group.name}", why))
         elif lease.holder == wanted:
-            wishes.append(prefer(lease, group, wanted, f"preferredMasters names member {wanted}"))
-        elif not any(wish.is_disruptive for wish in wishes):
+            requests.append(prefer(lease, group, wanted, f"preferredMasters names member {wanted}"))
+        elif not any(request.is_disruptive for request in requests):
             reason = f"preferredMasters names member {wanted} for {group.name}"
-            wishes.append(switch(lease, group, wanted, reason, now, preferred=wanted))
-    return Roles(tuple(wishes), tuple(waits))
+            requests.append(switch(lease, group, wanted, reason, now, preferred=wanted))
+    return Roles(tuple(requests), tuple(waits))
 
 
 def _why_not(group: Group, wanted: int) -> str:

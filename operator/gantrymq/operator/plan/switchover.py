@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.operator.plan.actions import Wish
+from gantrymq.operator.plan.actions import AnnotateLease
 from gantrymq.operator.plan.view.lease import (
     PREFERRED,
     SWITCH_AT,
@@ -21,7 +21,7 @@ once."""
 
 def switch(
     lease: GroupLease, group: Group, member: int, reason: str, now: float, *, preferred: int = 0
-) -> Wish:
+) -> AnnotateLease:
     """Ask for a switchover to a member, and let `preferred` be preferred from now on, if given."""
     assert member in group.in_sync - lease.fenced
     annotations = {
@@ -31,7 +31,7 @@ def switch(
     }
     if preferred:
         annotations[PREFERRED] = str(preferred)
-    return Wish(
+    return AnnotateLease(
         group.lease_ref,
         lease.resource_version,
         annotations,
@@ -47,9 +47,9 @@ def was_asked_lately(lease: GroupLease, now: float) -> bool:
     return lease.switch_at <= now < lease.switch_at + RETRY_SECONDS
 
 
-def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> Wish:
+def prefer(lease: GroupLease, group: Group, member: int, reason: str) -> AnnotateLease:
     """Let a member be preferred where several may become master."""
-    return Wish(
+    return AnnotateLease(
         group.lease_ref,
         lease.resource_version,
         {PREFERRED: str(member)},

@@ -10,7 +10,7 @@ from gantrymq.operator.resources.quantity import parse_quantity
 
 
 def unsupported_changes(spec: BrokerClusterSpec, sizes: Sequence[GroupSize]) -> list[str]:
-    """What is asked for, what there is, and how to take the wish back; empty where all is done."""
+    """What is asked for, what there is, and how to withdraw it; empty where all is done."""
     found: list[str] = []
     if spec.groups < len(sizes):
         found.append(

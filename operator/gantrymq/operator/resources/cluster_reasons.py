@@ -36,7 +36,7 @@ CLUSTER_EVENTS: Final = (
     _event(EventType.NORMAL, Reason.MASTER_CHANGED, "A group has another master."),
     _event(
         EventType.NORMAL,
-        Reason.SWITCHOVER_WISHED,
+        Reason.SWITCHOVER_REQUESTED,
         "The operator asked a group for another master: to spread the masters, because of"
         " spec.preferredMasters, or because the master is to be restarted.",
     ),
@@ -55,7 +55,7 @@ CLUSTER_EVENTS: Final = (
     ),
     _event(
         EventType.WARNING,
-        Reason.WISH_IGNORED,
+        Reason.REQUEST_IGNORED,
         "An annotation by which the Lease of a group asks something of its members cannot be read,"
         " and has no effect.",
         "Correct the annotation that the message names: `kubectl edit lease <cluster>-<group>`.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from gantrymq.operator.resources.fields import Facts, Quantity, Rule, Scalar
 from gantrymq.operator.resources.problems import Problem
@@ -34,13 +34,25 @@ def with_defaults(kind: type[Any], value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     filled = {key: each for key, each in value.items() if each is not None}
-    for member in members(kind):
-        default = member.schema_default
+    for member, default in _defaults(kind):
         if member.key not in filled and default is not None and default != []:
             filled[member.key] = copy.deepcopy(default)
         if member.key in filled:
             filled[member.key] = _filled(member.hint, filled[member.key])
     return filled
+
+
+def _defaults(kind: type[Any]) -> tuple[tuple[Member, Any], ...]:
+    """The fields of a dataclass with their defaults as JSON."""
+    known = _DEFAULTS.get(kind)
+    if known is None:
+        known = tuple((each, each.schema_default) for each in members(kind))
+        _DEFAULTS[kind] = known
+    return known
+
+
+# By kind: as with the fields themselves, 10 000 topics ask for the same few.
+_DEFAULTS: Final[dict[type[Any], tuple[tuple[Member, Any], ...]]] = {}
 
 
 def _filled(hint: Any, value: Any) -> Any:

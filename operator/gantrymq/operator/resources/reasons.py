@@ -103,9 +103,9 @@ class Reason(StrEnum):
     OBJECT_REPAIRED = "ObjectRepaired"
     POD_REPLACED = "PodReplaced"
     MASTER_CHANGED = "MasterChanged"
-    SWITCHOVER_WISHED = "SwitchoverWished"
+    SWITCHOVER_REQUESTED = "SwitchoverRequested"
     LEFT_BEHIND = "LeftBehind"
-    WISH_IGNORED = "WishIgnored"
+    REQUEST_IGNORED = "RequestIgnored"
     UNMANAGED_TOPICS = "UnmanagedTopics"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, final, get_args, get_origin, get_type_hints
 
@@ -76,21 +77,25 @@ def plain_type(hint: Any) -> Any:
     return hint
 
 
+@cache
 def is_dataclass(hint: Any) -> bool:
     """Whether a type is one of the model's objects."""
     return isinstance(hint, type) and dataclasses.is_dataclass(hint)
 
 
+@cache
 def is_map(hint: Any) -> bool:
     """Whether a type is a map from text."""
     return get_origin(hint) is Mapping
 
 
+@cache
 def is_list(hint: Any) -> bool:
     """Whether a type is a list."""
     return get_origin(hint) is tuple
 
 
+@cache
 def element_type(hint: Any) -> Any:
     """The type of the values of a map or list."""
     return plain_type(get_args(hint)[1] if is_map(hint) else get_args(hint)[0])

@@ -24,6 +24,9 @@ JOB_SECONDS_MAX: Final[Mapping[QueueLane, float]] = {
     QueueLane.BULK: 600.0,  # 1000 topics at an API that takes a few writes a second
 }
 STOP_SECONDS: Final = 1.0
+# One or two happen whenever a user and the operator write at the same time. So many in a row mean
+# that another writer changes what the operator writes, again and again.
+CONFLICTS_BEFORE_WARNING: Final = 4
 
 Job: TypeAlias = Callable[[Key], Awaitable[float | None]]
 """Works on a key; returns the seconds until it is looked at again, or None to forget the key."""
@@ -51,6 +54,8 @@ class WorkRunner:
     ) -> None:
         """`jobs` has the lane and the job of each kind of work."""
         self._clock = asyncio.get_running_loop().time
+        self._conflicts: Counter[Key] = Counter()
+        """In a row, of keys whose last job ended in one."""
         self._job_seconds = job_seconds
         self._jobs = jobs
         self._log = Log("operator.work")
@@ -107,13 +112,13 @@ class WorkRunner:
             async with asyncio.timeout(self._job_seconds[lane]):
                 again_after = await job(key)
             self._queue.done(key, self._clock(), again_after)
+            self._conflicts.pop(key, None)
             outcome = "done"
         except asyncio.CancelledError:
             raise
         except ConflictError as error:
             outcome = "conflict"
-            pause = self._queue.failed(key, self._clock())
-            self._log.debug("planned from a stale view", key="/".join(key), cause=error, in_s=pause)
+            self._conflict(key, error)
         except (GantryError, TimeoutError) as error:
             outcome = "timeout" if isinstance(error, TimeoutError) else "refused"
             self._fail(key, error)
@@ -125,7 +130,15 @@ class WorkRunner:
         self.counters.seconds[(key[0], outcome)] += self._clock() - began
         self._wake.set()
 
+    def _conflict(self, key: Key, error: ConflictError) -> None:
+        pause = self._queue.failed(key, self._clock())
+        self._conflicts[key] += 1
+        count = self._conflicts[key]
+        log = self._log.debug if count % CONFLICTS_BEFORE_WARNING else self._log.warning
+        log("write conflict", key="/".join(key), cause=error, in_a_row=count, in_s=f"{pause:.1f}")
+
     def _fail(self, key: Key, error: Exception) -> None:
+        self._conflicts.pop(key, None)
         at_least = error.retry_after_seconds if isinstance(error, ThrottledError) else 0.0
         pause = self._queue.failed(key, self._clock(), at_least)
         why = str(error) or "it was not finished in its time"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.operator.ctl.plan_page import plan_json, plan_lines, unread_parts
-from gantrymq.operator.plan.actions import Apply, Delete, ObjectRef, Plan, Wait, Wish
+from gantrymq.operator.plan.actions import AnnotateLease, Apply, Delete, ObjectRef, Plan, Wait
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
 
 LEASE = ObjectRef("coordination.k8s.io/v1", "Lease", "shop", "orders-broker-0")
@@ -17,7 +17,7 @@ def test_each_action_has_its_reason_and_waits_follow() -> None:
             Apply(SERVICE, "it is missing"),
             Apply(SERVICE, "its ports were changed by hand", "7"),
             Delete(POD, "uid", "it runs an older template", is_disruptive=True),
-            Wish(LEASE, "7", {}, "node1 has two masters"),
+            AnnotateLease(LEASE, "7", {}, "node1 has two masters"),
         ),
         waits=(Wait("restart of broker-1", "broker-0 is restarting"),),
     )

@@ -7,16 +7,16 @@ import pytest
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ConflictError, NotFoundError, RefusedError
-from gantrymq.operator.kube.executor import WISH_TRIES_MAX, Execution, Executor
+from gantrymq.operator.kube.executor import LEASE_TRIES_MAX, Execution, Executor
 from gantrymq.operator.plan.actions import (
     Action,
+    AnnotateLease,
     Apply,
     Delete,
     Json,
     ObjectRef,
     Patch,
     SetFinalizers,
-    Wish,
 )
 from gantrymq.operator.plan.view.lease import grounds
 
@@ -290,15 +290,17 @@ async def test_one_disruptive_action_of_a_group_is_done_before_the_next_look(
     assert server.get("Pod", "one", "g-1-0") is None
 
 
-async def test_a_wish_is_written_only_to_the_lease_that_was_seen(
+async def test_a_request_is_written_only_to_the_lease_that_was_seen(
     server: KubeServer, told: Told
 ) -> None:
     server.put("Lease", {"metadata": {"namespace": "one", "name": "g"}, "spec": {}})
     ref = ObjectRef("coordination.k8s.io/v1", "Lease", "one", "g")
     seen = version(server, "Lease", "g")
 
-    assert await told.run(Wish(ref, seen, {"gantrymq.dev/preferred": "2"}, "test")) == Execution(1)
-    stale = await told.run(Wish(ref, seen, {"gantrymq.dev/preferred": "1"}, "test"))
+    assert await told.run(
+        AnnotateLease(ref, seen, {"gantrymq.dev/preferred": "2"}, "test")
+    ) == Execution(1)
+    stale = await told.run(AnnotateLease(ref, seen, {"gantrymq.dev/preferred": "1"}, "test"))
 
     assert isinstance(stale.error, ConflictError)
     lease = server.get("Lease", "one", "g")
@@ -313,10 +315,12 @@ def put_lease(server: KubeServer, renewal: int, *, epoch: int = 3) -> Json:
     return server.put("Lease", {"metadata": metadata, "spec": spec})
 
 
-def wish_for(lease: Json) -> Wish:
+def request_for(lease: Json) -> AnnotateLease:
     ref = ObjectRef("coordination.k8s.io/v1", "Lease", "one", "g")
     seen = lease["metadata"]["resourceVersion"]
-    return Wish(ref, seen, {"gantrymq.dev/switch-to": "2"}, "test", expected=grounds(lease))
+    return AnnotateLease(
+        ref, seen, {"gantrymq.dev/switch-to": "2"}, "test", expected=grounds(lease)
+    )
 
 
 def switch_to(server: KubeServer) -> str:
@@ -325,37 +329,37 @@ def switch_to(server: KubeServer) -> str:
     return str(found["metadata"]["annotations"].get("gantrymq.dev/switch-to", ""))
 
 
-async def test_a_wish_is_written_to_a_lease_that_was_only_renewed(
+async def test_a_request_is_written_to_a_lease_that_was_only_renewed(
     server: KubeServer, told: Told
 ) -> None:
-    wish = wish_for(put_lease(server, 1))
+    request = request_for(put_lease(server, 1))
     put_lease(server, 2)
 
-    assert await told.run(wish) == Execution(1)
+    assert await told.run(request) == Execution(1)
     assert switch_to(server) == "2"
 
 
-async def test_a_wish_is_not_written_under_another_epoch(server: KubeServer, told: Told) -> None:
-    wish = wish_for(put_lease(server, 1))
+async def test_a_request_is_not_written_under_another_epoch(server: KubeServer, told: Told) -> None:
+    request = request_for(put_lease(server, 1))
     put_lease(server, 2, epoch=4)
 
-    execution = await told.run(wish)
+    execution = await told.run(request)
 
     assert isinstance(execution.error, ConflictError)
     assert "another epoch than the plan saw" in str(execution.error)
     assert switch_to(server) == ""
 
 
-async def test_a_wish_is_given_up_when_each_try_meets_a_renewal(
+async def test_a_request_is_given_up_when_each_try_meets_a_renewal(
     server: KubeServer, told: Told
 ) -> None:
-    wish = wish_for(put_lease(server, 1))
+    request = request_for(put_lease(server, 1))
     server.faults.refusals["PATCH leases/g"] = (409, "the object has been modified")
 
-    execution = await told.run(wish)
+    execution = await told.run(request)
 
     assert isinstance(execution.error, ConflictError)
-    assert server.calls.requests["PATCH leases"] == WISH_TRIES_MAX
+    assert server.calls.requests["PATCH leases"] == LEASE_TRIES_MAX
 
 
 async def test_finalizers_are_set_on_the_version_that_was_seen(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gantrymq.operator.plan.actions import Delete, Wish
+from gantrymq.operator.plan.actions import AnnotateLease, Delete
 from gantrymq.operator_model.controllers import BAD
 from gantrymq.operator_model.world import DEFAULTS, KINDS, NAME, World, must_be_single
 
@@ -82,7 +82,7 @@ def edit(what: str, number: int) -> Fault:
     return act
 
 
-def wish(annotation: str, value: str, number: int) -> Fault:
+def request(annotation: str, value: str, number: int) -> Fault:
     def act(world: World) -> None:
         leases = world.api.of_kind("Lease")
         if leases:
@@ -124,7 +124,7 @@ FAULTS: st.SearchStrategy[Fault] = st.one_of(
         NUMBERS,
     ),
     st.builds(
-        wish,
+        request,
         st.sampled_from(["preferred", "fenced", "switch-to", "switch-number"]),
         st.sampled_from(["1", "2", "broker-1", ""]),
         NUMBERS,
@@ -187,7 +187,7 @@ def test_nothing_disruptive_is_planned_on_a_gap_in_the_view(
 ) -> None:
     world = after(spec, history)
     planned = world.plan(**{hidden: None})
-    assert not [each for each in planned.actions if isinstance(each, Wish)]
+    assert not [each for each in planned.actions if isinstance(each, AnnotateLease)]
     assert not [
         each for each in planned.actions if isinstance(each, Delete) and each.ref.kind == "Pod"
     ]
@@ -197,14 +197,14 @@ def test_nothing_disruptive_is_planned_on_a_gap_in_the_view(
 
 @SLOW
 @given(SPECS, HISTORIES)
-def test_a_lease_that_cannot_be_read_stops_restarts_and_wishes_of_its_group(
+def test_a_lease_that_cannot_be_read_stops_restarts_and_requests_of_its_group(
     spec: dict[str, Any], history: list[Fault]
 ) -> None:
     world = after(spec, history)
     leases = dict(world.snapshot().leases or {})
     leases.pop("broker-0", None)
     for action in world.plan(leases=leases).actions:
-        if isinstance(action, Wish | Delete) and action.is_disruptive:
+        if isinstance(action, AnnotateLease | Delete) and action.is_disruptive:
             assert not action.ref.name.startswith(f"{NAME}-broker-0")
 
 

@@ -1,10 +1,10 @@
-"""Wishes for masters: when the operator moves one, and when it does not."""
+"""Requests for masters: when the operator moves one, and when it does not."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gantrymq.operator.plan.actions import Plan, Wish
+from gantrymq.operator.plan.actions import AnnotateLease, Plan
 from gantrymq.operator.plan.view.lease import PREFERRED, SWITCH_NUMBER, SWITCH_TO, read_lease
 from gantrymq.operator_model.world import NAME, World
 
@@ -15,8 +15,8 @@ def running(**spec: Any) -> World:
     return world
 
 
-def wishes(planned: Plan) -> list[Wish]:
-    return [each for each in planned.actions if isinstance(each, Wish)]
+def requests(planned: Plan) -> list[AnnotateLease]:
+    return [each for each in planned.actions if isinstance(each, AnnotateLease)]
 
 
 def master(world: World, group: str) -> int:
@@ -66,9 +66,9 @@ def test_masters_that_crowd_are_moved_one_at_a_time() -> None:
     world = running(groups=4)
     crowd(world)
     world.api.now += 100
-    [wish] = wishes(world.plan())
-    assert wish.is_disruptive
-    assert "4 masters are on node node-0" in wish.reason
+    [request] = requests(world.plan())
+    assert request.is_disruptive
+    assert "4 masters are on node node-0" in request.reason
     world.settle()
     assert sorted(nodes_of_masters(world)) == ["node-0", "node-0", "node-1", "node-1"]
 
@@ -80,25 +80,25 @@ def test_masters_are_not_moved_while_a_group_is_not_in_sync() -> None:
     lease = world.api.get("Lease", f"{NAME}-broker-3")
     assert lease is not None
     lease["metadata"]["annotations"]["gantrymq.dev/in-sync"] = lease["spec"]["holderIdentity"]
-    assert wishes(world.plan()) == []
+    assert requests(world.plan()) == []
 
 
 def test_a_failover_that_leaves_the_masters_spread_is_accepted() -> None:
     world = running(groups=1)
     fail_over(world, "broker-0", 2)
-    assert wishes(world.plan()) == []
+    assert requests(world.plan()) == []
 
 
 def test_a_preference_of_the_user_moves_the_master_once() -> None:
     world = running(groups=2)
     other = 3 - master(world, "broker-0")
     world.change(preferredMasters={"broker-0": other})
-    [wish] = wishes(world.plan())
-    assert wish.annotations[PREFERRED] == wish.annotations[SWITCH_TO] == str(other)
+    [request] = requests(world.plan())
+    assert request.annotations[PREFERRED] == request.annotations[SWITCH_TO] == str(other)
     world.settle()
     assert master(world, "broker-0") == other
     world.change(groups=2)
-    assert wishes(world.plan()) == []
+    assert requests(world.plan()) == []
 
 
 def test_a_preference_for_a_member_that_is_not_in_sync_waits() -> None:
@@ -108,7 +108,7 @@ def test_a_preference_for_a_member_that_is_not_in_sync_waits() -> None:
     lease["metadata"]["annotations"]["gantrymq.dev/in-sync"] = lease["spec"]["holderIdentity"]
     world.change(preferredMasters={"broker-0": 3 - master(world, "broker-0")})
     planned = world.plan()
-    assert wishes(planned) == []
+    assert requests(planned) == []
     assert planned.waits[0].why == "the group is not in sync"
 
 
@@ -120,7 +120,7 @@ def test_a_fenced_member_is_not_made_master() -> None:
     lease["metadata"]["annotations"]["gantrymq.dev/fenced"] = str(other)
     world.change(preferredMasters={"broker-0": other})
     planned = world.plan()
-    assert wishes(planned) == []
+    assert requests(planned) == []
     assert planned.waits[0].why == f"member {other} is fenced"
 
 
@@ -133,8 +133,8 @@ def test_the_number_of_a_switchover_rises_above_what_was_granted() -> None:
         "gantrymq.dev/switch-number": "9",
     }
     world.change(preferredMasters={"broker-0": 3 - master(world, "broker-0")})
-    [wish] = wishes(world.plan())
-    assert wish.annotations[SWITCH_NUMBER] == "10"
+    [request] = requests(world.plan())
+    assert request.annotations[SWITCH_NUMBER] == "10"
 
 
 def test_no_second_switchover_is_asked_for_while_one_is_under_way() -> None:
@@ -144,7 +144,7 @@ def test_no_second_switchover_is_asked_for_while_one_is_under_way() -> None:
     lease = world.api.get("Lease", f"{NAME}-broker-0")
     assert lease is not None
     lease["metadata"]["annotations"]["gantrymq.dev/switch-number"] = "5"
-    assert wishes(world.plan()) == []
+    assert requests(world.plan()) == []
 
 
 def test_a_group_whose_members_are_all_fenced_keeps_its_master() -> None:
@@ -155,7 +155,7 @@ def test_a_group_whose_members_are_all_fenced_keeps_its_master() -> None:
     assert fenced is not None
     fenced["metadata"]["annotations"]["gantrymq.dev/fenced"] = "1,2"
     del fenced["metadata"]["annotations"][PREFERRED]
-    asked = wishes(world.plan())
+    asked = requests(world.plan())
     assert len(asked) == 1
     assert asked[0].ref.name != f"{NAME}-broker-0"
 
@@ -165,4 +165,4 @@ def test_a_switchover_that_was_asked_for_in_the_future_is_repeated() -> None:
     crowd(world)
     for lease in world.api.of_kind("Lease"):
         lease["metadata"]["annotations"]["gantrymq.dev/switch-at"] = str(int(world.api.now) + 9999)
-    assert len(wishes(world.plan())) == 1
+    assert len(requests(world.plan())) == 1

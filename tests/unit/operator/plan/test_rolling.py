@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantrymq.operator.plan.actions import Delete, Plan, Wish
+from gantrymq.operator.plan.actions import AnnotateLease, Delete, Plan
 from gantrymq.operator.plan.view.lease import SWITCH_TO
 from gantrymq.operator_model.controllers import BAD
 from gantrymq.operator_model.world import ROUNDS_MAX, World
@@ -34,7 +34,7 @@ def steps(world: World) -> list[str]:
 def _step(action: object) -> str:
     if isinstance(action, Delete):
         return action.ref.name
-    if isinstance(action, Wish) and action.is_disruptive:
+    if isinstance(action, AnnotateLease) and action.is_disruptive:
         return f"{action.ref.name} to {action.annotations[SWITCH_TO]}"
     return ""
 
@@ -185,7 +185,7 @@ def test_a_master_whose_followers_are_fenced_is_not_restarted() -> None:
 def test_a_switchover_that_failed_is_not_repeated_at_once() -> None:
     world = running(groups=1)
     world.change(config=NEW)
-    while not any(isinstance(each, Wish) for each in world.plan().actions):
+    while not any(isinstance(each, AnnotateLease) for each in world.plan().actions):
         world.reconcile()
     world.execute(world.plan())
     [lease] = world.api.of_kind("Lease")
@@ -194,7 +194,7 @@ def test_a_switchover_that_failed_is_not_repeated_at_once() -> None:
     assert not world.plan().actions
     assert "a switchover was asked for a moment ago" in waits(world.plan())
     world.api.now += 61
-    assert any(isinstance(each, Wish) for each in world.plan().actions)
+    assert any(isinstance(each, AnnotateLease) for each in world.plan().actions)
 
 
 def test_a_switchover_that_was_asked_for_in_the_future_does_not_stop_a_restart() -> None:

@@ -10,7 +10,7 @@ import pytest
 from gantrymq.fakes_kube.waiting import until
 from gantrymq.operator.kube.errors import ConflictError, ThrottledError, UnavailableError
 from gantrymq.operator.shell.work_queue import Key, QueueLane, WorkQueue
-from gantrymq.operator.shell.work_runner import Job, WorkRunner
+from gantrymq.operator.shell.work_runner import CONFLICTS_BEFORE_WARNING, Job, WorkRunner
 
 
 @asynccontextmanager
@@ -65,6 +65,27 @@ async def test_a_job_that_fails_is_tried_again(error: Exception, outcome: str) -
         await until(lambda: runner.counters.outcomes[("clusters", "done")] == 1)
 
         assert runner.counters.outcomes[("clusters", outcome)] == 1
+
+
+async def test_conflicts_in_a_row_become_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    runs = 0
+
+    async def job(key: Key) -> float | None:
+        nonlocal runs
+        del key
+        runs += 1
+        if runs <= CONFLICTS_BEFORE_WARNING:
+            raise ConflictError("another version")
+        return None
+
+    async with running(job) as runner:
+        runner.put(("clusters", "one", "a"))
+        await until(lambda: runner.counters.outcomes[("clusters", "done")] == 1)
+
+    [warning] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert "write conflict" in warning
+    assert f"in_a_row={CONFLICTS_BEFORE_WARNING}" in warning
+    assert "another version" in warning
 
 
 async def test_a_job_that_hangs_is_cut_off_and_tried_again() -> None:

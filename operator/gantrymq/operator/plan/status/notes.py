@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gantrymq.operator.plan.actions import Action, Apply, Delete, EventNote, Patch, Wish
+from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, EventNote, Patch
 from gantrymq.operator.plan.objects.names import GROUP_LABEL
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.view.fields import label_of, list_at, map_at, text_at, value_at
@@ -25,7 +25,7 @@ def notes(facts: Facts, done: Sequence[Action]) -> tuple[EventNote, ...]:
         for each in facts.obstacles
         if each.reason is Reason.API_REFUSED
     ]
-    found += _of_wishes(facts) + _of_topics(facts, before)
+    found += _of_ignored_requests(facts) + _of_topics(facts, before)
     return tuple(each for each in found if each is not None)
 
 
@@ -42,8 +42,8 @@ def _of_action(action: Action, facts: Facts) -> EventNote | None:
             return note(Reason.POD_REPLACED, action.reason)
         case Delete() | Patch():
             return note(Reason.OBJECT_REPAIRED, action.reason)
-        case Wish() if action.is_disruptive:
-            return note(Reason.SWITCHOVER_WISHED, action.reason)
+        case AnnotateLease() if action.is_disruptive:
+            return note(Reason.SWITCHOVER_REQUESTED, action.reason)
     return None
 
 
@@ -78,12 +78,12 @@ def _of_masters(facts: Facts, before: Mapping[str, Any]) -> list[EventNote | Non
     return found
 
 
-def _of_wishes(facts: Facts) -> list[EventNote | None]:
+def _of_ignored_requests(facts: Facts) -> list[EventNote | None]:
     found: list[EventNote | None] = []
     for content in (facts.snapshot.leases or {}).values():
         lease = read_lease(content) if content is not None else None
         if lease is not None and lease.ignored:
-            found.append(note(Reason.WISH_IGNORED, f"Lease {lease.name}: {lease.ignored}"))
+            found.append(note(Reason.REQUEST_IGNORED, f"Lease {lease.name}: {lease.ignored}"))
     return found
 
 

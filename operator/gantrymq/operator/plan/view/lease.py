@@ -1,7 +1,7 @@
-"""Reads the Lease of a group: master, epoch, in-sync replicas, and the wishes of the operator.
+"""Reads the Lease of a group: master, epoch, in-sync replicas, and the requests of the operator.
 
-Members write everything but the wishes (`gantrymq.dev/preferred`, `switch-to`, `switch-number`,
-`fenced`, `allow-unclean`). A wish that cannot be read counts as absent; where the epoch or the
+Members write everything but the requests (`gantrymq.dev/preferred`, `switch-to`, `switch-number`,
+`fenced`, `allow-unclean`). A request that cannot be read counts as absent; where the epoch or the
 in-sync set cannot be read the whole Lease counts as damaged, and no disruptive action relies on it.
 """
 
@@ -62,11 +62,11 @@ class GroupLease:
     damage: str = ""
     """Why the Lease cannot be relied on; empty when it can."""
     ignored: str = ""
-    """Which wishes cannot be read, and count as absent."""
+    """Which requests cannot be read, and count as absent."""
     problems: tuple[str, ...] = ()
     """What the master reports."""
     grounds: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """What a wish relies on, as it is written."""
+    """What a request relies on, as it is written."""
 
     @property
     def is_switching(self) -> bool:
@@ -75,7 +75,7 @@ class GroupLease:
 
 
 def grounds(content: Json) -> dict[str, str]:
-    """What a wish relies on: who leads, which members are in sync, and what was asked before. A
+    """What a request relies on: who leads, which members are in sync, and what was asked before. A
     renewal changes none of it."""
     names = ("epoch", "in-sync", "fenced", "preferred", "switch-to", "switch-number", "granted")
     return {

@@ -1,4 +1,4 @@
-"""How a Lease is read: leniently in its wishes, strictly in what members wrote."""
+"""How a Lease is read: leniently in its requests, strictly in what members wrote."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def test_a_switchover_that_was_granted_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "value"), [("preferred", "broker-2"), ("fenced", "one"), ("switch_number", "4.0")]
+    ("annotation", "value"),
+    [("preferred", "broker-2"), ("fenced", "one"), ("switch_number", "4.0")],
 )
-def test_a_wish_that_cannot_be_read_counts_as_absent(wish: str, value: str) -> None:
-    notes: dict[str, Any] = {wish: value}
+def test_a_request_that_cannot_be_read_counts_as_absent(annotation: str, value: str) -> None:
+    notes: dict[str, Any] = {annotation: value}
     found = read_lease(lease(**notes))
     assert (found.preferred, found.fenced, found.switch_number) == (0, frozenset(), 0)
     assert found.damage == ""
