@@ -41,7 +41,7 @@ def page_cache_of(folder: Path) -> str:
 
 
 def _mount_of(folder: Path) -> str:
-    """"" where the C library or the kernel cannot say."""
+    """An empty text where the C library or the kernel cannot say."""
     statx = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
     if statx is None:
         return ""
