@@ -12,16 +12,13 @@ its records. Held against it:
   acknowledges with fewer members than are asked for
 - a master that has seen a later epoch than its own appends nothing
 - only a member of the set before is promoted, with the disk that the Lease gives to its seat; or
-  the operator allowed otherwise; or nothing is on the disks of all of the set: they were replaced,
-  or nothing was ever sent
+  the operator allowed otherwise; or nothing is on the disks of all of the set
 - the volume of another group never leads, nothing is copied to it or from it, and nothing is cut
   from it; and nobody knows of an epoch that no member has written
 
-Which losses are excused, for one election each, is in group_losses.py. What a machine lost is read
-from its disk in the moment the power goes, not taken from recovery, which must find all of it.
-Until a master begins without it, a member of the set may lack what its volume lost, and nothing
-else; and a member that no master has taken in since such a loss may show a consumer once more what
-was lost.
+Which losses are excused is in group_losses.py. What a machine lost is read from its disk in the
+moment the power goes, not taken from recovery, which must find all of it. Until a master begins
+without it, a member of the set may lack what its volume lost, and nothing else.
 
 A master whose clocks stood still cannot know that its time is over. It may believe in its epoch
 until that is over by its own clock; what it acknowledges must be in the history all the same.
@@ -32,16 +29,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from gantrymq.broker.core.state import State
 from gantrymq.ha.lease import Lease
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_losses import Election, Keys, Losses, common_end
-from gantrymq.sim.group_mirror import RENEWED, Mirror, Place, Stored
+from gantrymq.sim.group_mirror import Mirror, Place, Stored
 from gantrymq.sim.group_network import Network
-from gantrymq.sim.group_renewed import Renewed
+from gantrymq.sim.group_rules import Process, Rules
+from gantrymq.sim.group_tables import TableChecks
 from gantrymq.sim.group_volumes import FOREIGN, FOREIGN_TOPIC, TWIN
 from gantrymq.sim.group_world import DRIFT_MAX, World
 from gantrymq.store.entry import SCHEDULE_TOPIC
@@ -52,70 +49,18 @@ AUTHORITY_SECONDS: Final = 3.0
 _HEAD: Final = struct.Struct(">i16xqq")
 
 
-class Process(Protocol):
-    """What is asked of a broker's process."""
-
-    @property
-    def number(self) -> int:
-        """Of its machine."""
-
-    @property
-    def key(self) -> int:
-        """Of its volume."""
-
-    @property
-    def epoch(self) -> int:
-        """That it leads; 0 while it does not."""
-
-    @property
-    def epoch_seen(self) -> int:
-        """The highest it knows of."""
-
-    @property
-    def epoch_copied(self) -> int:
-        """The latest of which its log has a beginning, as it knows since a master took it in."""
-
-    @property
-    def flushed(self) -> int:
-        """How far its log is on its disk, for good."""
-
-    @property
-    def decided(self) -> Lease | None:
-        """What the Lease said when the answer that leaves was decided; None: nothing to go by."""
-
-    @property
-    def has_old_clock(self) -> bool:
-        """Whether its clocks stood still so short ago that it cannot know that its time is over."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What a group promises."""
-
-    waits: bool
-    """Messages wait for members: else being told SEND_OK is no promise, nor being read."""
-    flushes: bool
-    """Messages wait for disks."""
-    least: int
-    """Members a message has to have."""
-    file_bytes: int
-
-
 @final
 class Checks:
     """Of one group."""
 
     def __init__(self, world: World, store: LeaseStore, network: Network, rules: Rules) -> None:
-        self.created_topics: set[str] = set()
-        """An administrator was told that they are there."""
         self.epoch = 0
         """The latest that was led."""
         self.has_lost_a_disk = False
         """Whether one of the set is gone for good: another one may have to be believed unheard."""
         self.history: dict[int, Stored] = {}
         self.mirrors: dict[int, Mirror] = {}
-        self.renewed = Renewed()
+        self.tables = TableChecks(world)
         self.top: Stored | None = None
         self.volumes: dict[str, int] = {}
         """The key of each volume, by the UUID of its disk; of others it is the seat's number."""
@@ -129,6 +74,8 @@ class Checks:
         self._true_set: Keys = frozenset()
         """What the lease said last when nobody had removed or edited it, or put an old one in its
         place."""
+        self._true_before: Keys = frozenset()
+        """And before that: the master may not have heard yet of the last change."""
         self._was_without_lease = False
         """Nobody has led since there was an election that no lease said anything of."""
         self._world = world
@@ -305,7 +252,7 @@ class Checks:
             return
         assert top is None or mirror.has(top), f"{what}, and lacks {top}"
         decided = process.decided
-        in_sync = self._true_set if decided is None else self.keys(decided)
+        in_sync = self._surely_counted if decided is None else self.keys(decided)
         for each in mirror.from_(0 if top is None else top.end):
             if each.end > record.end:
                 break
@@ -318,7 +265,13 @@ class Checks:
     def _look_at_set(self, what: str) -> None:
         """Each member that may be elected has it."""
         lease = self._store.truth
-        self._must_have_all(self._true_set if lease is None else self.keys(lease), what)
+        self._must_have_all(self._surely_counted if lease is None else self.keys(lease), what)
+
+    @property
+    def _surely_counted(self) -> Keys:
+        """Of the set, where the Lease is not as members wrote it: a master that was not told what
+        became of its last write finds that it did not come to be."""
+        return self._true_set & self._true_before
 
     def _must_have_all(self, members: Keys, what: str) -> None:
         top = self.top
@@ -385,39 +338,12 @@ class Checks:
         digests = {each.digest for each in self.history.values()}
         self._read = {place: digest for place, digest in self._read.items() if digest in digests}
 
-    # ------------------------------------------------------------------ tables
-
-    def created(self, topic: str) -> None:
-        """An administrator is told that it is there."""
-        self._world.tally["topics created"] += 1
-        if not topic.startswith(RENEWED.decode()):  # which may be deleted again when it is told
-            self.created_topics.add(topic)
-
-    def deletes(self, process: Process, topic: str) -> None:
-        """It is asked to."""
-        self._world.tally["topics to be deleted"] += 1
-        self.renewed.delete(process.number, topic)
-
     def tables_are_kept(self, process: Process, state: State) -> None:
-        """A new master knows all topics of which somebody was told that they are there."""
-        lacking = {each for each in self.created_topics if state.topics.find(each) is None}
-        if self._was_without_lease or self._losses.are_unclean:
-            self.created_topics -= lacking
+        """A new master has what others were told that it is stored."""
+        is_excused = self._was_without_lease or self._losses.are_unclean
         self._was_without_lease = False
-        assert not lacking & self.created_topics, (
-            f"member {process.number} leads epoch {self.epoch} without {sorted(lacking)}"
-        )
-
-    def offsets_are_clamped(self, process: Process, state: State) -> None:
-        """No group is ahead of what there is."""
-        for group, topic, queues in state.offsets.places():
-            for queue_id, offset in queues.items():
-                queue = state.store.queues.find(topic, queue_id)
-                end = 0 if queue is None else queue.end
-                assert offset <= end, (
-                    f"member {process.number} leads, {group} is at {offset} of {topic} {queue_id},"
-                    f" which ends at {end}"
-                )
+        self.tables.are_kept(process.number, state, is_excused=is_excused)
+        self.tables.offsets_are_clamped(process.number, state)
 
     # ------------------------------------------------------------------ the Lease
 
@@ -439,7 +365,8 @@ class Checks:
         if len(lease.in_sync) != len(before.in_sync):
             grown = len(lease.in_sync) > len(before.in_sync)
             self._world.tally["grows" if grown else "shrinks"] += 1
-        self._true_set = self.keys(lease)
+        if self.keys(lease) != self._true_set:
+            self._true_before, self._true_set = self._true_set, self.keys(lease)
 
     def _elected(self, before: Lease, lease: Lease, *, is_known: bool) -> None:
         """Its holder is to be master of a new epoch; `is_known`: what was there before is the

@@ -23,7 +23,7 @@ from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import MemberSettings
 from gantrymq.sim.group_administrator import Administrator
 from gantrymq.sim.group_callers import Directory
-from gantrymq.sim.group_checks import Checks, Rules
+from gantrymq.sim.group_checks import Checks
 from gantrymq.sim.group_clients import QUEUES, TOPIC, Consumer, Habits, Producer
 from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_member import SECRET, MemberReplica
@@ -33,6 +33,7 @@ from gantrymq.sim.group_network import Network
 from gantrymq.sim.group_node import HA_PORT, GroupSettings, Node, address
 from gantrymq.sim.group_process import BrokerProcess
 from gantrymq.sim.group_renewer import Renewer
+from gantrymq.sim.group_rules import Rules
 from gantrymq.sim.group_troubles.maker import CALM_SECONDS, Troubles
 from gantrymq.sim.group_troubles.plan import Plan
 from gantrymq.sim.group_troubles.table import TROUBLES, drawn_plan
@@ -120,7 +121,7 @@ class Group:
         shared = world, self.network, self.directory, self.habits
         self.producers = [Producer(*shared, index) for index in range(self.habits.producers)]
         self.consumers = [Consumer(*shared, index) for index in range(self.habits.consumers)]
-        self.renewers = [Renewer(*shared, self.checks.renewed)] if plan.renews else []
+        self.renewers = [Renewer(*shared, self.checks.tables.renewed)] if plan.renews else []
         askers = *self.producers, *self.consumers, *self.renewers, Administrator(*shared, 0)
         clients = [each.place.number for each in askers]
         names = [FIRST_NAME_SERVER + index for index in range(self.habits.name_servers)]
@@ -305,9 +306,9 @@ class Group:
             assert node.process is not None
             node.process.look_at_log()  # something may have come since its last turn
             queues, mirror = node.process.state.store.queues, self.checks.mirror(node.number)
-            found = self.checks.renewed.must_be_in(node.number, queues, mirror)
+            found = self.checks.tables.renewed.must_be_in(node.number, queues, mirror)
             self.world.tally["messages of topics made again"] += found
-            self.checks.renewed.must_go_on(node.number, queues, mirror)
+            self.checks.tables.renewed.must_go_on(node.number, queues, mirror)
 
     def tally(self) -> Counter[str]:
         """What happened how often."""

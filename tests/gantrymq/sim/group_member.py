@@ -50,7 +50,6 @@ class WatchedRoles:
         self._checks.leads(process, epoch)
         self._core.lead(epoch, now, wall_ms)
         self._checks.tables_are_kept(process, process.state)
-        self._checks.offsets_are_clamped(process, process.state)
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
         self._core.pause(now, wall_ms, is_paused=is_paused)

@@ -8,46 +8,26 @@ often, and nothing else is different.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
 
-import pytest
-
-from gantrymq.broker.core import commits
-from gantrymq.broker.core.reign import Reign
-from gantrymq.ha import election, member_following, tenure
-from gantrymq.ha.agent import Agent
-from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.election import Verdict, View
-from gantrymq.ha.epochs import Epochs
-from gantrymq.ha.events import Ended
-from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer, Unanswered
-from gantrymq.ha.lease_desk import LeaseDesk
-from gantrymq.ha.member import Member
-from gantrymq.ha.member_follower import MemberFollower
-from gantrymq.ha.member_followers import MemberFollowers
-from gantrymq.ha.member_following import MemberFollowing
-from gantrymq.ha.member_frames import Report
-from gantrymq.namesrv.core.brokers import MASTER_ID
-from gantrymq.namesrv.core.brokers import Member as Registered
-from gantrymq.namesrv.core.liveness import Liveness
-from gantrymq.namesrv.core.messages import Channel
 from gantrymq.sim.group_history import failing
+from gantrymq.sim.group_mutations import (
+    around,
+    deadlines,
+    elections,
+    identity,
+    in_sync,
+    leases,
+    logs,
+)
+from gantrymq.sim.group_mutations.scenes import SCENES
 from gantrymq.sim.group_network import Weather
-from gantrymq.sim.group_process import BrokerProcess
-from gantrymq.sim.group_troubles.plan import Plan
+from gantrymq.sim.group_troubles.plan import CALM, Plan
 from gantrymq.sim.group_troubles.table import drawn_plan
 from gantrymq.sim.group_world import World
-from gantrymq.store.engine import Store
-from gantrymq.store.segments import Segments
-
-PATCH = pytest.MonkeyPatch()
-
-CALM: Final[Mapping[str, object]] = {"weather": Weather(), "lost_answers": 0.0, "stalls": 0.0}
-"""Of a plan, where only its troubles are to be met."""
 
 BUDGET: Final = 40
 """Seeds, unless a mutant says else."""
@@ -69,6 +49,10 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
     "ack before fsync": 2,
     "changes are answered at once": 11,
     "no offset clamp": 6,
+    "copies of the lease are not kept": 1,
+    "mounts do not count": 1,
+    "a second disk says that the first is gone": 1,
+    "all are judged with a member missing": 3,
 }
 """The seeds whose histories noticed last time, tried before all others.
 
@@ -90,6 +74,18 @@ class Mutant:
     """Of the plan."""
     needs_trouble: bool = True
     """Otherwise it breaks a promise where nothing else is wrong, too."""
+    scene: str = ""
+    """Of SCENES: that is what notices it, not histories."""
+
+    def failing(self, seed: int) -> Exception | None:
+        """What goes wrong with this seed."""
+        if not self.scene:
+            return failing(seed, self.plan(seed))
+        try:
+            SCENES[self.scene](seed)
+        except Exception as error:
+            return error
+        return None
 
     def plan(self, seed: int) -> Plan:
         drawn = replace(drawn_plan(World(seed).random("plan")), waits=True, min_in_sync=2)
@@ -100,245 +96,6 @@ class Mutant:
     def calm(self) -> Plan:
         """Nothing is wrong in it but the rule."""
         return replace(self.plan(0), **{"weights": {}, "drift": 0.0, **CALM})  # type: ignore[arg-type]  # of a plan's fields
-
-
-# ---------------------------------------------------------------------- the set
-
-
-def _shrink_counts_before_it_is_persisted() -> None:
-    def counted(self: InSync) -> frozenset[int]:
-        return self.persisted if self._proposed is None else self._proposed
-
-    PATCH.setattr(InSync, "counted", property(counted))
-
-
-def _grow_counts_when_it_is_persisted() -> None:
-    PATCH.setattr(InSync, "counted", property(lambda self: self.persisted))
-
-
-def _unknown_outcome_is_taken_for_a_failure() -> None:
-    answered = Agent.lease_answered
-
-    def hasty(self: Agent, number: int, answer: LeaseAnswer, now: float) -> None:
-        answered(self, number, answer, now)
-        if isinstance(answer, Unanswered) and self._proposal is not None and self.lease:
-            self._settle(self.lease)
-
-    PATCH.setattr(Agent, "lease_answered", hasty)
-
-
-def _members_join_before_they_have_everything() -> None:
-    heard = InSync.heard
-
-    def hasty(self: InSync, member: int, report: Report, log_end: int, now: float) -> None:
-        heard(self, member, report, 0, now)
-
-    PATCH.setattr(InSync, "heard", hasty)
-    PATCH.setattr(InSync, "_has_joined", lambda self, progress: progress.joins_at is not None)
-
-
-def _too_small_a_set_is_no_matter() -> None:
-    PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
-
-
-def _goes_before_our_disk_has_it(while_it_leads: bool) -> None:
-    """What is acknowledged is on no disk when a set begins without somebody who has it."""
-    secure = Member.secure
-
-    def hasty(self: Member, now: float) -> bool:
-        return bool(self.epoch) is while_it_leads or secure(self, now)
-
-    PATCH.setattr(Member, "secure", hasty)
-
-
-def _who_leaves_is_out_at_once() -> None:
-    given_away = Lease.given_away
-
-    def hasty(self: Lease, heir: int, leaver: int) -> Lease:
-        return replace(given_away(self, heir, leaver), in_sync=self.in_sync - {leaver})
-
-    PATCH.setattr(Lease, "given_away", hasty)
-
-
-# ---------------------------------------------------------------------- time
-
-
-def _lease_is_timed_from_the_reply() -> None:
-    answered = LeaseDesk.answered
-
-    def late(self: LeaseDesk, number: int, answer: LeaseAnswer, now: float) -> object:
-        if self._asked is not None:
-            self._asked.sent_at = now
-        return answered(self, number, answer, now)
-
-    PATCH.setattr(LeaseDesk, "answered", late)
-
-
-def _observers_go_by_the_holders_clock() -> None:
-    """Whose time is that of the renewal, and two seconds behind theirs."""
-
-    def free_at(view: View, lease: Lease) -> float:
-        is_ours = lease.holder in (NOBODY, view.me)
-        return view.changed_at + (0.0 if is_ours else DURATION_SECONDS - 2.0)
-
-    PATCH.setattr(election, "_free_at", free_at)
-
-
-def _answers_leave_without_authority() -> None:
-    PATCH.setattr(BrokerProcess, "is_cut_off", lambda self: False)
-
-
-def _alone_without_promises() -> None:
-    """Who is alone can only be replaced where losses are allowed; no trouble lasts as long as one
-    waits for that."""
-    PATCH.setattr(election, "UNCLEAN_SECONDS", 2.0)
-
-    def must_promise(self: Agent) -> frozenset[int] | None:
-        in_sync = self.in_sync
-        return None if in_sync is None else in_sync.counted - {self._place.number}
-
-    authority = Agent.authority
-
-    def alone(self: Agent, around: object, now: float) -> float:
-        is_alone = self.epoch and self.must_promise() == frozenset()
-        return now + 1.0 if is_alone else authority(self, around, now)  # type: ignore[arg-type]
-
-    PATCH.setattr(Agent, "must_promise", must_promise)
-    PATCH.setattr(Agent, "authority", alone)
-
-
-def _promises_do_not_bind() -> None:
-    def promise(self: Agent, epoch: int, now: float) -> bool:
-        return True
-
-    PATCH.setattr(Agent, "promise", promise)
-
-
-def _nobody_is_asked_for_promises() -> None:
-    PATCH.setattr(Agent, "asks_promises", lambda self, now: False)
-
-
-def _authority_lasts_as_long_as_the_lease() -> None:
-    PATCH.setattr(tenure, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
-
-
-# ---------------------------------------------------------------------- who may be master
-
-
-def _whoever_lacks_something_is_electable() -> None:
-    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
-
-
-def _a_new_disk_is_taken_for_the_old_one() -> None:
-    """It knows of no epoch, and that is no matter."""
-    PATCH.setattr(Chronicle, "is_new", property(lambda self: False))
-
-
-def _not_all_of_the_set_have_to_be_heard() -> None:
-    """Whoever may have lost the end of its log is elected if nobody says that he has more."""
-    judge_set = election._judge_set
-
-    def hasty(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-        if view.standing.is_electable:
-            return judge_set(view, lease, free_at, now)
-        said = lease.in_sync & election.fresh(view.sightings, now).keys()
-        return judge_set(view, replace(lease, in_sync=said | {view.me}), free_at, now)
-
-    PATCH.setattr(election, "_judge_set", hasty)
-
-
-def _promotes_outside_of_the_set() -> None:
-    judge_set = election._judge_set
-
-    def outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-        return judge_set(view, replace(lease, in_sync=view.configured), free_at, now)
-
-    PATCH.setattr(election, "_judge_outside", outside)
-
-
-# ---------------------------------------------------------------------- logs
-
-
-def _cuts_at_the_wrong_place() -> None:
-    def parting(ours: Epochs, our_end: int, theirs: Epochs, their_end: int) -> int | None:
-        return min(our_end, their_end)
-
-    PATCH.setattr(member_following, "parting", parting)
-    PATCH.setattr("gantrymq.ha.handshake.parting", parting)
-
-
-def _acknowledges_before_the_sync() -> None:
-    report = MemberFollowing.report
-
-    def hasty(
-        self: MemberFollowing,
-        received: int,
-        flushed: int,
-        promised: int,
-        stored: int,
-        now: float,
-        **states: bool,
-    ) -> None:
-        report(self, received, received, promised, stored, now, **states)
-
-    PATCH.setattr(MemberFollowing, "report", hasty)
-
-
-def _recovery_takes_what_it_finds_for_flushed() -> None:
-    PATCH.setattr(Segments, "rewrite", lambda *_: None)
-    PATCH.setattr(Segments, "sync", lambda *_: None)
-
-
-def _consumers_read_to_the_end_of_the_log() -> None:
-    PATCH.setattr(Store, "safe", property(lambda self: None, lambda self, value: None))
-
-
-def _old_masters_go_on_writing() -> None:
-    """Their own services do."""
-
-    def follow(self: Reign) -> None:
-        self._state.store.waiters.dismiss()
-
-    PATCH.setattr(Reign, "follow", follow)
-
-
-def _parked_sends_come_before_the_set() -> None:
-    """They are written when it is not known yet who has to have them."""
-    lead, turn = MemberFollowers.lead, MemberFollowers.turn
-
-    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
-        lead(self, epoch, in_sync, now)
-        self._store.waiters.for_members = False
-
-    def later(self: MemberFollowers, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
-        if self._reign is not None:
-            self._store.waiters.for_members = True
-        return turn(self, now)
-
-    PATCH.setattr(MemberFollowers, "lead", careless)
-    PATCH.setattr(MemberFollowers, "turn", later)
-
-
-# ---------------------------------------------------------------------- around
-
-
-def _changes_are_answered_at_once() -> None:
-    PATCH.setattr(MemberFollowers, "lacking", lambda self, number: ())
-
-
-def _offsets_are_not_clamped() -> None:
-    PATCH.setattr(commits, "clamp", lambda state: None)
-
-
-def _an_old_channel_takes_the_new_master_with_it() -> None:
-    closed = Liveness.closed
-
-    def careless(self: Liveness, channel: Channel, now: float) -> list[Registered]:
-        leaving = closed(self, channel, now)
-        masters = [each for each in self._routes.members.values() if each.broker_id == MASTER_ID]
-        return [*leaving, *(each for each in masters if each not in leaving)]
-
-    PATCH.setattr(Liveness, "closed", careless)
 
 
 def _nothing() -> None:
@@ -352,94 +109,161 @@ _FLAPS: Final = {"cut pair": 1.0, "cut from members": 1.0, "resets": 1.0, "kill"
 _SLOW: Final = {"pause_between": 0.6, "weather": Weather(latency=0.05)}
 _DISKS: Final = {"new disk": 1.0, "kill": 1.0, "lease outage": 1.0}
 _PARTED: Final = {"cut pair": 2.0, "isolate": 1.0, "power cut": 2.0, "stop": 0.5, "kill": 0.5}
+_EDITS: Final = {"edit lease": 2.0, "kill": 1.0}
+_FOREIGN: Final = {"foreign disk": 2.0, "kill": 1.0}
+_SEATS: Final = {"twin": 2.0, "kill": 1.0}
 _POWER: Final = {"power cut": 2.0, "kill": 1.0, "cut in a write": 1.0, "stop": 0.3}
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     WHOLE: Mutant(_nothing, budget=8),
     "ack before the shrink is persisted": Mutant(
-        _shrink_counts_before_it_is_persisted, weights={**_API, **_CUTS}
+        in_sync.shrink_counts_before_it_is_persisted, weights={**_API, **_CUTS}
     ),
     "grow without union": Mutant(
-        _grow_counts_when_it_is_persisted, weights={**_CUTS, "lease outage": 1.0}
+        in_sync.grow_counts_when_it_is_persisted, weights={**_CUTS, "lease outage": 1.0}
     ),
     "unknown outcome taken for a failure": Mutant(
-        _unknown_outcome_is_taken_for_a_failure, weights=_CUTS, changes={"lost_answers": 0.3}
+        in_sync.unknown_outcome_is_taken_for_a_failure, weights=_CUTS, changes={"lost_answers": 0.3}
     ),
     "members join before they have everything": Mutant(
-        _members_join_before_they_have_everything,
+        in_sync.members_join_before_they_have_everything,
         budget=120,  # they have to store tables first, and have the log by then, mostly
         weights=_FLAPS,
         changes=_SLOW,
     ),
-    "too small a set is no matter": Mutant(_too_small_a_set_is_no_matter, weights=_CUTS),
+    "too small a set is no matter": Mutant(in_sync.too_small_a_set_is_no_matter, weights=_CUTS),
     "let go before our disk has it": Mutant(
-        partial(_goes_before_our_disk_has_it, while_it_leads=True),
+        partial(in_sync.goes_before_our_disk_has_it, while_it_leads=True),
         weights=_PARTED,
         changes={"flushes": False},
     ),
     "elected before our disk has it": Mutant(
-        partial(_goes_before_our_disk_has_it, while_it_leads=False),
+        partial(in_sync.goes_before_our_disk_has_it, while_it_leads=False),
         weights=_PARTED,
         changes={"flushes": False},
     ),
     "who leaves is out at once": Mutant(
-        _who_leaves_is_out_at_once,
+        in_sync.who_leaves_is_out_at_once,
         weights={"stop": 1.0, "power cut": 1.0},
         changes={"members": 2, "flushes": False, "pause_between": 0.5},
     ),
-    "lease timed from the reply": Mutant(_lease_is_timed_from_the_reply, weights={"ambush": 1.0}),
+    "lease timed from the reply": Mutant(
+        deadlines.lease_is_timed_from_the_reply, weights={"ambush": 1.0}
+    ),
     "observer trusts renewTime": Mutant(
-        _observers_go_by_the_holders_clock, weights={"isolate": 1.0, "ambush": 1.0}
+        deadlines.observers_go_by_the_holders_clock, weights={"isolate": 1.0, "ambush": 1.0}
     ),
     "answers leave without authority": Mutant(
-        _answers_leave_without_authority, weights={"prefer": 1.0}, changes={"stalls": 0.05}
+        deadlines.answers_leave_without_authority, weights={"prefer": 1.0}, changes={"stalls": 0.05}
     ),
     "alone without promises": Mutant(
-        _alone_without_promises,
+        deadlines.alone_without_promises,
         weights={"isolate": 1.0, "allow loss": 1.0},
         changes={"members": 2, "pause_between": 2.0},
     ),
-    "promises do not bind": Mutant(_promises_do_not_bind, weights=_API),
+    "promises do not bind": Mutant(deadlines.promises_do_not_bind, weights=_API),
     "nobody is asked for promises": Mutant(
-        _nobody_is_asked_for_promises, weights={"lease outage": 1.0}, changes=CALM
+        deadlines.nobody_is_asked_for_promises, weights={"lease outage": 1.0}, changes=CALM
     ),
     "authority lasts as long as the lease": Mutant(
-        _authority_lasts_as_long_as_the_lease, weights={"isolate": 1.0}
+        deadlines.authority_lasts_as_long_as_the_lease, weights={"isolate": 1.0}
     ),
     "resume after a lost tail": Mutant(
-        _whoever_lacks_something_is_electable, weights=_POWER, changes={"flushes": False}
+        elections.whoever_lacks_something_is_electable, weights=_POWER, changes={"flushes": False}
     ),
     "not all of the set have to be heard": Mutant(
-        _not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
+        elections.not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
     ),
     "partial history electable": Mutant(
-        _whoever_lacks_something_is_electable, weights={**_FLAPS, "new disk": 1.0}, changes=_SLOW
+        elections.whoever_lacks_something_is_electable,
+        weights={**_FLAPS, "new disk": 1.0},
+        changes=_SLOW,
     ),
     "a new disk is taken for the old one": Mutant(
-        _a_new_disk_is_taken_for_the_old_one, weights=_DISKS, changes={**_SLOW, "members": 2}
+        elections.a_new_disk_is_taken_for_the_old_one,
+        weights=_DISKS,
+        changes={**_SLOW, "members": 2},
     ),
-    "promote outside the set": Mutant(_promotes_outside_of_the_set, weights=_CUTS),
-    "wrong truncation": Mutant(_cuts_at_the_wrong_place, weights=_CUTS),
+    "promote outside the set": Mutant(elections.promotes_outside_of_the_set, weights=_CUTS),
+    "wrong truncation": Mutant(logs.cuts_at_the_wrong_place, weights=_CUTS),
     "ack before fsync": Mutant(
-        _acknowledges_before_the_sync,
+        logs.acknowledges_before_the_sync,
         weights={"cut in a sync": 1.0},
         changes={"flushes": True},
     ),
     "flush mark = recovered end": Mutant(
-        _recovery_takes_what_it_finds_for_flushed,
+        logs.recovery_takes_what_it_finds_for_flushed,
         budget=80,  # one history in twelve shows it
         weights={"broken disk": 1.0, "power cut": 1.5, "kill": 0.5},
         changes={"flushes": True},
     ),
-    "parked sends before the set": Mutant(_parked_sends_come_before_the_set, weights=_CUTS),
+    "parked sends before the set": Mutant(logs.parked_sends_come_before_the_set, weights=_CUTS),
     "consumers read to the end of the log": Mutant(
-        _consumers_read_to_the_end_of_the_log, weights=_CUTS, needs_trouble=False
+        logs.consumers_read_to_the_end_of_the_log, weights=_CUTS, needs_trouble=False
     ),
-    "no fencing of own writers": Mutant(_old_masters_go_on_writing, weights=_CUTS),
-    "changes are answered at once": Mutant(_changes_are_answered_at_once, weights=_CUTS),
-    "no offset clamp": Mutant(_offsets_are_not_clamped, weights=_CUTS),
+    "no fencing of own writers": Mutant(logs.old_masters_go_on_writing, weights=_CUTS),
+    "changes are answered at once": Mutant(around.changes_are_answered_at_once, weights=_CUTS),
+    "no offset clamp": Mutant(around.offsets_are_not_clamped, weights=_CUTS),
     "old channel's close drops the new master": Mutant(
-        _an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
+        around.an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
+    ),
+    "renewal is any change": Mutant(leases.any_change_renews, 2, scene="successor while touched"),
+    "wishes are strict": Mutant(leases.wishes_are_strict, 2, scene="successor with a typo"),
+    "the opt-in is not consulted in the set": Mutant(
+        leases.the_opt_in_is_not_consulted_in_the_set, 2, scene="allowed loss"
+    ),
+    "copies of the lease are not kept": Mutant(
+        leases.copies_are_not_kept, 8, scene="copy restored over all"
+    ),
+    "renewing while a sync is stuck": Mutant(
+        deadlines.masters_renew_while_a_sync_is_stuck, 2, scene="stuck disk"
+    ),
+    "foreign disks vote": Mutant(identity.foreign_disks_vote, weights=_FOREIGN),
+    "seats count with any disk": Mutant(identity.seats_count_with_any_disk, weights=_SEATS),
+    "a second disk says that the first is gone": Mutant(
+        elections.a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone, weights=_SEATS
+    ),
+    "mounts do not count": Mutant(
+        identity.mounts_do_not_count,
+        weights={"remount": 2.0, "kill": 1.0},
+        changes={"flushes": False},
+    ),
+    "empty members make the lease": Mutant(
+        identity.empty_members_make_the_lease, weights={"delete lease": 1.0, "new disk": 1.0}
+    ),
+    "seals are ignored": Mutant(leases.seals_are_ignored, weights=_EDITS),
+    "all are judged without waiting": Mutant(
+        leases.all_are_judged_without_waiting, weights={**_EDITS, "isolate": 1.0, "pause": 1.0}
+    ),
+    "all are judged with a member missing": Mutant(
+        leases.all_are_judged_with_a_member_missing,
+        weights={**_EDITS, "delete lease": 1.0, "power cut": 1.0, "isolate": 1.0},
+    ),
+    "epochs need not be above all": Mutant(
+        leases.epochs_need_not_be_above_all,
+        weights={"restore lease": 2.0, "kill": 2.0, "power of all": 1.0},
+    ),
+    "the longest log is ignored": Mutant(
+        elections.the_longest_log_is_ignored,
+        weights={**_POWER, "power of all": 1.0},
+        changes={"flushes": False},
+    ),
+    "fenced members are elected": Mutant(
+        elections.fenced_members_are_elected, weights={"fence": 2.0, "kill": 1.0}
+    ),
+    "successors need not have everything": Mutant(
+        elections.successors_need_not_have_everything,
+        weights={"switch": 2.0, "stop": 1.0},
+        changes=_SLOW,
+    ),
+    "restarted members keep no promise": Mutant(
+        deadlines.restarted_members_keep_no_promise,
+        weights={"cut from leases": 2.0, "kill": 2.0},
+    ),
+    "doubtful tails are taken as they are": Mutant(
+        logs.doubtful_tails_are_taken_as_they_are,
+        weights={"broken disk": 1.0, "power cut": 2.0, "power of all": 1.0},
+        changes={"flushes": False},
     ),
 }
 
@@ -455,6 +279,6 @@ def is_noticed(name: str, budget: int | None = None) -> int | None:
     if name in FIRST_NOTICED:
         seeds.insert(0, FIRST_NOTICED[name])
     for seed in seeds:
-        if failing(seed, mutant.plan(seed)) is not None:
+        if mutant.failing(seed) is not None:
             return seed
     return None

@@ -24,9 +24,10 @@ from gantrymq.broker.core.state import Identity, State
 from gantrymq.ha.chronicle import note_doubt
 from gantrymq.sim.group_callers import Caller, Directory
 from gantrymq.sim.group_checks import Checks
+from gantrymq.sim.group_machine import Machine, Pace
 from gantrymq.sim.group_mirror import Stored
 from gantrymq.sim.group_network import Network
-from gantrymq.sim.group_process import BrokerProcess, Machine, Pace
+from gantrymq.sim.group_process import BrokerProcess
 from gantrymq.sim.group_volumes import TWIN, Volume, blank
 from gantrymq.sim.group_world import Life, Place, World
 from gantrymq.store import log_cut

@@ -12,9 +12,7 @@ for it. Anything else that is raised is a defect.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from random import Random
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.broker.core.broker import Broker
@@ -40,11 +38,10 @@ from gantrymq.broker.core.state import State
 from gantrymq.ha.lease import Lease
 from gantrymq.sim.group_callers import Caller, Channel
 from gantrymq.sim.group_checks import AUTHORITY_SECONDS, Checks
-from gantrymq.sim.group_volumes import Volume
-from gantrymq.sim.group_world import Do, Life, Place
+from gantrymq.sim.group_machine import Machine, Replica
+from gantrymq.sim.group_world import Do, Life
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.testing.faulty_disk import PowerCut
-from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import FrameReader, encode
@@ -59,64 +56,6 @@ _SENDS: Final = frozenset(
     {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 )
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
-
-
-class Replica(Protocol):
-    """The part of a process that is a member of its group."""
-
-    authority_until: float
-    """By the process's own clock, as the last turn left it."""
-
-    @property
-    def epoch_seen(self) -> int:
-        """The highest."""
-
-    @property
-    def epoch_copied(self) -> int:
-        """The latest that its log has a part of."""
-
-    @property
-    def epoch(self) -> int:
-        """What name servers are told."""
-
-    @property
-    def is_released(self) -> bool:
-        """Whether the process may end."""
-
-    def release(self) -> None:
-        """It is to end."""
-
-    def turn(self, now: float, wall_ms: int) -> None:
-        """Behind the core's; what it wants done is done when this returns."""
-
-    def deadline(self, now: float) -> float: ...
-
-
-@final
-@dataclass(slots=True)
-class Pace:
-    """How fast this machine's disk is, and how often its process stands still."""
-
-    sync_seconds: float = 0.002
-    slow: float = 0.0
-    """Share of its jobs that take up to `slow_seconds`."""
-    slow_seconds: float = 0.5
-    is_stuck: bool = False
-    stalls: float = 0.0
-    """Share of its turns that are interrupted before their answers leave."""
-    stall_seconds: float = 8.0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What a process finds where it is started."""
-
-    place: Place
-    volume: Volume
-    background: MemoryBackground
-    pace: Pace
-    random: Random
 
 
 @final
@@ -214,7 +153,7 @@ class BrokerProcess:
         self._channels[channel] = None
         now, wall_ms = self.place.monotonic, self.place.wall_ms
         if command.code == RequestCode.DELETE_TOPIC_IN_BROKER:
-            self._checks.deletes(self, DeleteTopicRequest.decode(command.ext).topic)
+            self._checks.tables.deletes(self.number, DeleteTopicRequest.decode(command.ext).topic)
         if command.code in _SENDS:
             _, count = self.core.feed(channel, encode(command), 0, now, wall_ms)
             if count:
@@ -446,7 +385,7 @@ class BrokerProcess:
             and response.code == ResponseCode.SUCCESS
         ):
             topic = CreateTopicRequest.decode(request.ext).topic
-            self._checks.created(topic)
+            self._checks.tables.created(topic)
         self._send(channel, request.code, request.opaque, response)
 
     def _send(self, channel: Channel, code: int, opaque: int, response: Command) -> None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 from gantrymq.sim.group_history import Group, drawn
-from gantrymq.sim.group_mutants import CALM
 from gantrymq.sim.group_node import Node
+from gantrymq.sim.group_troubles.plan import CALM
 
 STEP_SECONDS: Final = 0.05
 FOR_GOOD: Final = (1e6, 1e6)

@@ -32,8 +32,8 @@ LATER_SECONDS = 15.0
 def test_a_dead_master_has_a_successor(
     seed: int, members: int, constant: float, p99: float
 ) -> None:
-    """A candidate reads the lease, waits for its duration, reads it again, and writes it; one answer
-    may be late."""
+    """A candidate reads the lease, waits for its duration, reads it again, and writes it; one
+    answer may be late."""
     group = well(seed, members)
     group.leases.api.latency = Latency(constant, p99)
     run(group, LATER_SECONDS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from gantrymq.sim.group_machine import Pace
 from gantrymq.sim.group_node import Node
-from gantrymq.sim.group_process import Pace
 from gantrymq.sim.group_troubles.maker import Troubles
 from gantrymq.sim.group_volumes import QUIET, Volume
 from gantrymq.testing.faulty_disk import Faults

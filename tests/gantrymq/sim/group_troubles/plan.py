@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import final
+from typing import Final, final
 
 from gantrymq.sim.group_network import Weather
 from gantrymq.sim.group_world import DRIFT_MAX
@@ -60,3 +60,7 @@ def plan_of(random: Random, troubles: Collection[str]) -> Plan:
         waits=random.random() < 0.9,
         min_in_sync=random.choice([1, 2, 2]),
     )
+
+
+CALM: Final[Mapping[str, object]] = {"weather": Weather(), "lost_answers": 0.0, "stalls": 0.0}
+"""Of a plan, where only its troubles are to be met."""

@@ -1,0 +1,88 @@
+"""Breaks rules of the lease's time and of promises."""
+
+from __future__ import annotations
+
+from gantrymq.ha import election, tenure
+from gantrymq.ha.agent import Agent
+from gantrymq.ha.candidacy import Candidacy
+from gantrymq.ha.election import View
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
+from gantrymq.ha.lease_desk import LeaseDesk
+from gantrymq.ha.member import Member
+from gantrymq.ha.place import Place
+from gantrymq.sim.group_mutations.patch import PATCH
+from gantrymq.sim.group_process import BrokerProcess
+
+
+def lease_is_timed_from_the_reply() -> None:
+    answered = LeaseDesk.answered
+
+    def late(self: LeaseDesk, number: int, answer: LeaseAnswer, now: float) -> object:
+        if self._asked is not None:
+            self._asked.sent_at = now
+        return answered(self, number, answer, now)
+
+    PATCH.setattr(LeaseDesk, "answered", late)
+
+
+def observers_go_by_the_holders_clock() -> None:
+    """Whose time is that of the renewal, and two seconds behind theirs."""
+
+    def free_at(view: View, lease: Lease) -> float:
+        is_ours = lease.holder in (NOBODY, view.me)
+        return view.changed_at + (0.0 if is_ours else DURATION_SECONDS - 2.0)
+
+    PATCH.setattr(election, "_free_at", free_at)
+
+
+def answers_leave_without_authority() -> None:
+    PATCH.setattr(BrokerProcess, "is_cut_off", lambda self: False)
+
+
+def alone_without_promises() -> None:
+    """Who is alone can only be replaced where losses are allowed; no trouble lasts as long as one
+    waits for that."""
+    PATCH.setattr(election, "UNCLEAN_SECONDS", 2.0)
+
+    def must_promise(self: Agent) -> frozenset[int] | None:
+        in_sync = self.in_sync
+        return None if in_sync is None else in_sync.counted - {self._place.number}
+
+    authority = Agent.authority
+
+    def alone(self: Agent, around: object, now: float) -> float:
+        is_alone = self.epoch and self.must_promise() == frozenset()
+        return now + 1.0 if is_alone else authority(self, around, now)  # type: ignore[arg-type]
+
+    PATCH.setattr(Agent, "must_promise", must_promise)
+    PATCH.setattr(Agent, "authority", alone)
+
+
+def promises_do_not_bind() -> None:
+    def promise(self: Agent, epoch: int, now: float) -> bool:
+        return True
+
+    PATCH.setattr(Agent, "promise", promise)
+
+
+def nobody_is_asked_for_promises() -> None:
+    PATCH.setattr(Agent, "asks_promises", lambda self, now: False)
+
+
+def authority_lasts_as_long_as_the_lease() -> None:
+    PATCH.setattr(tenure, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
+
+
+def restarted_members_keep_no_promise() -> None:
+    begin = Candidacy.__init__
+
+    def forgetful(self: Candidacy, place: Place, now: float, *, is_new: bool) -> None:
+        begin(self, place, now, is_new=True)
+
+    PATCH.setattr(Candidacy, "__init__", forgetful)
+
+
+def masters_renew_while_a_sync_is_stuck() -> None:
+    """Nor do they leave it to another member."""
+    PATCH.setattr(Member, "stall", lambda self, now: None)
+    PATCH.setattr(Member, "trouble", lambda self, now: None)

@@ -1,0 +1,67 @@
+"""Breaks rules of who may be elected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gantrymq.ha import election
+from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.election import Verdict, View, judge
+from gantrymq.ha.handshake import Standing
+from gantrymq.ha.lease import NOBODY, Lease
+from gantrymq.ha.member_followers import MemberFollowers
+from gantrymq.sim.group_mutations.patch import PATCH
+
+
+def whoever_lacks_something_is_electable() -> None:
+    PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
+
+
+def a_new_disk_is_taken_for_the_old_one() -> None:
+    """It knows of no epoch, and that is no matter."""
+    PATCH.setattr(Chronicle, "is_new", property(lambda self: False))
+
+
+def not_all_of_the_set_have_to_be_heard() -> None:
+    """Whoever may have lost the end of its log is elected if nobody says that he has more."""
+    judge_set = election._judge_set
+
+    def hasty(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
+        if view.standing.is_electable:
+            return judge_set(view, lease, free_at, now)
+        said = lease.in_sync & election.fresh(view.sightings, now).keys()
+        return judge_set(view, replace(lease, in_sync=said | {view.me}), free_at, now)
+
+    PATCH.setattr(election, "_judge_set", hasty)
+
+
+def promotes_outside_of_the_set() -> None:
+    judge_set = election._judge_set
+
+    def outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
+        return judge_set(view, replace(lease, in_sync=view.configured), free_at, now)
+
+    PATCH.setattr(election, "_judge_outside", outside)
+
+
+def the_longest_log_is_ignored() -> None:
+    PATCH.setattr(election, "_better", lambda view, lease, others, *, by_log=False: NOBODY)
+
+
+def fenced_members_are_elected() -> None:
+    def lax(view: View, now: float) -> Verdict:
+        lease = view.lease
+        return judge(view._replace(lease=lease and replace(lease, fenced=frozenset())), now)
+
+    PATCH.setattr("gantrymq.ha.candidacy.judge", lax)
+
+
+def successors_need_not_have_everything() -> None:
+    PATCH.setattr(MemberFollowers, "has_all", lambda self, member: True)
+
+
+def a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone() -> None:
+    def replaced(member: int, standing: Standing, lease: Lease) -> bool:
+        return not standing.epochs or not lease.names(member, standing.disk)
+
+    PATCH.setattr(election, "_is_replaced", replaced)

@@ -1,0 +1,68 @@
+"""Breaks rules of the in-sync set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gantrymq.ha.agent import Agent
+from gantrymq.ha.in_sync import InSync
+from gantrymq.ha.lease import Lease, LeaseAnswer, Unanswered
+from gantrymq.ha.member import Member
+from gantrymq.ha.member_followers import MemberFollowers
+from gantrymq.ha.member_frames import Report
+from gantrymq.sim.group_mutations.patch import PATCH
+
+
+def shrink_counts_before_it_is_persisted() -> None:
+    def counted(self: InSync) -> frozenset[int]:
+        return self.persisted if self._proposed is None else self._proposed
+
+    PATCH.setattr(InSync, "counted", property(counted))
+
+
+def grow_counts_when_it_is_persisted() -> None:
+    PATCH.setattr(InSync, "counted", property(lambda self: self.persisted))
+
+
+def unknown_outcome_is_taken_for_a_failure() -> None:
+    answered = Agent.lease_answered
+
+    def hasty(self: Agent, number: int, answer: LeaseAnswer, now: float) -> None:
+        answered(self, number, answer, now)
+        if isinstance(answer, Unanswered) and self._proposal is not None and self.lease:
+            self._settle(self.lease)
+
+    PATCH.setattr(Agent, "lease_answered", hasty)
+
+
+def members_join_before_they_have_everything() -> None:
+    heard = InSync.heard
+
+    def hasty(self: InSync, member: int, report: Report, log_end: int, now: float) -> None:
+        heard(self, member, report, 0, now)
+
+    PATCH.setattr(InSync, "heard", hasty)
+    PATCH.setattr(InSync, "_has_joined", lambda self, progress: progress.joins_at is not None)
+
+
+def too_small_a_set_is_no_matter() -> None:
+    PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
+
+
+def goes_before_our_disk_has_it(while_it_leads: bool) -> None:
+    """What is acknowledged is on no disk when a set begins without somebody who has it."""
+    secure = Member.secure
+
+    def hasty(self: Member, now: float) -> bool:
+        return bool(self.epoch) is while_it_leads or secure(self, now)
+
+    PATCH.setattr(Member, "secure", hasty)
+
+
+def who_leaves_is_out_at_once() -> None:
+    given_away = Lease.given_away
+
+    def hasty(self: Lease, heir: int, leaver: int) -> Lease:
+        return replace(given_away(self, heir, leaver), in_sync=self.in_sync - {leaver})
+
+    PATCH.setattr(Lease, "given_away", hasty)

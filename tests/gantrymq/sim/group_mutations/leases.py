@@ -1,0 +1,75 @@
+"""Breaks rules of the Lease: what counts as a renewal, and which Lease is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gantrymq.ha import election, lease_desk, lease_object
+from gantrymq.ha.chronicle import Chronicle
+from gantrymq.ha.election import Verdict, View
+from gantrymq.ha.lease import Lease
+from gantrymq.ha.lease_object import LeaseObject
+from gantrymq.sim.group_mutations.patch import PATCH
+
+
+def any_change_renews() -> None:
+    def renewal(lease: Lease | None) -> str | None:
+        return None if lease is None else lease.version
+
+    PATCH.setattr(lease_desk, "_renewal", renewal)
+
+
+def copies_are_not_kept() -> None:
+    PATCH.setattr(Chronicle, "note_lease", lambda self, lease: None)
+
+
+def seals_are_ignored() -> None:
+    PATCH.setattr(lease_object, "_must_be_sealed", lambda lease, seal: None)
+
+
+def wishes_are_strict() -> None:
+    """A wish that cannot be read makes the Lease one that is not believed."""
+    read = lease_object.read
+
+    def strict(data: bytes) -> LeaseObject:
+        found = read(data)
+        if not found.ignored:
+            return found
+        return replace(found, lease=replace(found.lease, in_sync=frozenset(), doubt="a typo"))
+
+    PATCH.setattr(lease_object, "read", strict)
+
+
+def the_opt_in_is_not_consulted_in_the_set() -> None:
+    torn = election._judge_torn
+
+    def stern(
+        view: View, lease: Lease, said: dict[int, object], free_at: float, now: float
+    ) -> Verdict:
+        wishes = replace(lease.wishes, allows_unclean=False)
+        return torn(view, replace(lease, wishes=wishes), said, free_at, now)  # type: ignore[arg-type]  # as it came
+
+    PATCH.setattr(election, "_judge_torn", stern)
+
+
+def all_are_judged_without_waiting() -> None:
+    judge_all = election._judge_all
+
+    def hasty(view: View, lease: Lease, now: float) -> Verdict:
+        return judge_all(view._replace(changed_at=-1e9), lease, now)
+
+    PATCH.setattr(election, "_judge_all", hasty)
+
+
+def all_are_judged_with_a_member_missing() -> None:
+    PATCH.setattr(election, "_missing", lambda view, lease, heard, now: frozenset())
+
+
+def epochs_need_not_be_above_all() -> None:
+    judge_all = election._judge_all
+
+    def low(view: View, lease: Lease, now: float) -> Verdict:
+        verdict = judge_all(view, lease, now)
+        return verdict._replace(epoch=min(verdict.epoch, lease.epoch + 1))
+
+    PATCH.setattr(election, "_judge_all", low)

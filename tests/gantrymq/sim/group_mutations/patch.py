@@ -1,0 +1,7 @@
+"""Provides the one patch of this process, which breaks for good: it ends with the process."""
+
+from typing import Final
+
+import pytest
+
+PATCH: Final = pytest.MonkeyPatch()
