@@ -22,6 +22,7 @@ from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.ha import lease_object
 from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Unanswered, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, PREFIX, LeaseObject, ObjectName
+from gantrymq.runtime.adaptive_timeout import AdaptiveTimeout
 from gantrymq.runtime.kube_api import (
     ApiAnswer,
     ApiPlace,
@@ -207,9 +208,10 @@ def _with_notes(before: LeaseObject, owner: str, problems: Sequence[str]) -> Lea
     return replace(before, content=before.content | {"metadata": metadata})
 
 
-def api_of(lease_url: str) -> KubeApi:
+def api_of(lease_url: str, patience: AdaptiveTimeout | None = None) -> KubeApi:
     """The API at this address; at "" that of the cluster this pod is in."""
-    return KubeApi(ApiPlace(lease_url) if lease_url else _pods_api(), OBJECT_BYTES_MAX)
+    place = ApiPlace(lease_url) if lease_url else _pods_api()
+    return KubeApi(place, OBJECT_BYTES_MAX, patience)
 
 
 def _pods_api() -> ApiPlace:

@@ -109,7 +109,8 @@ class MemberHost:
         settings, group = self._setup.settings, self._group
         boot = page_cache_of(self._setup.root)
         # One request at a time needs one connection: what else is asked of the API has another.
-        self._apis = [api_of(group.lease_url), api_of(group.lease_url)]
+        first = api_of(group.lease_url)
+        self._apis = [first, api_of(group.lease_url, first.patience)]
         place, former = lease_name.places(self._disk, group.lease, group.former_lease)
         self._lease = LeaseClient(
             self._apis[0],

@@ -26,7 +26,7 @@ from gantrymq.runtime.logs import Log
 PORT_NAMES: Final = ("broker", "fast", "ha")
 
 LOOK_SECONDS: Final = 2.5
-AGAIN_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 0.5
 SURVEY_SECONDS: Final = 30.0
 
 NEVER: Final = float("inf")
@@ -79,10 +79,12 @@ class SliceKeeper:
             failure = await self._publish(endpoint)
             if not self._is_kept(endpoint):
                 return
+            is_lasting = failure == self.unpublished
             self._tell_published(failure)
             published(endpoint.epoch, failure is None)
-            await self._survey()
-            await asyncio.sleep(LOOK_SECONDS if failure is None else AGAIN_SECONDS)
+            if failure is None or is_lasting:  # the next attempt is worth more than a survey
+                await self._survey()
+            await asyncio.sleep(AGAIN_SECONDS if failure else LOOK_SECONDS)
 
     def _is_kept(self, endpoint: Endpoint) -> bool:
         return self.epoch == endpoint.epoch and self._leads(endpoint.epoch)

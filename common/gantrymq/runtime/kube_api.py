@@ -95,7 +95,10 @@ def namespace_of_pod(account: Path = ACCOUNT) -> str:
 class KubeApi:
     """A client of one API. Made within the event loop; `close` ends it."""
 
-    def __init__(self, place: ApiPlace, answer_bytes_max: int) -> None:
+    def __init__(
+        self, place: ApiPlace, answer_bytes_max: int, patience: AdaptiveTimeout | None = None
+    ) -> None:
+        """`patience` of another client of the same API, which has learned how slow it is."""
         self._answer_bytes_max = answer_bytes_max
         self._authority: bytes | None = None
         self._context: ssl.SSLContext | None = None
@@ -104,7 +107,7 @@ class KubeApi:
         trace.on_request_headers_sent.append(_count_sending)
         self._session = aiohttp.ClientSession(auto_decompress=False, trace_configs=[trace])
         longest = max(REQUEST_SECONDS, REQUEST_SECONDS_MAX)
-        self._timeout = AdaptiveTimeout(REQUEST_SECONDS, longest)
+        self.patience = patience or AdaptiveTimeout(REQUEST_SECONDS, longest)
 
     @property
     def url(self) -> str:
@@ -117,7 +120,7 @@ class KubeApi:
         self, method: str, path: str, body: bytes | None = None, *, accept: str = JSON
     ) -> ApiAnswer:
         """The API's answer; UnansweredError if there is none."""
-        loop, seconds = asyncio.get_running_loop(), self._timeout.seconds
+        loop, seconds = asyncio.get_running_loop(), self.patience.seconds
         sending, began = _Sending(), loop.time()
         try:
             async with self._session.request(
@@ -132,12 +135,12 @@ class KubeApi:
             ) as response:
                 answer = ApiAnswer(response.status, await self._read(response))
         except TimeoutError:
-            self._timeout.expired()
+            self.patience.expired()
             raise self._unanswered(method, path, sending, f"in {seconds:.2g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             why = str(error) or "the connection ended"
             raise self._unanswered(method, path, sending, why) from None
-        self._timeout.answered(loop.time() - began)
+        self.patience.answered(loop.time() - began)
         return answer
 
     def _unanswered(self, method: str, path: str, sending: _Sending, why: str) -> UnansweredError:
