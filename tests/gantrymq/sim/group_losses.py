@@ -92,8 +92,9 @@ class Losses:
         return self._taken.get(key, {}).get(record.end) == record.digest
 
     def rename(self, key: int, now: int) -> None:
-        """This volume has another key from now on."""
-        self._taken[now] = self._taken.pop(key, {})
+        """This volume has another key from now on, in the place of one that may have lost something
+        too."""
+        self._taken.setdefault(now, {}).update(self._taken.pop(key, {}))
         for end, members in self.promised_in.items():
             if key in members:
                 self.promised_in[end] = members - {key} | {now}

@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.ha.lease import Lease, Wishes
 from gantrymq.sim.group_check_scene import SIZE, Broker, Scene, acknowledged_by_both, replaced
+from gantrymq.sim.group_volumes import TWIN
 
 
 def with_a_loss_allowed() -> Scene:
@@ -214,6 +215,17 @@ def test_until_it_has_as_much_again_on_the_disk_where_messages_wait_for_that() -
         has_all = flushed == 3 * SIZE
         with pytest.raises(AssertionError, match="lacks b'c'") if has_all else nullcontext():
             scene.lose(2)
+
+
+def test_what_a_seat_has_lost_is_not_forgotten_when_other_machines_take_it_over() -> None:
+    scene = acknowledged_by_both(flushes=True)
+    for number in (TWIN + 1, TWIN + 2):
+        scene.log(number)
+        scene.checks.takes_over(number, 2)
+    scene.checks.reread(2, 0, was_cut=False)
+    scene.log(1, b"a", b"b", b"c", b"d")
+    with pytest.raises(AssertionError, match="member 2 lacks b'd'"):
+        scene.acknowledge(0, 3)
 
 
 def test_but_not_lead_as_others_have_it() -> None:
