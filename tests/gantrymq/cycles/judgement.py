@@ -34,7 +34,8 @@ _FOLLOWER: Final = (
 )
 _LEASE: Final = (Kind.LEASE_CUT, Kind.LEASE_PARTED, Kind.SLICE_DELETED)
 _FULL: Final = (Kind.MASTER_FULL,)
-_WISHED: Final = (Kind.SWITCHED, Kind.MASTER_TERMINATED, Kind.LEASE_RESTORED)
+_WISHED: Final = (Kind.SWITCHED, Kind.MASTER_TERMINATED)
+_SET_BACK: Final = (Kind.LEASE_RESTORED,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ BOUNDS: Final = (
     Bound("node loss", _NODE, _gap, 1.0, 15.0),
     Bound("follower lost", _FOLLOWER, _gap, 1.0, 2.5),
     Bound("lease store away", _LEASE, _gap, 1.0, 2.5),
+    Bound("Lease set back", _SET_BACK, _gap, 1.0, 2.5),
     Bound("full disk", _FULL, _gap, 1.0, 8.0),
     Bound("switchover, stop in order", _WISHED, _gap, 1.0, 1.0),
     Bound("switchover, failed sends", (Kind.SWITCHED,), _failed, 1.0, 0.0),
