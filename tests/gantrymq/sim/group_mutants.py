@@ -51,7 +51,9 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
     "no offset clamp": 6,
     "copies of the lease are not kept": 1,
     "mounts do not count": 1,
-    "a second disk says that the first is gone": 1,
+    "a second disk says that the first is gone": 8,
+    "doubtful tails are taken as they are": 25,
+    "empty members make the lease": 2,
     "all are judged with a member missing": 3,
 }
 """The seeds whose histories noticed last time, tried before all others.
@@ -232,16 +234,9 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         identity.empty_members_make_the_lease, weights={"delete lease": 1.0, "new disk": 1.0}
     ),
     "seals are ignored": Mutant(leases.seals_are_ignored, weights=_EDITS),
-    "all are judged without waiting": Mutant(
-        leases.all_are_judged_without_waiting, weights={**_EDITS, "isolate": 1.0, "pause": 1.0}
-    ),
     "all are judged with a member missing": Mutant(
         leases.all_are_judged_with_a_member_missing,
         weights={**_EDITS, "delete lease": 1.0, "power cut": 1.0, "isolate": 1.0},
-    ),
-    "epochs need not be above all": Mutant(
-        leases.epochs_need_not_be_above_all,
-        weights={"restore lease": 2.0, "kill": 2.0, "power of all": 1.0},
     ),
     "the longest log is ignored": Mutant(
         elections.the_longest_log_is_ignored,
@@ -250,15 +245,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     ),
     "fenced members are elected": Mutant(
         elections.fenced_members_are_elected, weights={"fence": 2.0, "kill": 1.0}
-    ),
-    "successors need not have everything": Mutant(
-        elections.successors_need_not_have_everything,
-        weights={"switch": 2.0, "stop": 1.0},
-        changes=_SLOW,
-    ),
-    "restarted members keep no promise": Mutant(
-        deadlines.restarted_members_keep_no_promise,
-        weights={"cut from leases": 2.0, "kill": 2.0},
     ),
     "doubtful tails are taken as they are": Mutant(
         logs.doubtful_tails_are_taken_as_they_are,

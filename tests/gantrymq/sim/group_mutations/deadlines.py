@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from gantrymq.ha import election, tenure
 from gantrymq.ha.agent import Agent
-from gantrymq.ha.candidacy import Candidacy
 from gantrymq.ha.election import View
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Lease, LeaseAnswer
 from gantrymq.ha.lease_desk import LeaseDesk
 from gantrymq.ha.member import Member
-from gantrymq.ha.place import Place
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.sim.group_process import BrokerProcess
 
@@ -71,15 +69,6 @@ def nobody_is_asked_for_promises() -> None:
 
 def authority_lasts_as_long_as_the_lease() -> None:
     PATCH.setattr(tenure, "AUTHORITY_SECONDS", DURATION_SECONDS - 0.1)
-
-
-def restarted_members_keep_no_promise() -> None:
-    begin = Candidacy.__init__
-
-    def forgetful(self: Candidacy, place: Place, now: float, *, is_new: bool) -> None:
-        begin(self, place, now, is_new=True)
-
-    PATCH.setattr(Candidacy, "__init__", forgetful)
 
 
 def masters_renew_while_a_sync_is_stuck() -> None:

@@ -9,7 +9,6 @@ from gantrymq.ha.chronicle import Chronicle
 from gantrymq.ha.election import Verdict, View, judge
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import NOBODY, Lease
-from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.sim.group_mutations.patch import PATCH
 
 
@@ -54,10 +53,6 @@ def fenced_members_are_elected() -> None:
         return judge(view._replace(lease=lease and replace(lease, fenced=frozenset())), now)
 
     PATCH.setattr("gantrymq.ha.candidacy.judge", lax)
-
-
-def successors_need_not_have_everything() -> None:
-    PATCH.setattr(MemberFollowers, "has_all", lambda self, member: True)
 
 
 def a_second_disk_in_a_seat_is_a_sign_that_the_first_is_gone() -> None:

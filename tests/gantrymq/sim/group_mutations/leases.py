@@ -52,24 +52,5 @@ def the_opt_in_is_not_consulted_in_the_set() -> None:
     PATCH.setattr(election, "_judge_torn", stern)
 
 
-def all_are_judged_without_waiting() -> None:
-    judge_all = election._judge_all
-
-    def hasty(view: View, lease: Lease, now: float) -> Verdict:
-        return judge_all(view._replace(changed_at=-1e9), lease, now)
-
-    PATCH.setattr(election, "_judge_all", hasty)
-
-
 def all_are_judged_with_a_member_missing() -> None:
     PATCH.setattr(election, "_missing", lambda view, lease, heard, now: frozenset())
-
-
-def epochs_need_not_be_above_all() -> None:
-    judge_all = election._judge_all
-
-    def low(view: View, lease: Lease, now: float) -> Verdict:
-        verdict = judge_all(view, lease, now)
-        return verdict._replace(epoch=min(verdict.epoch, lease.epoch + 1))
-
-    PATCH.setattr(election, "_judge_all", low)
