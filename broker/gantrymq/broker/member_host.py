@@ -43,7 +43,7 @@ from gantrymq.runtime.logs import Log
 from gantrymq.store.engine import Store
 from gantrymq.store.settings import FlushDiskType
 
-# How long a process that is to end may take to hand over: HA.md's switchover, and time to be sure.
+# How long a process that is to end may take to hand over: a switchover, and time to be sure.
 LEAVE_SECONDS: Final = 3.0
 
 # How long what comes to a process that has handed over is relayed: a Service leads to it until

@@ -14,7 +14,7 @@ It needs all of these:
 A lease that knows less than some member does was lost or set back, and one that is doubted was
 edited: what it says of the set means nothing. Then all configured members have to be heard, each
 with the disk that the set was last known with, and the one with the most goes. And where the disks
-of all of the set are new ones all are heard as well: others may have what was on the old.
+of all of the set are empty all are heard as well: others may have what was on them.
 
 Where there is no lease, one is made first that is nobody's and names nobody: only what is there has
 a version, and without one nobody could tell whether somebody else had it, and was master,
@@ -178,8 +178,10 @@ def _judge_missing(view: View, now: float) -> Verdict:
     """Whether it is for us to make the lease."""
     heard = fresh(view.sightings, now)
     ours, groups = view.standing.group, {each.group for each in heard.values()} - {""}
+    missing = view.configured - {view.me} - frozenset(heard)
     if ours and groups <= {ours}:
-        made_at = view.changed_at + DURATION_SECONDS
+        # A disk of another group may be the only one that is heard so far.
+        made_at = view.changed_at + (UNCLEAN_SECONDS if missing else DURATION_SECONDS)
         if now < made_at:
             return Verdict("there is no lease: a master at work makes it anew", again_at=made_at)
         return Verdict("there is no lease: one is made, and is nobody's", is_missing=True)
@@ -191,7 +193,6 @@ def _judge_missing(view: View, now: float) -> Verdict:
         )
     if groups:
         return Verdict("there is no lease: a member whose disk knows the group makes it")
-    missing = view.configured - {view.me} - frozenset(heard)
     if missing:
         return Verdict(
             f"the group is new: all members have to be heard first, and {_names(missing)} are not"
@@ -253,7 +254,7 @@ def _judge_torn(
 
 
 def _judge_outside(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
-    """We are not in the set: only where nothing is left of it, or an operator prefers loss to
+    """We are not in the set: only where its disks are empty, or an operator prefers loss to
     waiting."""
     heard = _heard(view, lease, now)
     if all(each in heard and _is_replaced(each, heard[each], lease) for each in lease.in_sync):
@@ -282,8 +283,9 @@ def _unclean(text: str, epoch: int) -> Verdict:
 
 
 def _is_replaced(member: int, standing: Standing, lease: Lease) -> bool:
-    """Whether this member of the set has another disk now, or an empty one."""
-    return not standing.epochs or not lease.names(member, standing.disk)
+    """Whether the disk of this member of the set has lost what was on it. Another disk in its seat
+    says nothing of that one: its process may live on elsewhere, or be about to start."""
+    return not standing.epochs and lease.names(member, standing.disk)
 
 
 def _judge_all(view: View, lease: Lease, now: float) -> Verdict:

@@ -22,7 +22,8 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from gantrymq.ha.place import Place
 
-# The object says it, and every member goes by its own clock: HA.md's figures, all four.
+# The object says it, and every member goes by its own clock: the figures of
+# docs/design/replication.md.
 DURATION_SECONDS: Final = 4.0
 RENEW_SECONDS: Final = 0.8
 AUTHORITY_SECONDS: Final = 3.0

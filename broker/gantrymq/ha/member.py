@@ -152,8 +152,9 @@ class Member:
 
     @property
     def seen_epoch(self) -> int:
-        """The highest that we know of."""
-        return self._chronicle.epoch
+        """The highest that we know of in this group; 0 before it is known that our disk is of it: a
+        name server that heard a higher one would take nobody else in our place."""
+        return 0 if self.agent.lease is None or self.is_foreign else self._chronicle.epoch
 
     @property
     def is_deposed(self) -> bool:

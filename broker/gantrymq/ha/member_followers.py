@@ -212,7 +212,7 @@ class MemberFollowers:
             words = f"the disk of member {number} is of the group {theirs.group}, not {ours.group}"
             link.refuse("other-group", words, ours)
             return ()
-        if theirs.epoch > ours.epoch:
+        if theirs.epoch > ours.epoch and (ours.group or not theirs.group):
             words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
             link.refuse("stale", words, ours)
             return [NewerEpoch(theirs.epoch)]

@@ -242,7 +242,7 @@ def test_and_where_the_lease_is_gone_and_a_member_with_it(allows: bool) -> None:
     group.lease.lease = None
     group.nodes[1].start()
     group.nodes[2].start()
-    group.run(12.0)
+    group.run(18.0)
     assert group.master is None
     group.lease.edit(replace(lease_of(group), wishes=Wishes(allows_unclean=allows)))
     group.run(30.0)

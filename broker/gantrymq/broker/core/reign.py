@@ -24,7 +24,7 @@ from gantrymq.broker.core.messages import Channel, Register
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# As long as the owner of an orderly lock goes on without hearing from us: HA.md's figure, Java's.
+# As long as the owner of an orderly lock goes on without hearing from us: Java's figure.
 HEIR_SECONDS: Final = 30.0
 
 # Between two looks whether everything can be seen: a follower's report comes any moment.

@@ -50,7 +50,7 @@ from gantrymq.wire.version import V5_3_1
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# HA.md's: a failover takes about as long, and a producer waits for three.
+# A failover takes about as long, and a producer waits for three.
 PARK_SECONDS: Final = 2.0
 
 # A producer's patience, which began before ours.
