@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.e2e.broker_cluster import BrokerCluster
-from gantrymq.e2e.kubectl import Namespace
+from gantrymq.e2e.kubectl import Namespace, wait_until
 from gantrymq.e2e.operator_install import CHART, ROOT, Operator
 
 CHART_FOLDER = CHART.relative_to(ROOT)
@@ -43,15 +43,19 @@ def test_brokers_run_on_while_the_operator_is_upgraded(
     cluster.apply(groups=1, membersPerGroup=2, storage={"size": "1Gi"})
     cluster.wait_until_whole()
     before = identities(namespace)
-    pods = {pod["metadata"]["uid"] for pod in operator.pods()}
+    pods = operator_uids(operator)
 
     # Another image for new groups as well: those that exist keep theirs.
     operator.install("logLevel=DEBUG", "image.pullPolicy=Never")
-    assert not pods & {pod["metadata"]["uid"] for pod in operator.pods()}
+    wait_until(lambda: not pods & operator_uids(operator), "the old operators have ended", 60.0)
     cluster.wait_until_whole()
     namespace.patch("brokercluster", "steady", {"metadata": {"labels": {"looked": "at"}}})
     cluster.wait_until_whole()
     assert identities(namespace) == before
+
+
+def operator_uids(operator: Operator) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in operator.pods()}
 
 
 def identities(namespace: Namespace) -> dict[str, tuple[str, int]]:

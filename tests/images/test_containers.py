@@ -101,6 +101,7 @@ def test_the_operator_says_what_it_lacks_without_kubernetes(images: dict[str, Im
 
 def test_a_message_passes_and_sigterm_ends_everything_in_time(images: dict[str, Image]) -> None:
     names, broker_port, names_metrics, broker_metrics = free_ports()
+    ha_port, *_ = free_ports()  # one above listenPort may be another process's
     address = f"127.0.0.1:{names}"
     name_server = Container(images["namesrv"], [
         *images["namesrv"].command,
@@ -109,6 +110,7 @@ def test_a_message_passes_and_sigterm_ends_everything_in_time(images: dict[str, 
     broker = Container(images["broker"], [
         *images["broker"].command, "-n", address, "--set", "brokerIP1=127.0.0.1",
         "--set", f"listenPort={broker_port}", "--set", f"metricsPort={broker_metrics}",
+        "--set", f"haListenPort={ha_port}",
     ])  # fmt: skip
     with name_server, broker:
         name_server.wait_for_line("boot success")

@@ -22,6 +22,7 @@ from gantrymq.operator.kube.object_store import Name, name_of
 from gantrymq.operator.kube.reflector import Reflector, Selection
 
 CONNECTIONS: Final = 16
+CLOSING_SECONDS: Final = 1.0
 
 
 @final
@@ -88,6 +89,8 @@ async def _load(namespace: str, topics: Sequence[Json], seconds_max: float) -> L
         watching.cancel()
         await asyncio.wait([watching])
         await client.close()
+        # TLS connections end in the loop, after the client has closed them.
+        await asyncio.sleep(CLOSING_SECONDS)
 
 
 async def _create(client: KubeClient, namespace: str, topics: Iterable[Json]) -> None:

@@ -7,7 +7,6 @@ several hundred MiB as JSON.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
@@ -25,6 +24,7 @@ from gantrymq.operator.resources.parsing import parse_cluster
 from gantrymq.operator.shell.caches import Caches
 from gantrymq.operator.shell.controller import RESYNC_SECONDS
 from gantrymq.operator.shell.group_masters import GroupMasters
+from gantrymq.operator.shell.run_pacing import RunPacing
 from gantrymq.operator.shell.work_queue import Key
 from gantrymq.operator.topics.index import TopicIndex
 from gantrymq.operator.topics.values import ClusterStage, ClusterView
@@ -37,13 +37,6 @@ UNSYNCED_SECONDS: Final = 2.0
 
 UNCONFIRMED_SECONDS: Final = 5.0
 """When to look again at a master whose pod has another address: no event tells of its pod."""
-
-GATHER_SECONDS_PER_TOPIC: Final = 50e-6
-"""How long runs that follow one another wait for more changes. A run reads all tables and looks
-at all topics of a cluster, which takes 12 us of processor time for each: so a stream of changes
-keeps a quarter of a processor busy with that at most."""
-
-GATHER_SECONDS_MAX: Final = 1.0
 
 OnTopics = Callable[[str, str], None]
 """Told the namespace and the name of a cluster whose topics, or unmanaged ones, changed."""
@@ -97,8 +90,7 @@ class TopicWork:
         self._random = random
         self._unmanaged: dict[Name, tuple[str, ...]] = {}
         self._clock = asyncio.get_running_loop().time
-        self._ended_at: dict[Name, float] = {}
-        """When the last run of a cluster's topics ended."""
+        self._pacing = RunPacing()
 
     async def close(self) -> None:
         await self._controller.close()
@@ -110,20 +102,16 @@ class TopicWork:
     async def run(self, key: Key) -> float | None:
         """Bring the topics of one cluster closer to their resources; when to look again."""
         _, namespace, name = key
-        await self._gather((namespace, name))
+        cluster = (namespace, name)
+        await asyncio.sleep(
+            self._pacing.pause(cluster, len(self._index.of(namespace, name)), self._clock())
+        )
         again_after = await self._run(namespace, name)
         if again_after is None:
-            self._ended_at.pop((namespace, name), None)
+            self._pacing.forget(cluster)
         else:
-            self._ended_at[(namespace, name)] = self._clock()
+            self._pacing.ended(cluster, self._clock())
         return again_after
-
-    async def _gather(self, cluster: Name) -> None:
-        """Let changes come together where the last run was a moment ago."""
-        count = len(self._index.of(*cluster))
-        seconds = min(GATHER_SECONDS_MAX, count * GATHER_SECONDS_PER_TOPIC)
-        if self._clock() - self._ended_at.get(cluster, -math.inf) < GATHER_SECONDS_MAX:
-            await asyncio.sleep(seconds)
 
     async def _run(self, namespace: str, name: str) -> float | None:
         topics = self._index.of(namespace, name)
