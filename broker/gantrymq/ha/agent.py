@@ -475,8 +475,9 @@ class Agent:
     def _leave(self, around: Surroundings, now: float) -> None:
         """Nothing of ours is to be left in the lease. A master that has taken us in ends our
         connection once nobody waits for us any more."""
-        lease, me = self.lease, self._place.number
-        if lease and (lease.holder == me or (lease.heir == me and lease.holder == NOBODY)):
+        lease, me, disk = self.lease, self._place.number, around.standing().disk
+        is_heir = lease is not None and lease.heir == me and lease.holder == NOBODY
+        if lease and (lease.is_of(me, disk) or (is_heir and lease.names(me, disk))):
             self._release(lease, NOBODY, now, goes=True)
         elif around.hears_master() and now < self._leaves_by:
             self._candidacy.again_at = self._leaves_by

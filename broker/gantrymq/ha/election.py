@@ -148,7 +148,7 @@ def fresh(sightings: Mapping[int, Sighting], now: float) -> Mapping[int, Standin
 
 def _free_at(view: View, lease: Lease) -> float:
     """When the lease is nobody's, as far as we may know."""
-    if lease.holder in (NOBODY, view.me):
+    if lease.holder == NOBODY or lease.is_of(view.me, view.standing.disk):
         return view.changed_at
     return view.changed_at + DURATION_SECONDS
 
@@ -307,11 +307,34 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
         again_at = again_at if lease.wishes.allows_unclean else NEVER
         return Verdict(_who_is_missing(view, lease, missing, now), again_at=again_at)
     better = _better(view, lease, heard, by_log=True)
+    if lease.wishes.allows_unclean:
+        heard_fenced = lease.fenced & frozenset(heard)
+        able = {each: heard[each] for each in heard if each not in lease.fenced}
+        return _judge_able(view, lease, able, missing | heard_fenced, known, again_at, now)
+    better = _better(view, lease, heard, by_log=True)
     if better:
         return Verdict(f"member {better} has more")
-    if missing:
-        return _unclean(f"members {_names(missing)} are not heard", known + 1)
     return Verdict("of all members our log has most", known + 1)
+
+
+def _judge_able(
+    view: View,
+    lease: Lease,
+    able: Mapping[int, Standing],
+    others: frozenset[int],
+    known: int,
+    again_at: float,
+    now: float,
+) -> Verdict:
+    """An operator prefers loss to waiting for these others, who are not heard or fenced."""
+    better = _better(view, lease, able, by_log=True)
+    if better:
+        return Verdict(f"member {better} has more")
+    if not others:
+        return Verdict("of all members our log has most", known + 1)
+    if now < again_at:
+        return Verdict(f"members {_names(others)} may have more", again_at=again_at)
+    return _unclean(f"members {_names(others)} may have more", known + 1)
 
 
 def _who_is_missing(view: View, lease: Lease, missing: frozenset[int], now: float) -> str:

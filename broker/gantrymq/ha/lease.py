@@ -100,6 +100,10 @@ class Lease:
         """Whether this member is of the set, with this disk."""
         return member in self.in_sync and self.disks.get(member, "") in ("", disk)
 
+    def is_of(self, member: int, disk: str) -> bool:
+        """Whether this member holds it, with this disk: not another process with its number."""
+        return self.holder == member and self.disks.get(member, "") in ("", disk)
+
     def taken(
         self, by: Place, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
     ) -> Lease:

@@ -154,7 +154,9 @@ class Member:
     def seen_epoch(self) -> int:
         """The highest that we know of in this group; 0 before it is known that our disk is of it: a
         name server that heard a higher one would take nobody else in our place."""
-        return 0 if self.agent.lease is None or self.is_foreign else self._chronicle.epoch
+        lease = self.agent.lease
+        is_known = lease is not None and lease.doubt is None and not self.is_foreign
+        return self._chronicle.epoch if self._led or is_known else 0
 
     @property
     def is_deposed(self) -> bool:

@@ -441,3 +441,23 @@ def test_the_lease_of_an_earlier_life_is_given_up_where_another_has_more() -> No
 
 def blank() -> Standing:
     return Standing(0, (), 0, 0, is_electable=True)
+
+
+def test_a_fenced_member_with_more_is_not_waited_for_where_loss_is_allowed() -> None:
+    doubted = replace(NAMED, doubt="it was deleted", fenced=frozenset({1}))
+    ours = on(OURS, standing(500))
+    others = {1: on("d1" * 16, standing(900)), 3: on("d3" * 16, standing(400))}
+    assert "member 1 has more" in verdict(doubted, ours=ours, others=others).reason
+    willing = replace(doubted, wishes=Wishes(allows_unclean=True))
+    early = verdict(willing, CHANGED_AT + DURATION_SECONDS, ours=ours, others=others)
+    assert early.epoch == 0
+    late = verdict(willing, early.again_at, ours=ours, others=others)
+    assert late.epoch == 5
+    assert late.is_unclean
+
+
+def test_the_lease_of_a_process_with_our_number_and_another_disk_is_not_ours() -> None:
+    held = replace(NAMED, holder=2)
+    assert verdict(held, CHANGED_AT + 1.0, ours=on(OURS, standing(500))).epoch == 5
+    twin = verdict(held, CHANGED_AT + 1.0, ours=on(ANOTHER, standing(500)))
+    assert twin.again_at == CHANGED_AT + DURATION_SECONDS

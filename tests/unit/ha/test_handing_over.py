@@ -293,6 +293,17 @@ def test_leaving_takes_a_second_at_most_where_nobody_has_everything() -> None:
     assert life.store.lease.leaver == NOBODY
 
 
+def test_a_second_process_with_the_masters_number_leaves_without_touching_the_lease() -> None:
+    """It has another disk: the lease is that of the process which has the disk that it names."""
+    held = replace(ALONE, holder=1, group="ab" * 16, disks={1: "01" * 16})
+    life = Life(LeaseStore(held), Around())
+    life.run(0.5)
+    life.agent.leave(life.now)
+    life.run(1.5)
+    assert life.is_in(Phase.RELEASED)
+    assert life.store.writes == []
+
+
 def test_a_follower_leaves_without_touching_the_lease() -> None:
     life = Life(LeaseStore(replace(ALONE, holder=2)), Around())
     life.run(0.5)
