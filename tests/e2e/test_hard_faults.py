@@ -1,8 +1,7 @@
 """What Kubernetes does to a group in a bad month: nodes that are cut off or powered off, a slow API
 server, a Lease and an EndpointSlice that people edit, and a volume of an older cluster.
 
-All under the load of Java's clients. The quick ones run always; GANTRY_E2E_LONG=1 adds those that
-take nodes away.
+All under the load of Java's clients, and in the long run alone (GANTRY_E2E_LONG=1).
 """
 
 from __future__ import annotations
@@ -30,6 +29,11 @@ SLICE_SECONDS: Final = 10.0
 """The test asks only now and then; the holder's own bound is 2.5 s."""
 PREFIX: Final = "gantrymq.dev/"
 
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not IS_LONG, reason="minutes of faults: GANTRY_E2E_LONG=1"),
+]
+
 
 @pytest.fixture
 def scene(operator: Operator, java_image: str, namespace: Namespace) -> Iterator[Scene]:
@@ -38,7 +42,6 @@ def scene(operator: Operator, java_image: str, namespace: Namespace) -> Iterator
         yield made
 
 
-@pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_a_lease_that_people_touch_edit_restore_and_delete(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
@@ -56,7 +59,6 @@ def test_a_lease_that_people_touch_edit_restore_and_delete(scene: Scene, figures
         assert not effects[kind].has_moved, f"{kind}: a master at work writes it anew"
 
 
-@pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_a_slow_api_and_a_slice_that_people_delete(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
@@ -70,7 +72,6 @@ def test_a_slow_api_and_a_slice_that_people_delete(scene: Scene, figures: Figure
     assert effects["killed, API slow"].has_moved
 
 
-@pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_a_volume_of_an_older_cluster_in_a_new_pod(scene: Scene, figures: Figures) -> None:
     """The group goes on without that member, whose pod says why; archived, it follows again."""
@@ -90,9 +91,7 @@ def test_a_volume_of_an_older_cluster_in_a_new_pod(scene: Scene, figures: Figure
     check(scene, figures)
 
 
-@pytest.mark.e2e
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(not IS_LONG, reason="takes nodes away: GANTRY_E2E_LONG=1")
 def test_nodes_that_are_cut_off_or_powered_off(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
     scene.strike("node cut off", lambda m: _away(cluster, m, "cut", "mend"))
@@ -243,18 +242,19 @@ class _OlderCluster:
         for _ in range(4):
             switch(self.cluster)
             self.cluster.wait_until_whole()
+        claims: list[str] = []
         for member in (1, 2, 3):
             pod = self.cluster.pod(GROUP, member)
             claim = self.namespace.get("pvc", _claim(self.cluster, member))
             assert pod is not None
             assert claim is not None
             self.volumes[str(pod["spec"]["nodeName"])] = str(claim["spec"]["volumeName"])
+            claims.append(str(claim["metadata"]["name"]))
         for volume in self.volumes.values():
             policy = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
             run("patch", "pv", volume, "--type=merge", "-p", json.dumps(policy))
         self.namespace.run("delete", "brokercluster", "older", "--timeout=120s", seconds=130)
-        for member in (1, 2, 3):
-            self.namespace.run("delete", "pvc", _claim(self.cluster, member), "--ignore-not-found")
+        self.namespace.run("delete", "pvc", *claims, "--ignore-not-found")
 
     def mount(self, member: int) -> None:
         """The new cluster's member starts anew with the older cluster's volume of its node."""
@@ -277,7 +277,6 @@ class _OlderCluster:
 
 def _claim(cluster: BrokerCluster, member: int) -> str:
     pod = cluster.pod(GROUP, member)
-    if pod is None:
-        return f"data-{cluster.pod_name(GROUP, member)}"
+    assert pod is not None
     volumes = (each.get("persistentVolumeClaim") for each in pod["spec"]["volumes"])
     return next(str(each["claimName"]) for each in volumes if each)

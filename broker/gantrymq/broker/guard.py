@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.ha import identity
+from gantrymq.ha.identity import Identity
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, LeaseAnswer, Missing, Written
 from gantrymq.runtime.clock import SYSTEM_CLOCK
 from gantrymq.runtime.disk import FolderDisk
@@ -109,29 +111,33 @@ async def _release(setup: Setup, disk: Disk | None) -> None:
         api = lease_client.api_of(group.lease_url)
     except ConfigurationError:
         return  # the broker said so, and had no lease
-    place, former = group.lease, group.former_lease
+    place, former, own = group.lease, group.former_lease, ""
     if disk is not None:
         with suppress(DiskError, StoreRefusedError):
             place, former = lease_name.places(disk, place, former)
+            own = (identity.read(disk) or Identity()).disk
     client = lease_client.LeaseClient(api, place, SYSTEM_CLOCK.wall_ms, former=former)
+    address = setup.identity.address
     try:
         async with asyncio.timeout(DURATION_SECONDS):
-            while not await give_away(client, group.number, setup.identity.address):  # noqa: ASYNC110
+            while not await give_away(client, group.number, address, own):  # noqa: ASYNC110
                 await asyncio.sleep(AGAIN_SECONDS)
     except TimeoutError:
         sys.stderr.write("gantry broker: the lease could not be reached; it ends by itself\n")
     await api.close()
 
 
-async def give_away(client: LeaseClient, member: int, address: str) -> bool:
-    """Whether the lease is not the dead one's any more, which took requests at this address."""
+async def give_away(client: LeaseClient, member: int, address: str, disk: str = "") -> bool:
+    """Whether the lease is not the dead one's any more, which took requests at this address and had
+    this disk; "" where its UUID is not known."""
     answer: LeaseAnswer = await client.read()
     if isinstance(answer, Missing):
         return True
     if not isinstance(answer, Found):
         return False
     lease = answer.lease
-    if lease.holder != member or lease.address != address:
+    is_of_disk = lease.is_of(member, disk) if disk else lease.holder == member
+    if not is_of_disk or lease.address != address:
         return True
     released = replace(
         lease, holder=NOBODY, address="", ha_address="", heir=NOBODY, renewals=lease.renewals + 1

@@ -16,8 +16,10 @@ from typing import Final, final
 
 from gantrymq.broker.core.broker import GROUP_BYTES_MAX
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
+from gantrymq.ha import identity
 from gantrymq.ha.election import UNCLEAN_SECONDS
 from gantrymq.ha.handshake import Member as Name
+from gantrymq.ha.identity import Identity
 from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer
 from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member import MemberSettings
@@ -193,7 +195,8 @@ class Group:
             guard.is_over = True
 
         def read(answer: LeaseAnswer) -> None:
-            if isinstance(answer, Found) and answer.lease.holder == node.seat:
+            known = identity.read(node.disk) or Identity()
+            if isinstance(answer, Found) and answer.lease.is_of(node.seat, known.disk):
                 self.leases.write(place, guard, _released(answer.lease), lambda _: end())
             else:
                 end()
@@ -240,6 +243,7 @@ class Group:
         """All that is promised of the time after it comes as much later as an unclean election
         waits."""
         self.world.tally["operators who had to allow a loss"] += 1
+        self.leases.fence(frozenset())  # it may have been made anew since it was calm
         self.leases.wish(lambda wishes: replace(wishes, allows_unclean=True))
         self._delay = UNCLEAN_SECONDS + DURATION_SECONDS
 

@@ -106,6 +106,14 @@ async def test_the_lease_of_another_member_is_left_alone(client: LeaseClient) ->
     assert (await held(client)).holder == 1
 
 
+async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: LeaseClient) -> None:
+    await client.write(replace(LEASE, group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16}))
+    assert await give_away(client, 1, ADDRESS, "03" * 16)
+    assert (await held(client)).holder == 1
+    assert await give_away(client, 1, ADDRESS, "01" * 16)
+    assert (await held(client)).holder == NOBODY
+
+
 async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
     assert await give_away(client, 1, ADDRESS)
 
