@@ -181,11 +181,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         weights={**_FLAPS, "new disk": 1.0},
         changes=_SLOW,
     ),
-    "a new disk is taken for the old one": Mutant(
-        elections.a_new_disk_is_taken_for_the_old_one,
-        weights=_DISKS,
-        changes={**_SLOW, "members": 2},
-    ),
     "promote outside the set": Mutant(elections.promotes_outside_of_the_set, weights=_CUTS),
     "wrong truncation": Mutant(logs.cuts_at_the_wrong_place, weights=_CUTS),
     "ack before fsync": Mutant(
@@ -199,7 +194,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         weights={"broken disk": 1.0, "power cut": 1.5, "kill": 0.5},
         changes={"flushes": True},
     ),
-    "parked sends before the set": Mutant(logs.parked_sends_come_before_the_set, weights=_CUTS),
     "consumers read to the end of the log": Mutant(
         logs.consumers_read_to_the_end_of_the_log, weights=_CUTS, needs_trouble=False
     ),

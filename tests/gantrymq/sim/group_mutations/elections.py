@@ -16,11 +16,6 @@ def whoever_lacks_something_is_electable() -> None:
     PATCH.setattr(Chronicle, "is_electable", property(lambda self: True))
 
 
-def a_new_disk_is_taken_for_the_old_one() -> None:
-    """It knows of no epoch, and that is no matter."""
-    PATCH.setattr(Chronicle, "is_new", property(lambda self: False))
-
-
 def not_all_of_the_set_have_to_be_heard() -> None:
     """Whoever may have lost the end of its log is elected if nobody says that he has more."""
     judge_set = election._judge_set
