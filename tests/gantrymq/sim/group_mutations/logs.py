@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gantrymq.broker.core.reign import Reign
 from gantrymq.ha import member_following
 from gantrymq.ha.chronicle import Chronicle
 from gantrymq.ha.epochs import Epochs
+from gantrymq.ha.events import Ended
+from gantrymq.ha.in_sync import InSync
+from gantrymq.ha.member_follower import MemberFollower
+from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.ha.member_following import MemberFollowing
 from gantrymq.sim.group_mutations.patch import PATCH
 from gantrymq.store.engine import Store
@@ -53,6 +59,23 @@ def old_masters_go_on_writing() -> None:
         self._state.store.waiters.dismiss()
 
     PATCH.setattr(Reign, "follow", follow)
+
+
+def parked_sends_come_before_the_set() -> None:
+    """They are written when it is not known yet who has to have them."""
+    lead, turn = MemberFollowers.lead, MemberFollowers.turn
+
+    def careless(self: MemberFollowers, epoch: int, in_sync: InSync, now: float) -> None:
+        lead(self, epoch, in_sync, now)
+        self._store.waiters.for_members = False
+
+    def later(self: MemberFollowers, now: float) -> Sequence[tuple[MemberFollower, Ended]]:
+        if self._reign is not None:
+            self._store.waiters.for_members = True
+        return turn(self, now)
+
+    PATCH.setattr(MemberFollowers, "lead", careless)
+    PATCH.setattr(MemberFollowers, "turn", later)
 
 
 def doubtful_tails_are_taken_as_they_are() -> None:
