@@ -51,7 +51,7 @@ NEVER: Final = float("inf")
 
 
 def no_problems() -> Sequence[str]:
-    """Of a process that only gives a Lease away."""
+    """Reports no problems: for a process that only gives a Lease away."""
     return ()
 
 

@@ -32,7 +32,7 @@ _HINTS: Final = {
 
 @final
 class LinkSecurity:
-    """Of one broker; `group` is the names of cluster and broker, which its brokers share."""
+    """Proofs and TLS of one broker's links; `group` holds the names of cluster and broker."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ _UNCHECKED_MASTER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LinkSetup:
-    """Of one broker."""
+    """The settings of one broker's replication links."""
 
     tls: HaTls = HaTls.ACCEPTED
     client_tls: ClientTls | None = None

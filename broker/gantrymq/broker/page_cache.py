@@ -29,7 +29,7 @@ _AT_FDCWD: Final = -100
 
 
 def page_cache_of(folder: Path) -> str:
-    """Of the file system that this folder is on."""
+    """The name for the file system that this folder is on."""
     try:
         boot = _BOOT.read_text().strip()
     except OSError as error:

@@ -25,7 +25,7 @@ _MAKES_ONE: Final = "openssl rand -hex 32 makes one"
 @final
 class SecretFile:
     """Owner of the process's `GroupSecret`. ConfigurationError where the file cannot be used at
-    first; later what cannot be used is told, and the secret stays as it was."""
+    first; later a file that cannot be used is logged, and the secret stays as it was."""
 
     __slots__ = ("_path", "_stamp", "complain", "secret")
 

@@ -449,7 +449,7 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
 
 
 def _security_of(setup: Setup, log: Log) -> LinkSecurity:
-    """Of the links of replication, by the certificates of all ports."""
+    """The security of the replication links, with the certificates of all ports."""
     identity = setup.identity
     group = f"{identity.cluster}/{identity.name}"
     contexts = ServerContexts(setup.tls, log.warning)

@@ -1,11 +1,11 @@
 """Proves that a relayed send comes from a member of the group, which may say where it was born.
 
-    gantryBornHost     whom the relaying member has the send from, `host:port`
+    gantryBornHost     the client that sent it to the relaying member, `host:port`
     gantryRelayProof   HMAC by the group's secret of the names of cluster and group, the request
                        code, that address and the body; 64 hexadecimal digits
 
 The body is covered so that a proof that was overheard is of no use for another message. A client
-that gives itself an address is not believed, nor is anybody where the group has no secret: the
+that gives itself an address is not believed, and no sender is where the group has no secret: the
 message is born where its connection comes from.
 """
 

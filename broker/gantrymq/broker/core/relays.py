@@ -15,7 +15,7 @@ is closed: by a race of Java's, sends under way on a connection that breaks may 
 their time is over. But 5.3.3 throws on the second GO_AWAY to one send, and the address may lead
 here for a while yet: so the first sends of each connection are relayed, for STAY_SECONDS.
 
-A relayed send says whom it came from, in the field BORN_HOST, so that the message is born there,
+A relayed send names its client in the field BORN_HOST, so that the message is born at that address,
 and proves that a member says so (relay_proofs.py). Invariant: it is not relayed again. Bounds:
 PARKED_MAX sends, of PARKED_BYTES_MAX; what comes beyond that, or after its connection has had its
 time, ends the connection.

@@ -116,7 +116,7 @@ class BrokerSettings:
     group_address: str = setting(
         "",
         "address that leads to whichever member is master, as ip or ip:port (listenPort if there is"
-        " no port); clients are told it instead of the master's own address, unless it is empty",
+        " no port); clients get it instead of the master's own address, unless it is empty",
     )
     group_members: str = setting(
         "",
