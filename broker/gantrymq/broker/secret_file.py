@@ -1,9 +1,6 @@
-"""The file with the secret of a group, which is read again when it changes.
+"""The file with the secret of a group (base/group_secret.py), which is read again when it changes.
 
-    one line     the secret
-    two lines    while the secret is changed: the first one makes proofs, both are believed
-
-A secret has 16 to 4096 bytes, and no line break. Spaces around it do not count.
+A secret has 16 to 4096 bytes, and no line break.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.group_secret import fingerprint, secret_lines
 from gantrymq.ha.proofs import SECRETS_MAX, GroupSecret
 from gantrymq.runtime.certificates import stamp_of
 
@@ -27,14 +25,17 @@ class SecretFile:
     """Owner of the process's `GroupSecret`. ConfigurationError where the file cannot be used at
     first; later a file that cannot be used is logged, and the secret stays as it was."""
 
-    __slots__ = ("_path", "_stamp", "complain", "secret")
+    __slots__ = ("_path", "_stamp", "complain", "fingerprints", "secret")
 
     def __init__(self, path: str) -> None:
         self.complain: Callable[[str], None] = lambda text: None
         """Is told of a changed file, and why it cannot be used."""
         self._path = path
         self._stamp = stamp_of(path)
-        self.secret = GroupSecret(*_read(path))
+        found = _read(path)
+        self.fingerprints = tuple(map(fingerprint, found))
+        """Of the secrets in use: the one that makes proofs first."""
+        self.secret = GroupSecret(*found)
 
     def refresh(self) -> None:
         """Before each proof: what has changed in the file counts from now on."""
@@ -43,9 +44,17 @@ class SecretFile:
             return
         self._stamp = stamp
         try:
-            self.secret.replace(_read(self._path))
+            found = _read(self._path)
         except ConfigurationError as error:
             self.complain(f"the group's secret stays as it was: groupSecretFile: {error}")
+            return
+        self.secret.replace(found)
+        self.fingerprints = tuple(map(fingerprint, found))
+
+    def report(self) -> bytes:
+        """The fingerprints of the secrets in use after a look at the file, one a line."""
+        self.refresh()
+        return "".join(f"{each}\n" for each in self.fingerprints).encode()
 
 
 def _read(path: str) -> tuple[bytes, ...]:
@@ -53,7 +62,7 @@ def _read(path: str) -> tuple[bytes, ...]:
         content = Path(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(f"it cannot be read: {error.strerror}") from error
-    secrets = tuple(line for each in content.splitlines() if (line := each.strip()))
+    secrets = secret_lines(content)
     if not 1 <= len(secrets) <= SECRETS_MAX:
         raise ConfigurationError(
             f"it has {len(secrets)} lines, each of which is a secret: write one, or two while the"

@@ -19,6 +19,7 @@ from typing import Final, final
 from prometheus_client.core import Metric
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
+from gantrymq.base.group_secret import SECRETS_PATH
 from gantrymq.broker import disk_decisions, member_figures, metrics, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
@@ -323,7 +324,9 @@ class BrokerHost:
             registry.add(source)
         readiness = Readiness()
         readiness.add("broker", self._unready)
-        self._health = HealthServer(registry, readiness, pulse=self._pulse)
+        secret_file = self._setup.links.secret_file
+        pages = {} if secret_file is None else {SECRETS_PATH: secret_file.report}
+        self._health = HealthServer(registry, readiness, pages, pulse=self._pulse)
         await self._health.start(self._setup.settings.bind_address, port)
 
     def _families(self) -> Iterable[Metric]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.group_secret import fingerprint
 from gantrymq.broker.secret_file import SECRET_BYTES_MAX, SecretFile
 from gantrymq.ha.proofs import GroupSecret
 
@@ -99,3 +100,15 @@ def test_what_is_no_secret_is_refused(tmp_path: Path, content: bytes, told: str)
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=told):
         SecretFile(str(path))
+
+
+def test_the_report_is_of_the_file_as_it_is_and_shows_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(OLD)
+    file = SecretFile(str(path))
+    assert file.report().decode().split() == [fingerprint(OLD)]
+    replace(path, NEW + b"\n" + OLD)
+    assert file.report().decode().split() == [fingerprint(NEW), fingerprint(OLD)]
+    assert proves(file, NEW, OLD)
+    replace(path, b"short")
+    assert file.report().decode().split() == [fingerprint(NEW), fingerprint(OLD)]

@@ -13,6 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.group_secret import SECRETS_PATH, fingerprint
 from gantrymq.broker import opening, registrar
 from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
@@ -216,6 +217,14 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
     where = "recovering the store, keeping a copy of what is cut off the log, 3 of 7 bytes for "
     assert (live, where in live_text) == (200, True)
     assert (ready, where in ready_text) == (503, True)
+
+
+async def test_the_fingerprints_of_the_secrets_in_use_are_told(tmp_path: Path) -> None:
+    port, secret = ports.free_port(), tmp_path / "secret"
+    secret.write_bytes(b"0123456789abcdef")
+    async with running(setup(tmp_path, metricsPort=str(port), groupSecretFile=str(secret))):
+        told = await asyncio.to_thread(probed, port, SECRETS_PATH)
+    assert told == (200, fingerprint(secret.read_bytes()) + "\n")
 
 
 async def test_metrics_are_there_before_the_store_is(
