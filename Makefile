@@ -159,6 +159,7 @@ lock: .venv/ready ## rewrite requirements/ from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/run.txt --extra operator pyproject.toml -o requirements/operator.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/dev.txt --extra spark pyproject.toml -o requirements/spark.txt
 
 clean: ## remove what the verbs made in the checkout
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -175,5 +176,5 @@ clean: ## remove what the verbs made in the checkout
 
 .venv/ready: .venv/installed tools/speedups.py $(HOT)
 	$(BIN)/python -m tools.speedups
-	$(BIN)/python -m compileall -q common namesrv broker client operator/gantrymq
+	$(BIN)/python -m compileall -q common namesrv broker client operator/gantrymq spark
 	touch $@
