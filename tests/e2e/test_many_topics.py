@@ -15,8 +15,10 @@ from gantrymq.e2e.figures import Figures
 from gantrymq.e2e.kubectl import Namespace, is_true
 from gantrymq.e2e.operator_install import Operator
 from gantrymq.e2e.operator_metrics import OperatorFigures
+from gantrymq.e2e.scene import check, under_load
 from gantrymq.e2e.topic_load import load_topics
 
+IS_LONG = os.environ.get("GANTRY_E2E_LONG") == "1"
 TOPICS = int(os.environ.get("GANTRY_E2E_TOPICS", "2000"))
 READY_SECONDS = 600.0
 IDLE_SECONDS = 75.0
@@ -54,6 +56,25 @@ def test_many_topics_become_ready_and_idle_ones_cost_no_write(
     assert idle.writes == 0
     assert resource_versions(namespace) == versions
     assert idle.memory_mib <= MEMORY_MIB_MAX
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(not IS_LONG, reason="minutes of load: GANTRY_E2E_LONG=1")
+@pytest.mark.timeout(900)
+def test_many_topics_become_ready_while_the_brokers_serve(
+    operator: Operator, java_image: str, namespace: Namespace, figures: Figures
+) -> None:
+    del operator, java_image
+    with under_load(namespace) as scene:
+        names = [f"busy-{number}" for number in range(TOPICS)]
+        topics = [topic(name, "orders", writeQueues=1, readQueues=1) for name in names]
+        times = load_topics(namespace.name, topics, READY_SECONDS)
+        figures.keep(
+            f"{TOPICS} topics Ready in {times.ready:.1f} s ({TOPICS / times.ready:.0f}/s) while"
+            f" Java's clients send and consume",
+            topics=TOPICS, seconds=times.ready,
+        )  # fmt: skip
+        check(scene, figures)
 
 
 def resource_versions(namespace: Namespace) -> dict[str, str]:
