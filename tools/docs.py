@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gantrymq.base.settings import SettingField, setting_fields
 from gantrymq.broker.core import unsupported
@@ -16,6 +16,7 @@ from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.spark.options.table import OPTIONS, Option
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
@@ -135,11 +136,35 @@ def _setting(each: SettingField) -> str:
     return f"| `{each.key}` | {shown} | {each.unit} | {each.allowed} | {each.about} |"
 
 
+def spark_options_page() -> str:
+    """Every option of Spark's format `rocketmq`."""
+    lines = [
+        "# Options of the Spark format `rocketmq`",
+        _MADE,
+        "Names are taken in any case. An option without a default is unset. A wrong option fails",
+        "the query before any task starts; the error names the option, its value and what is",
+        "allowed.",
+        "",
+        "| option | counts for | default | allowed | meaning |",
+        "|---|---|---|---|---|",
+        *map(_spark_option, OPTIONS),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _spark_option(option: Option[Any]) -> str:  # Any: each has its own type of value
+    names = " or ".join(f"`{name}`" for name in (option.name, *option.aliases))
+    default = "" if option.default is None else f"`{option.default}`"
+    cells = (names, option.use.text, default, option.kind.allowed, option.meaning)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
     "namesrv-settings.md": name_server_settings_page,
     "requests.md": requests_page,
+    "spark-options.md": spark_options_page,
     "store-settings.md": store_settings_page,
 }
 

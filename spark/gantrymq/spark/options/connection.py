@@ -1,0 +1,47 @@
+"""The options that say how servers are reached. Secrets stay in files and the environment: what is
+made here travels to executors, and is shown in plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.spark.options import table
+from gantrymq.spark.options.errors import RocketMQOptionError
+from gantrymq.spark.options.values import OptionValues
+
+NAME_SERVERS_VARIABLE: Final = "NAMESRV_ADDR"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """How to reach a cluster, without any secret."""
+
+    name_servers: tuple[str, ...]
+    credentials_file: str | None
+    tls: bool
+    tls_file: str | None
+    namespace: str
+    timeout_s: float
+
+
+def connection_options(values: OptionValues, environment: Mapping[str, str]) -> ConnectionOptions:
+    """Raises RocketMQOptionError."""
+    name_servers = values.find(table.NAME_SERVER)
+    if name_servers is None:
+        text = environment.get(NAME_SERVERS_VARIABLE, "")
+        if not text.strip():
+            raise RocketMQOptionError(
+                "option nameServer is missing: give host:port of the name servers, several"
+                f" separated by ;, or set {NAME_SERVERS_VARIABLE} for the driver"
+            )
+        name_servers = OptionValues({table.NAME_SERVER.name: text}).get(table.NAME_SERVER)
+    return ConnectionOptions(
+        name_servers,
+        values.find(table.CREDENTIALS_FILE),
+        values.get(table.TLS) or values.has(table.TLS_FILE),
+        values.find(table.TLS_FILE),
+        values.find(table.NAMESPACE) or "",
+        values.get(table.REQUEST_TIMEOUT) / 1000,
+    )
