@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -109,6 +109,10 @@ interop-servers: .venv/ready ## the half of them that is about servers: replicat
 bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results
 	$(BIN)/python -m bench $(ARGS)
 
+test-spark: .venv/ready ## the data source and its jobs in real Spark sessions, with two versions (SPARK=0 leaves it out)
+	$(BIN)/python -m pytest tests/spark -q -p no:randomly $(ARGS)
+	$(if $(filter 0,$(SPARK)),,PYTHONPATH="$$($(BIN)/python -m tools.newest_spark)" $(BIN)/python -m pytest tests/spark -q -p no:randomly -m newest_spark $(ARGS))
+
 fuzz: .venv/ready ## fuzz the decoders for FUZZ_SECONDS each (default 300)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} $(BIN)/python -m pytest tests/fuzz -q -s $(ARGS)
 
@@ -160,6 +164,7 @@ lock: .venv/ready ## rewrite requirements/ from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/run.txt --extra operator pyproject.toml -o requirements/operator.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/dev.txt --extra spark pyproject.toml -o requirements/spark.txt
+	echo "pyspark>=4.3,<4.4" | $(BIN)/uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - -o requirements/spark-newest.txt
 
 clean: ## remove what the verbs made in the checkout
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -79,6 +79,11 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "failovers of real processes in networks of their own", (_root, *JAVA), "GANTRY_CYCLES"
     ),
     "fuzz-short": Entry("seconds of fuzzing for every decoder"),
+    "test-spark": Entry(
+        "the data source, its sink and jobs in real Spark sessions, with two versions of Spark",
+        (_command("java", "openjdk-17-jre-headless"),),
+        "SPARK",
+    ),
     "interop-clients": Entry(
         "real RocketMQ clients and mqadmin, and ours, at real brokers and at ours", REAL, "INTEROP"
     ),

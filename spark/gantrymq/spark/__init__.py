@@ -1,4 +1,9 @@
 """RocketMQ and Gantry topics in PySpark: the format `rocketmq`, its jobs and its metrics.
 
-Spark finds the format itself (`spark.read.format("rocketmq")`); nothing here has to be imported.
+Spark finds the format itself (`spark.read.format("rocketmq")`); nothing here has to be imported for
+that. `configure` sets what the format wants of a session.
 """
+
+from gantrymq.spark.session import configure
+
+__all__ = ["configure"]
