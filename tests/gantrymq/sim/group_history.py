@@ -155,7 +155,7 @@ class Group:
             seat=seat,
         )
         reaps = self.world.random(f"reaper {number}")
-        node.reaped = lambda node: self._reap(node) if reaps.random() < 0.5 else None
+        node.reaped = lambda node: self.reap(node) if reaps.random() < 0.5 else None
         return node
 
     def _assemble(self, node: Node, process: BrokerProcess, store: Store, disk: FaultyDisk) -> None:
@@ -183,7 +183,7 @@ class Group:
             node, process, store, disk, self.leases, self.checks, settings
         )
 
-    def _reap(self, node: Node) -> None:
+    def reap(self, node: Node) -> None:
         """PID 1 gives the lease away once its broker is gone, and keeps the store locked until the
         lease store has answered, or for as long as the lease lasts."""
         if not node.network.is_up(node.number):
@@ -197,7 +197,7 @@ class Group:
         def read(answer: LeaseAnswer) -> None:
             known = identity.read(node.disk) or Identity()
             if isinstance(answer, Found) and answer.lease.is_of(node.seat, known.disk):
-                self.leases.write(place, guard, _released(answer.lease), lambda _: end())
+                self.leases.write(place, guard, released(answer.lease), lambda _: end())
             else:
                 end()
 
@@ -325,7 +325,8 @@ class Group:
         return tally
 
 
-def _released(lease: Lease) -> Lease:
+def released(lease: Lease) -> Lease:
+    """As a guard gives it away."""
     return replace(lease, holder=NOBODY, address="", ha_address="", renewals=lease.renewals + 1)
 
 

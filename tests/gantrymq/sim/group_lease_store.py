@@ -134,7 +134,7 @@ class LeaseStore:
         """The group's address leads there; not where a later epoch has it."""
 
         def carry_out() -> ApiAnswer:
-            if epoch < self.endpoint[0]:
+            if self.has_later_endpoint(epoch):
                 return _CONFLICT
             if self.endpoint != (epoch, address):
                 self._world.tell(f"the group's address leads to {address} of epoch {epoch}")
@@ -149,6 +149,10 @@ class LeaseStore:
             lambda answer: told(answer is not None and answer.status == HTTPStatus.OK),
             is_read=False,
         )
+
+    def has_later_endpoint(self, epoch: int) -> bool:
+        """Whether the group's address leads to the master of a later epoch."""
+        return epoch < self.endpoint[0]
 
     def _client(self, place: Place, life: Life) -> _Client:
         """One a process, as each has a memory of the object it read last."""

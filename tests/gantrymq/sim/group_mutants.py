@@ -3,7 +3,12 @@
 Methods are replaced, which compiled code that calls them does not look up: so this runs on the
 `.py` of the compiled modules, in a process of its own where those are live. Each has a budget of
 seeds; some have a plan of their own, where what the rule guards against is rare: then that happens
-often, and nothing else is different.
+often, and nothing else is different. Where a rule matters in one situation alone, a scene plays it.
+
+That a log which is copied anew is not electable has no mutant of its own. A copy that is not
+complete is on a disk that the Lease does not name for its seat, or of a member that is out of the
+set ("seats count with any disk", "members of the set copy anew"), so that rule alone decides
+nothing; the same flag after a loss of power does ("resume after a lost tail").
 """
 
 from __future__ import annotations
@@ -24,7 +29,6 @@ from gantrymq.sim.group_mutations import (
     logs,
 )
 from gantrymq.sim.group_mutations.scenes import SCENES
-from gantrymq.sim.group_network import Weather
 from gantrymq.sim.group_troubles.plan import CALM, Plan
 from gantrymq.sim.group_troubles.table import drawn_plan
 from gantrymq.sim.group_world import World
@@ -59,14 +63,6 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
 
 Other code makes other histories of the same seeds. A mutant that its seed does not show is searched
 for in its budget, which takes minutes; then this table wants the seed that was found.
-"""
-
-
-UNSHOWN: Final = frozenset(
-    {"members join before they have everything", "partial history electable"}
-)
-"""Which no seed of their budgets has shown since volumes and Leases have faults: plans of their own
-are to be found for them. GANTRY_MUTANTS=all looks for seeds of these as well.
 """
 
 
@@ -114,8 +110,6 @@ def _nothing() -> None:
 WHOLE = "the group as it is"
 _API: Final = {"cut from leases": 1.0, "lease outage": 1.0, "cut from members": 0.5, "isolate": 0.5}
 _CUTS: Final = {"isolate": 1.0, "cut pair": 1.0, "cut from members": 1.0, "pause": 1.0, "kill": 0.5}
-_FLAPS: Final = {"cut pair": 1.0, "cut from members": 1.0, "resets": 1.0, "kill": 0.3}
-_SLOW: Final = {"pause_between": 0.6, "weather": Weather(latency=0.05)}
 _PARTED: Final = {"cut pair": 2.0, "isolate": 1.0, "power cut": 2.0, "stop": 0.5, "kill": 0.5}
 _EDITS: Final = {"edit lease": 2.0, "kill": 1.0}
 _FOREIGN: Final = {"foreign disk": 2.0, "kill": 1.0}
@@ -134,10 +128,10 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         in_sync.unknown_outcome_is_taken_for_a_failure, weights=_CUTS, changes={"lost_answers": 0.3}
     ),
     "members join before they have everything": Mutant(
-        in_sync.members_join_before_they_have_everything,
-        budget=120,  # they have to store tables first, and have the log by then, mostly
-        weights=_FLAPS,
-        changes=_SLOW,
+        in_sync.members_join_before_they_have_everything, 8, scene="follower far behind"
+    ),
+    "memory counts while the set shrinks": Mutant(
+        in_sync.memory_counts_while_the_set_shrinks, 16, scene="follower that leaves a slow disk"
     ),
     "too small a set is no matter": Mutant(in_sync.too_small_a_set_is_no_matter, weights=_CUTS),
     "let go before our disk has it": Mutant(
@@ -182,12 +176,13 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "not all of the set have to be heard": Mutant(
         elections.not_all_of_the_set_have_to_be_heard, weights=_POWER, changes={"flushes": False}
     ),
-    "partial history electable": Mutant(
-        elections.whoever_lacks_something_is_electable,
-        weights={**_FLAPS, "new disk": 1.0},
-        changes=_SLOW,
-    ),
     "promote outside the set": Mutant(elections.promotes_outside_of_the_set, weights=_CUTS),
+    "epochs are written after the first append": Mutant(
+        logs.epochs_are_written_after_the_first_append, 16, scene="master that ends as it begins"
+    ),
+    "members of the set copy anew": Mutant(
+        logs.members_of_the_set_copy_anew, 2, scene="epochs lost within the set"
+    ),
     "wrong truncation": Mutant(logs.cuts_at_the_wrong_place, weights=_CUTS),
     "ack before fsync": Mutant(
         logs.acknowledges_before_the_sync,
@@ -209,6 +204,18 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "no offset clamp": Mutant(around.offsets_are_not_clamped, weights=_CUTS),
     "old channel's close drops the new master": Mutant(
         around.an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
+    ),
+    "name servers take lower epochs": Mutant(around.name_servers_take_lower_epochs, weights=_CUTS),
+    "old masters take the address along": Mutant(
+        around.old_masters_take_the_address_along, 16, scene="address published late"
+    ),
+    "guards release the lease of a living broker": Mutant(
+        around.guards_release_the_lease_of_a_living_broker, 2, scene="guarded restart"
+    ),
+    "locks are given to anybody after a failover": Mutant(
+        around.locks_are_given_to_anybody_after_a_failover,
+        4,
+        scene="orderly consumer and failover",
     ),
     "renewal is any change": Mutant(leases.any_change_renews, 2, scene="successor while touched"),
     "wishes are strict": Mutant(leases.wishes_are_strict, 2, scene="successor with a typo"),

@@ -58,8 +58,13 @@ class NameServerNode:
 
     def serve(self, channel: Channel, command: Command) -> None:
         self._channels[channel] = None
-        opaque = command.opaque
+        opaque, before = command.opaque, self._master
         outcome = self._core.handle(Request(command, channel), self.place.monotonic)
+        master = self._master
+        assert before is None or master is None or before.epoch <= master.epoch, (
+            f"{self.place.name} knew the master of epoch {before.epoch}, and takes the one of"
+            f" {master.epoch} in its place"
+        )
         self._carry_out()
         if isinstance(outcome, Reply) and not channel.is_closing:
             channel.respond(opaque, outcome.command)

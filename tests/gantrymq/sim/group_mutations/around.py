@@ -1,14 +1,24 @@
-"""Breaks rules of tables, offsets and name servers."""
+"""Breaks rules of tables, offsets, locks, name servers, addresses and guards."""
 
 from __future__ import annotations
 
 from gantrymq.broker.core import commits
+from gantrymq.broker.core.locks import Locks
+from gantrymq.ha.lease import Found, LeaseAnswer
 from gantrymq.ha.member_followers import MemberFollowers
 from gantrymq.namesrv.core.brokers import MASTER_ID
 from gantrymq.namesrv.core.brokers import Member as Registered
 from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Channel
+from gantrymq.namesrv.core.registration import Registrar
+from gantrymq.sim.group_history import Group, released
+from gantrymq.sim.group_lease_store import LeaseStore
 from gantrymq.sim.group_mutations.patch import PATCH
+from gantrymq.sim.group_node import Node
+from gantrymq.sim.group_world import Life
+
+# Longer than a new process takes to lead again.
+LATE_GUARD_SECONDS = 3.0
 
 
 def changes_are_answered_at_once() -> None:
@@ -28,3 +38,37 @@ def an_old_channel_takes_the_new_master_with_it() -> None:
         return [*leaving, *(each for each in masters if each not in leaving)]
 
     PATCH.setattr(Liveness, "closed", careless)
+
+
+def name_servers_take_lower_epochs() -> None:
+    PATCH.setattr(Registrar, "_overruled", lambda self, registration: None)
+
+
+def locks_are_given_to_anybody_after_a_failover() -> None:
+    """Of those that the new master does not know of."""
+    lead = Locks.lead
+
+    def careless(self: Locks, now: float, seconds: float) -> None:
+        lead(self, now, seconds)
+        self._owners_until = 0.0
+
+    PATCH.setattr(Locks, "lead", careless)
+
+
+def old_masters_take_the_address_along() -> None:
+    PATCH.setattr(LeaseStore, "has_later_endpoint", lambda self, epoch: False)
+
+
+def guards_release_the_lease_of_a_living_broker() -> None:
+    """The guard keeps no other process off the store, and gives away what its seat holds later."""
+
+    def careless(self: Group, node: Node) -> None:
+        guard, place = Life(), node.place
+
+        def read(answer: LeaseAnswer) -> None:
+            if isinstance(answer, Found) and answer.lease.holder == node.seat:
+                self.leases.write(place, guard, released(answer.lease), lambda _: None)
+
+        place.after(LATE_GUARD_SECONDS, lambda: self.leases.read(place, guard, read), guard)
+
+    PATCH.setattr(Group, "reap", careless)

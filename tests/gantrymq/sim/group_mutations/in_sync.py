@@ -45,6 +45,11 @@ def members_join_before_they_have_everything() -> None:
     PATCH.setattr(InSync, "_has_joined", lambda self, progress: progress.joins_at is not None)
 
 
+def memory_counts_while_the_set_shrinks() -> None:
+    """What is acknowledged until a member is out of the set need not be on the master's disk."""
+    PATCH.setattr(InSync, "prepare", lambda self, wanted: None)
+
+
 def too_small_a_set_is_no_matter() -> None:
     PATCH.setattr(MemberFollowers, "_missing", lambda self, in_sync: None)
 

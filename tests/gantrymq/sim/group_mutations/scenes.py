@@ -9,6 +9,8 @@ from typing import Final
 from gantrymq.ha.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease import DURATION_SECONDS
 from gantrymq.sim.group_history import Group
+from gantrymq.sim.group_mutations.log_scenes import LOG_SCENES
+from gantrymq.sim.group_mutations.role_scenes import ROLE_SCENES
 from gantrymq.sim.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
@@ -108,6 +110,8 @@ def stuck_disk(seed: int) -> None:
 
 
 SCENES: Final[Mapping[str, Callable[[int], None]]] = {
+    **LOG_SCENES,
+    **ROLE_SCENES,
     "successor while touched": successor_while_touched,
     "successor with a typo": successor_with_a_typo,
     "allowed loss": allowed_loss,
