@@ -22,7 +22,6 @@ class ConnectionOptions:
     credentials_file: str | None
     tls: bool
     tls_file: str | None
-    namespace: str
     timeout_s: float
 
 
@@ -42,6 +41,5 @@ def connection_options(values: OptionValues, environment: Mapping[str, str]) -> 
         values.find(table.CREDENTIALS_FILE),
         values.get(table.TLS) or values.has(table.TLS_FILE),
         values.find(table.TLS_FILE),
-        values.find(table.NAMESPACE) or "",
         values.get(table.REQUEST_TIMEOUT) / 1000,
     )

@@ -85,12 +85,6 @@ TLS_FILE: Final = Option(
     "A properties file with RocketMQ's `tls.client.*`; it must be there on the driver and on every"
     " executor. Without it `tls=true` accepts any certificate.",
 )
-NAMESPACE: Final = Option(
-    "namespace",
-    kinds.TEXT,
-    Use.ALL,
-    "The namespace that the names of topics and groups are in.",
-)
 REQUEST_TIMEOUT: Final = Option(
     "requestTimeout",
     kinds.duration(100, 600_000),
@@ -396,6 +390,5 @@ OPTIONS: Final[tuple[Option[Any], ...]] = (
     CREDENTIALS_FILE,
     TLS,
     TLS_FILE,
-    NAMESPACE,
     REQUEST_TIMEOUT,
 )

@@ -1,0 +1,62 @@
+"""Decides how much of what waits a micro-batch takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gantrymq.spark.options.assignment import QueueKey
+from gantrymq.spark.options.read_options import TriggerLimits
+
+Rows = Mapping[QueueKey, int]
+
+
+def must_wait(waiting: int, limits: TriggerLimits, waited_s: float) -> bool:
+    """Whether a micro-batch is put off until more messages are there."""
+    return limits.rows_min is not None and waiting < limits.rows_min and waited_s < limits.delay_s
+
+
+def rows_allowed(
+    backlog: Rows, limits: TriggerLimits, average_bytes: Mapping[QueueKey, float]
+) -> int:
+    """How many messages a micro-batch takes in all, at least one where there is one.
+
+    `average_bytes` is the expected size of a message of each queue; only maxBytesPerTrigger needs
+    it.
+    """
+    waiting = sum(backlog.values())
+    rows = waiting if limits.rows_max is None else min(waiting, limits.rows_max)
+    if limits.bytes_max is not None and waiting:
+        size = sum(count * average_bytes.get(queue, 1.0) for queue, count in backlog.items())
+        by_bytes = int(waiting * min(1.0, limits.bytes_max / max(size, 1.0)))
+        rows = min(rows, max(1, by_bytes))
+    return rows
+
+
+def shares(backlog: Rows, rows: int, turn: int) -> dict[QueueKey, int]:
+    """`rows` messages shared out in proportion to the backlog of each queue.
+
+    Invariant: the shares add up to `rows`, or to the whole backlog where that is less; no share is
+    above its queue's backlog; and each queue with a backlog gets a message where there are enough
+    for all, so that none starves. Where there are not, `turn` says which queues come first: a
+    number that grows with what was read gives each its turn.
+    """
+    waiting = {queue: backlog[queue] for queue in sorted(backlog) if backlog[queue] > 0}
+    total = sum(waiting.values())
+    if rows >= total:
+        return waiting
+    queues = list(waiting)
+    if rows < len(queues):
+        first = turn % len(queues)
+        return dict.fromkeys([*queues[first:], *queues[:first]][:rows], 1)
+    return _in_proportion(waiting, rows, total)
+
+
+def _in_proportion(waiting: dict[QueueKey, int], rows: int, total: int) -> dict[QueueKey, int]:
+    """One for each queue, and the rest by the largest remainder."""
+    count = len(waiting)
+    free, above = rows - count, total - count
+    parts = {queue: divmod(free * (size - 1), above) for queue, size in waiting.items()}
+    left = free - sum(whole for whole, _ in parts.values())
+    by_remainder = sorted(parts, key=lambda queue: (-parts[queue][1], queue))
+    extra = set(by_remainder[:left])
+    return {queue: 1 + parts[queue][0] + (queue in extra) for queue in waiting}

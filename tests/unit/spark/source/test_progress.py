@@ -1,0 +1,43 @@
+"""What brokers are told of a stream's progress, and when."""
+
+from __future__ import annotations
+
+from gantrymq.spark.options.assignment import QueueKey
+from gantrymq.spark.source.progress import STORE_SECONDS, Progress
+
+A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)
+
+
+def test_progress_is_due_at_once_and_then_once_in_a_while() -> None:
+    progress = Progress()
+    progress.advance({A: 5})
+    assert progress.due(0.0) == {A: 5}
+    progress.asked(0.0)
+    progress.stored({A: 5})
+    progress.advance({A: 6, B: 1})
+    assert progress.due(STORE_SECONDS / 2) == {}
+    assert progress.unstored() == {A: 6, B: 1}
+    assert progress.due(STORE_SECONDS) == {A: 6, B: 1}
+
+
+def test_progress_never_goes_back() -> None:
+    progress = Progress()
+    progress.advance({A: 5})
+    progress.advance({A: 3})
+    assert progress.due(0.0) == {A: 5}
+
+
+def test_what_a_broker_did_not_take_is_due_again() -> None:
+    progress = Progress()
+    progress.advance({A: 5, B: 7})
+    progress.asked(0.0)
+    progress.stored({B: 7})
+    assert progress.due(STORE_SECONDS) == {A: 5}
+
+
+def test_progress_that_is_stored_is_not_due() -> None:
+    progress = Progress()
+    progress.advance({A: 5})
+    progress.stored({A: 5})
+    progress.advance({A: 5})
+    assert progress.due(9.0) == {}
