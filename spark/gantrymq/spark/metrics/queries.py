@@ -1,0 +1,156 @@
+"""Keeps what Prometheus is shown of all streaming queries of a session.
+
+    gantry_spark_query_active                     1 while the query runs
+    gantry_spark_query_failures_total             runs that ended with an error
+    gantry_spark_batches_total, _rows_total       micro-batches with data, and their rows
+    gantry_spark_{input,processed}_rows_per_second    of the last micro-batch, as Spark counts them
+    gantry_spark_batch_phase_seconds_total        time by phase; by batches_total it is the mean
+    gantry_spark_last_batch_phase_seconds         the same of the last micro-batch
+    gantry_spark_last_commit_timestamp_seconds    when the last micro-batch was done
+    gantry_spark_topic_lag, _queue_lag            messages that wait
+    gantry_spark_data_loss_total                  messages that were gone before they were read
+
+Spark calls from a thread of its own, and a scrape has another: a lock guards the state.
+Invariant: at most QUERIES_MAX queries, TOPICS_MAX topics and QUEUES_MAX queues each are shown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gantrymq.spark.metrics.progress import BatchProgress
+from gantrymq.spark.options.assignment import QueueKey
+
+QUERIES_MAX: Final = 100  # a driver runs a few; the oldest that ended go first
+TOPICS_MAX: Final = 500  # the lag of topics beyond these, by name, is added up as OTHER_TOPICS
+QUEUES_MAX: Final = 2000  # a query with more queues is shown by topic only
+OTHER_TOPICS: Final = "(others)"
+
+
+@final
+@dataclass(slots=True)
+class _Query:
+    """One query, over all of its runs in this session."""
+
+    is_active: bool = True
+    failures: int = 0
+    batches: int = 0
+    rows: int = 0
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    last: BatchProgress | None = None
+    committed_at: float = 0.0
+
+
+@final
+class StreamingQueries:
+    """All queries of one session; the listener writes, and Prometheus' registry collects."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._queries: dict[str, _Query] = {}
+
+    def started(self, query: str) -> None:
+        with self._lock:
+            self._known(query).is_active = True
+
+    def advanced(self, progress: BatchProgress, now: float) -> None:
+        """A micro-batch is done; `now` is the wall-clock time in seconds."""
+        with self._lock:
+            state = self._known(progress.query)
+            state.batches += 1
+            state.rows += progress.rows
+            for phase, seconds in progress.phase_seconds.items():
+                state.phase_seconds[phase] = state.phase_seconds.get(phase, 0.0) + seconds
+            state.last = progress
+            state.committed_at = now
+
+    def ended(self, query: str, *, is_failed: bool) -> None:
+        with self._lock:
+            state = self._known(query)
+            state.is_active = False
+            state.failures += is_failed
+
+    def _known(self, query: str) -> _Query:
+        if query not in self._queries:
+            if len(self._queries) >= QUERIES_MAX:
+                ended = (name for name, each in self._queries.items() if not each.is_active)
+                self._queries.pop(next(ended, next(iter(self._queries))))
+            self._queries[query] = _Query()
+        return self._queries[query]
+
+    def collect(self) -> Iterable[Metric]:
+        """The families of all queries, for prometheus_client."""
+        with self._lock:
+            return [*_life(self._queries), *_batches(self._queries), *_lags(self._queries)]
+
+
+def _life(queries: Mapping[str, _Query]) -> Iterable[Metric]:
+    active = _gauge("query_active", "1 while the query runs")
+    failures = _counter("query_failures", "Runs of the query that ended with an error")
+    for name, query in queries.items():
+        active.add_metric([name], query.is_active)
+        failures.add_metric([name], query.failures)
+    return active, failures
+
+
+def _batches(queries: Mapping[str, _Query]) -> Iterable[Metric]:
+    batches = _counter("batches", "Micro-batches done")
+    rows = _counter("rows", "Rows read by micro-batches that are done")
+    arriving = _gauge("input_rows_per_second", "Rows that arrived each second, last micro-batch")
+    processed = _gauge("processed_rows_per_second", "Rows processed each second, last micro-batch")
+    phases = _counter("batch_phase_seconds", "Time of micro-batches by Spark's phase", "phase")
+    last = _gauge("last_batch_phase_seconds", "Time of the last micro-batch by phase", "phase")
+    committed = _gauge("last_commit_timestamp_seconds", "When the last micro-batch was done")
+    for name, query in queries.items():
+        batches.add_metric([name], query.batches)
+        rows.add_metric([name], query.rows)
+        for phase, seconds in query.phase_seconds.items():
+            phases.add_metric([name, phase], seconds)
+        if query.last is not None:
+            arriving.add_metric([name], query.last.input_rows_per_second)
+            processed.add_metric([name], query.last.processed_rows_per_second)
+            committed.add_metric([name], query.committed_at)
+            for phase, seconds in query.last.phase_seconds.items():
+                last.add_metric([name, phase], seconds)
+    return batches, rows, arriving, processed, phases, last, committed
+
+
+def _lags(queries: Mapping[str, _Query]) -> Iterable[Metric]:
+    by_topic = _gauge("topic_lag", "Messages that wait behind the last micro-batch", "topic")
+    by_queue = _gauge("queue_lag", "The same of one queue", "topic", "broker", "queue")
+    lost = _counter("data_loss", "Messages that were gone before the query read them")
+    for name, query in queries.items():
+        if query.last is None:
+            continue
+        lost.add_metric([name], query.last.lost)
+        for topic, lag in topic_lags(query.last.lag).items():
+            by_topic.add_metric([name, topic], lag)
+        if len(query.last.lag) <= QUEUES_MAX:
+            for queue, lag in query.last.lag.items():
+                labels = [name, queue.topic, queue.broker_name, str(queue.queue_id)]
+                by_queue.add_metric(labels, lag)
+    return by_topic, by_queue, lost
+
+
+def topic_lags(lag: Mapping[QueueKey, int]) -> dict[str, int]:
+    """The lag of each topic; of those beyond TOPICS_MAX, by name, the sum."""
+    topics = sorted({queue.topic for queue in lag})
+    shown = set(topics[:TOPICS_MAX])
+    sums: dict[str, int] = {}
+    for queue, waiting in lag.items():
+        topic = queue.topic if queue.topic in shown else OTHER_TOPICS
+        sums[topic] = sums.get(topic, 0) + waiting
+    return sums
+
+
+def _gauge(name: str, about: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"gantry_spark_{name}", about, labels=["query", *labels])
+
+
+def _counter(name: str, about: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"gantry_spark_{name}", about, labels=["query", *labels])
