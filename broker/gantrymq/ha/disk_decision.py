@@ -16,25 +16,29 @@ of it was done. So it may stop anywhere: the next start finishes it.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.base.errors import RemoteError
 from gantrymq.ha import identity, lease_copy
 from gantrymq.ha.identity import Identity
+from gantrymq.ha.json_file import JsonFile
 from gantrymq.store import archive, own_file
 from gantrymq.store.archive import Move
-from gantrymq.store.layout import OWN, StoreRefusedError
-from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import object_of, required_text_field
+from gantrymq.store.layout import OWN
+from gantrymq.wire.jsonvalue import JsonObject, required_text_field
 
 PATH: Final = f"{OWN}/decision"
-MAGIC: Final = b"GDN1"
-FILE_BYTES_MAX: Final = 1 << 12
+
+_FILE: Final = JsonFile(
+    PATH,
+    b"GDN1",
+    1 << 12,
+    "it is what `gantry store adopt` or `gantry store archive` decided; remove the file and run the"
+    " command again",
+)
 
 
 class Choice(Enum):
@@ -58,20 +62,21 @@ class Decision:
 
 
 def encode(decision: Decision) -> bytes:
-    body = javajson.dumps_standard({"choice": decision.choice.value, "argument": decision.argument})
-    return MAGIC + zlib.crc32(body).to_bytes(4, "big") + body
+    return _FILE.encode(_said(decision))
 
 
 def decode(data: bytes) -> Decision:
     """StoreRefusedError when it is not what was written."""
-    if data[:8] != MAGIC + zlib.crc32(data[8:]).to_bytes(4, "big"):
-        raise _damaged("its sum is wrong")
-    try:
-        said = object_of(javajson.loads(data[8:]), PATH)
-        choice = Choice(required_text_field(said, "choice"))
-        return _checked(Decision(choice, required_text_field(said, "argument")))
-    except (RemoteError, ValueError) as error:
-        raise _damaged(str(error)) from error
+    return _FILE.decode(data, _parse)
+
+
+def _said(decision: Decision) -> JsonObject:
+    return {"choice": decision.choice.value, "argument": decision.argument}
+
+
+def _parse(said: JsonObject) -> Decision:
+    choice = Choice(required_text_field(said, "choice"))
+    return _checked(Decision(choice, required_text_field(said, "argument")))
 
 
 def _checked(decision: Decision) -> Decision:
@@ -86,13 +91,12 @@ def _checked(decision: Decision) -> Decision:
 
 def read(disk: Disk) -> Decision | None:
     """None where nothing was decided."""
-    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
-    return None if data is None else decode(data)
+    return _FILE.read(disk, _parse)
 
 
 def write(disk: Disk, decision: Decision) -> None:
     """For good, when this returns. ValueError for an argument that means nothing."""
-    own_file.replace(disk, PATH, encode(_checked(decision)))
+    _FILE.write(disk, _said(_checked(decision)))
 
 
 def drop(disk: Disk) -> None:
@@ -118,10 +122,3 @@ def _adopt(disk: Disk, group: str, new_uuid: Callable[[], str]) -> str:
     disk.sync_folder(OWN)  # before the decision goes: that says that all of it was done
     drop(disk)
     return f"adopted group {group}: disk {known.disk} was of {known.group or 'no group'}"
-
-
-def _damaged(how: str) -> StoreRefusedError:
-    return StoreRefusedError(
-        f"{PATH} is damaged ({how}): it is what `gantry store adopt` or `gantry store archive`"
-        " decided; remove the file and run the command again"
-    )

@@ -12,25 +12,23 @@ sure_to      its machine went down before what lies behind was known to be on th
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.base.errors import RemoteError
-from gantrymq.store import own_file
-from gantrymq.store.layout import OWN, StoreRefusedError
-from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import (
-    JsonObject,
-    long_field,
-    object_of,
-    required_text_field,
-)
+from gantrymq.ha.json_file import JsonFile
+from gantrymq.store.layout import OWN
+from gantrymq.wire.jsonvalue import JsonObject, long_field, required_text_field
 
 PATH: Final = f"{OWN}/member"
-MAGIC: Final = b"GFM1"
-FILE_BYTES_MAX: Final = 1 << 16
+
+_FILE: Final = JsonFile(
+    PATH,
+    b"GFM1",
+    1 << 16,
+    "it tells which master this member has seen last; empty the store of this member, and it copies"
+    " its master's log anew",
+)
 
 
 @final
@@ -47,25 +45,7 @@ class Kept:
 def read(disk: Disk) -> Kept:
     """StoreRefusedError when it is not what was written: a member that forgot what it has seen
     could acknowledge what others do not have."""
-    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
-    if data is None:
-        return Kept()
-    if data[:8] != MAGIC + zlib.crc32(data[8:]).to_bytes(4, "big"):
-        raise _damaged("its sum is wrong")
-    try:
-        said = object_of(javajson.loads(data[8:]), PATH)
-        epoch, boot = long_field(said, "epoch", 0), required_text_field(said, "boot")
-        sure_to = long_field(said, "sureTo") if "sureTo" in said else None
-    except RemoteError as error:
-        raise _damaged(str(error)) from error
-    return Kept(epoch, boot, said.get("isPartial") is True, sure_to)
-
-
-def _damaged(how: str) -> StoreRefusedError:
-    return StoreRefusedError(
-        f"{PATH} is damaged ({how}): it tells which master this member has seen last; empty the"
-        " store of this member, and it copies its master's log anew"
-    )
+    return _FILE.read(disk, _parse) or Kept()
 
 
 def write(disk: Disk, kept: Kept) -> None:
@@ -73,5 +53,10 @@ def write(disk: Disk, kept: Kept) -> None:
     said: JsonObject = {"epoch": kept.epoch, "boot": kept.boot, "isPartial": kept.is_partial}
     if kept.sure_to is not None:
         said["sureTo"] = kept.sure_to
-    body = javajson.dumps_standard(said)
-    own_file.replace(disk, PATH, MAGIC + zlib.crc32(body).to_bytes(4, "big") + body)
+    _FILE.write(disk, said)
+
+
+def _parse(said: JsonObject) -> Kept:
+    epoch, boot = long_field(said, "epoch", 0), required_text_field(said, "boot")
+    sure_to = long_field(said, "sureTo") if "sureTo" in said else None
+    return Kept(epoch, boot, said.get("isPartial") is True, sure_to)

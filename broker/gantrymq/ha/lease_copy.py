@@ -8,15 +8,12 @@ else: its mark is that of the first write that said what it says.
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 from gantrymq.base.disk import Disk
-from gantrymq.base.errors import RemoteError
+from gantrymq.ha.json_file import JsonFile
 from gantrymq.ha.lease import Lease
-from gantrymq.store import own_file
-from gantrymq.store.layout import OWN, StoreRefusedError
-from gantrymq.wire import javajson
+from gantrymq.store.layout import OWN
 from gantrymq.wire.jsonvalue import (
     JsonObject,
     list_of,
@@ -28,8 +25,14 @@ from gantrymq.wire.jsonvalue import (
 )
 
 PATH: Final = f"{OWN}/lease"
-MAGIC: Final = b"GLC1"
-FILE_BYTES_MAX: Final = 1 << 16
+
+_FILE: Final = JsonFile(
+    PATH,
+    b"GLC1",
+    1 << 16,
+    "it is the last Lease that this member has seen; restore it from a copy, or run"
+    " `gantry store archive` on this directory, and its member begins empty",
+)
 
 
 def is_new(lease: Lease, copy: Lease | None) -> bool:
@@ -43,7 +46,26 @@ def _said(lease: Lease) -> tuple[object, ...]:
 
 
 def encode(lease: Lease) -> bytes:
-    said: JsonObject = {
+    return _FILE.encode(_object(lease))
+
+
+def decode(data: bytes) -> Lease:
+    """StoreRefusedError when it is not what was written."""
+    return _FILE.decode(data, _parse)
+
+
+def read(disk: Disk) -> Lease | None:
+    """None where this disk has seen none."""
+    return _FILE.read(disk, _parse)
+
+
+def write(disk: Disk, lease: Lease) -> None:
+    """For good, when this returns."""
+    _FILE.write(disk, _object(lease))
+
+
+def _object(lease: Lease) -> JsonObject:
+    return {
         "group": lease.group,
         "epoch": lease.epoch,
         "renewals": lease.renewals,
@@ -56,48 +78,21 @@ def encode(lease: Lease) -> bytes:
         "heir": lease.heir,
         "leaver": lease.leaver,
     }
-    body = javajson.dumps_standard(said)
-    return MAGIC + zlib.crc32(body).to_bytes(4, "big") + body
 
 
-def decode(data: bytes) -> Lease:
-    """StoreRefusedError when it is not what was written."""
-    if data[:8] != MAGIC + zlib.crc32(data[8:]).to_bytes(4, "big"):
-        raise _damaged("its sum is wrong")
-    try:
-        said = object_of(javajson.loads(data[8:]), PATH)
-        disks = object_of(said.get("disks"), "disks")
-        members = list_of(said.get("inSync"), "inSync")
-        return Lease(
-            group=text_field(said, "group") or "",
-            epoch=long_field(said, "epoch"),
-            renewals=long_field(said, "renewals"),
-            granted=long_field(said, "granted"),
-            holder=long_field(said, "holder"),
-            address=text_field(said, "address") or "",
-            ha_address=text_field(said, "haAddress") or "",
-            in_sync=frozenset(long_of(each, "a member") for each in members),
-            disks={int(str(member)): required_text_field(disks, str(member)) for member in disks},
-            heir=long_field(said, "heir"),
-            leaver=long_field(said, "leaver"),
-        )
-    except (RemoteError, ValueError) as error:
-        raise _damaged(str(error)) from error
-
-
-def read(disk: Disk) -> Lease | None:
-    """None where this disk has seen none."""
-    data = own_file.content(disk, PATH, FILE_BYTES_MAX)
-    return None if data is None else decode(data)
-
-
-def write(disk: Disk, lease: Lease) -> None:
-    """For good, when this returns."""
-    own_file.replace(disk, PATH, encode(lease))
-
-
-def _damaged(how: str) -> StoreRefusedError:
-    return StoreRefusedError(
-        f"{PATH} is damaged ({how}): it is the last Lease that this member has seen; restore it"
-        " from a copy, or run `gantry store archive` on this directory, and its member begins empty"
+def _parse(said: JsonObject) -> Lease:
+    disks = object_of(said.get("disks"), "disks")
+    members = list_of(said.get("inSync"), "inSync")
+    return Lease(
+        group=text_field(said, "group") or "",
+        epoch=long_field(said, "epoch"),
+        renewals=long_field(said, "renewals"),
+        granted=long_field(said, "granted"),
+        holder=long_field(said, "holder"),
+        address=text_field(said, "address") or "",
+        ha_address=text_field(said, "haAddress") or "",
+        in_sync=frozenset(long_of(each, "a member") for each in members),
+        disks={int(str(member)): required_text_field(disks, str(member)) for member in disks},
+        heir=long_field(said, "heir"),
+        leaver=long_field(said, "leaver"),
     )

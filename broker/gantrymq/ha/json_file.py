@@ -1,0 +1,69 @@
+"""Reads and writes the small files of a member that hold one JSON object.
+
+    file    magic 4 | crc32 of the rest 4 | JSON object
+
+A file is replaced as a whole and is on the disk when `write` returns (store/own_file.py). One whose
+sum or content is wrong is refused with what the file is for and what an operator does about it: a
+member that forgot what it has seen could acknowledge what other members do not have.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.base.errors import RemoteError
+from gantrymq.store import own_file
+from gantrymq.store.layout import StoreRefusedError
+from gantrymq.wire import javajson
+from gantrymq.wire.jsonvalue import JsonObject, object_of
+
+_T = TypeVar("_T")
+
+_CRC_BYTES = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """The format of one kind of file."""
+
+    path: str
+    magic: bytes
+    bytes_max: int
+    """Of the whole file; a longer one is refused, as its sum is wrong."""
+    advice: str
+    """What the file says and what an operator does when it is damaged."""
+
+    def encode(self, said: JsonObject) -> bytes:
+        body = javajson.dumps_standard(said)
+        return self._head(body) + body
+
+    def decode(self, data: bytes, parse: Callable[[JsonObject], _T]) -> _T:
+        """What `parse` makes of the object. StoreRefusedError where the bytes are not those that
+        were written, or `parse` raises RemoteError or ValueError."""
+        size = len(self.magic) + _CRC_BYTES
+        if data[:size] != self._head(data[size:]):
+            raise self._damaged("its sum is wrong")
+        try:
+            return parse(object_of(javajson.loads(data[size:]), self.path))
+        except (RemoteError, ValueError) as error:
+            raise self._damaged(str(error)) from error
+
+    def read(self, disk: Disk, parse: Callable[[JsonObject], _T]) -> _T | None:
+        """None where there is no such file."""
+        data = own_file.content(disk, self.path, self.bytes_max)
+        return None if data is None else self.decode(data, parse)
+
+    def write(self, disk: Disk, said: JsonObject) -> None:
+        """Replace the file; it is on the disk when this returns."""
+        own_file.replace(disk, self.path, self.encode(said))
+
+    def _head(self, body: bytes) -> bytes:
+        return self.magic + zlib.crc32(body).to_bytes(_CRC_BYTES, "big")
+
+    def _damaged(self, how: str) -> StoreRefusedError:
+        return StoreRefusedError(f"{self.path} is damaged ({how}): {self.advice}")
