@@ -205,7 +205,9 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "old channel's close drops the new master": Mutant(
         around.an_old_channel_takes_the_new_master_with_it, weights={"resets": 1.0, "kill": 1.0}
     ),
-    "name servers take lower epochs": Mutant(around.name_servers_take_lower_epochs, weights=_CUTS),
+    "name servers take lower epochs": Mutant(
+        around.name_servers_take_lower_epochs, 8, scene="old master registers late"
+    ),
     "old masters take the address along": Mutant(
         around.old_masters_take_the_address_along, 16, scene="address published late"
     ),

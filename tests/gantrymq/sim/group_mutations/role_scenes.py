@@ -76,6 +76,21 @@ def guarded_restart(seed: int) -> None:
     assert group.checks.epoch == before + 1, "a living broker's lease was given away"
 
 
+def old_master_registers_late(seed: int) -> None:
+    """A master's machine is suspended while the next one is elected. It goes on, believes in its
+    epoch until its lease is over by its own clock, and registers once more."""
+    group = well(seed, 3)
+    old, is_led = master(group), is_led_on(group)
+    old.place.pause(ELECTED_SECONDS, stops_clocks=True)
+    until(group, is_led, ELECTED_SECONDS)
+    run(group, LATE_SECONDS)
+    old.place.wake()
+    process = old.process
+    assert process is not None
+    process.enter(process.register)
+    run(group, LATE_SECONDS)
+
+
 @final
 class Orderly:
     """A consumer that locks queues."""
@@ -123,5 +138,6 @@ def orderly_consumer_and_failover(seed: int) -> None:
 ROLE_SCENES: Final[Mapping[str, Callable[[int], None]]] = {
     "address published late": address_published_late,
     "guarded restart": guarded_restart,
+    "old master registers late": old_master_registers_late,
     "orderly consumer and failover": orderly_consumer_and_failover,
 }
