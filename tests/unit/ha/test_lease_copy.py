@@ -66,7 +66,6 @@ def test_damage_anywhere_is_refused_with_what_to_do() -> None:
     "said",
     [
         {"inSync": [1]},
-        {"disks": {}},
         {"disks": {"one": ONE}, "inSync": [1]},
         {"disks": {"1": [7]}, "inSync": [1]},
         {"disks": {}, "inSync": ["one"]},
