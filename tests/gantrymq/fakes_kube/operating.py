@@ -12,6 +12,7 @@ from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.reflector import Pace
+from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import OperatorDefaults
 from gantrymq.operator.shell.assembly import Operator, Parts
@@ -29,10 +30,19 @@ async def operating(
     namespaces: Sequence[str] = (),
     pace: Pace = PACE,
     request_seconds: float = 15.0,
+    metrics_port: int = BROKER_METRICS_PORT,
 ) -> AsyncIterator[Operator]:
     """An operator that leads; it is cut off at the end as kill -9 would, without any goodbye."""
     client = KubeClient(ApiConfig(server.url), request_seconds=request_seconds)
-    parts = Parts(client, DEFAULTS, plan, random.Random(1), namespaces=namespaces, pace=pace)
+    parts = Parts(
+        client,
+        DEFAULTS,
+        plan,
+        random.Random(1),
+        namespaces=namespaces,
+        pace=pace,
+        metrics_port=metrics_port,
+    )
     operator = Operator(parts)
     tasks = [asyncio.create_task(work, name=name) for name, work in await operator.start()]
     try:

@@ -6,14 +6,18 @@ not set any more. Everything is deterministic.
 
 from __future__ import annotations
 
+import base64
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, final
 
+from gantrymq.base.group_secret import fingerprint
+from gantrymq.operator.kube.reducers import lines_of_secret
 from gantrymq.operator.plan.actions import (
     Action,
     AnnotateLease,
     Apply,
+    ChangeSecret,
     Delete,
     Json,
     ObjectRef,
@@ -43,6 +47,11 @@ class Api:
         self.addresses_taken: set[str] = set()
         self._number = 0
         self._address = 0
+
+    @property
+    def last_number(self) -> int:
+        """The version of the newest write."""
+        return self._number
 
     def next_number(self) -> int:
         self._number += 1
@@ -86,6 +95,8 @@ class Api:
                 self.delete(action.ref, action.uid)
             case AnnotateLease():
                 self._annotate_lease(action)
+            case ChangeSecret():
+                self._change_secret(action)
             case SetFinalizers():
                 self._set_finalizers(action)
 
@@ -148,6 +159,16 @@ class Api:
         if found is None or found["metadata"]["resourceVersion"] != action.resource_version:
             raise RefusedError(f"{action.ref.name}: the Lease has changed")
         found["metadata"].setdefault("annotations", {}).update(action.annotations)
+        self.touch(found)
+
+    def _change_secret(self, action: ChangeSecret) -> None:
+        found = self.objects.get((action.ref.kind, action.ref.name))
+        if found is None or found["metadata"]["resourceVersion"] != action.resource_version:
+            raise RefusedError(f"{action.ref.name}: the Secret has changed")
+        lines = {fingerprint(line): line for line in lines_of_secret(found)}
+        content = [*(lines[each] for each in action.kept), action.added.encode()]
+        text = base64.b64encode(b"\n".join(content)).decode()
+        _patch(found, {"metadata": {"annotations": action.annotations}, "data": {"secret": text}})
         self.touch(found)
 
     def _set_finalizers(self, action: SetFinalizers) -> None:

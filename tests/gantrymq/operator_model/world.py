@@ -14,12 +14,14 @@ from gantrymq.operator.plan.view.lease import read_lease
 from gantrymq.operator_model import controllers, members
 from gantrymq.operator_model.api import Api, RefusedError, time_text
 from gantrymq.operator_model.controllers import is_on_ready_node, runs
+from gantrymq.operator_model.kubelets import SecretFiles
 
 NAME: Final = "orders"
 KINDS: Final = (
     "StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "ServiceAccount",
     "Role", "RoleBinding",
 )  # fmt: skip
+_REDUCERS: Final = {"Secret": reducers.secret}
 DEFAULTS: Final = OperatorDefaults("example.org/broker:1", "example.org/namesrv:1")
 START: Final = 1_800_000_000.0
 STEP_SECONDS: Final = 15.0
@@ -33,6 +35,9 @@ class World:
     def __init__(self, spec: Json, nodes: int = 3, zones: int = 1) -> None:
         self.api = Api(START)
         self.defaults = DEFAULTS
+        self.files = SecretFiles(self.api, f"{NAME}-replication")
+        self.is_divided = False
+        """Whether the Secret was deleted, so that members may know different ones."""
         self.refusal = ""
         metadata = {"name": NAME, "namespace": "mq", "generation": 1}
         resource = {"apiVersion": "gantrymq.dev/v1", "kind": "BrokerCluster", "metadata": metadata}
@@ -83,7 +88,15 @@ class World:
             found["metadata"]["deletionTimestamp"] = time_text(self.api.now)
             self.api.touch(found)
         else:
+            self.is_divided |= kind == "Secret"
             self.api.remove(kind, name)
+
+    def ask_for_a_new_secret(self, request: str) -> None:
+        resource = self.resource
+        assert resource is not None
+        notes = resource["metadata"].setdefault("annotations", {})
+        notes["gantrymq.dev/rotate-secret"] = request
+        self.api.touch(resource)
 
     # ------------------------------------------------------------------ time
 
@@ -92,6 +105,9 @@ class World:
         for _ in range(count):
             self.api.now += STEP_SECONDS
             controllers.step(self.api)
+            self.files.step()
+            if not self.is_divided:
+                self.files.must_believe_each_other()
             for group in self.groups():
                 members.step(self.api, NAME, group)
 
@@ -112,7 +128,10 @@ class World:
             "resource": resource,
             "namespace_is_terminating": False,
             "defaults": self.defaults,
-            "objects": {kind: tuple(map(reducers.whole, api.of_kind(kind))) for kind in KINDS},
+            "objects": {
+                kind: tuple(map(_REDUCERS.get(kind, reducers.whole), api.of_kind(kind)))
+                for kind in KINDS
+            },
             "pods": tuple(map(reducers.pod, api.of_kind("Pod"))),
             "volume_claims": tuple(
                 map(reducers.volume_claim, api.of_kind("PersistentVolumeClaim"))
@@ -124,7 +143,8 @@ class World:
                 each["metadata"]["name"]: reducers.node(each) for each in api.of_kind("Node")
             },
             "storage_classes": frozenset({"local-ssd"}),
-            "new_secret": "s" * 32,
+            "new_secret": f"secret-{api.last_number:025}",
+            "known_secrets": self.files.known(),
             "refusal": self.refusal,
         }
         return ClusterSnapshot(**{**fields, **hidden})
@@ -157,8 +177,10 @@ class World:
         """Reconcile until nothing is left to do and the status says the same twice."""
         before: Mapping[str, Any] = {}
         for _ in range(rounds):
+            is_moving = self.files.is_about_to_step()
             planned = self.reconcile()
-            if self.resource is None or (not planned.actions and planned.status == before):
+            is_still = not planned.actions and not is_moving
+            if self.resource is None or (is_still and planned.status == before):
                 return planned
             before = planned.status
         last = self.plan()

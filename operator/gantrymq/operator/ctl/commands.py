@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gantrymq.base.errors import GantryError
-from gantrymq.operator.ctl import plan_page, switchover, topics_page
+from gantrymq.operator.ctl import plan_page, secret_rotation, switchover, topics_page
 from gantrymq.operator.ctl.access import CLUSTERS, LEASES, TOPICS, ChangedError, Json, KubeAccess
 from gantrymq.operator.ctl.plan_reader import read_snapshot
 from gantrymq.operator.ctl.status_page import status_lines
@@ -20,6 +20,8 @@ DONE: Final = 0
 FAILED: Final = 1
 
 POLL_SECONDS: Final = 0.2
+# A step of a new secret takes as long as the kubelets do: tens of seconds.
+ROTATION_POLL_SECONDS: Final = 1.0
 # The operator and the members write the Lease as well; each may come first a few times.
 TRIES_MAX: Final = 20
 
@@ -136,6 +138,67 @@ def _ask(
     raise CommandError(f"the Lease {name} changes faster than it can be written; try again")
 
 
+def rotate_secret(access: KubeAccess, arguments: argparse.Namespace) -> int:
+    """Give a cluster's brokers a new replication secret, and wait until all use it alone."""
+    namespace, name = _namespace(access, arguments), arguments.cluster
+    request = _ask_for_secret(access, namespace, arguments)
+    if arguments.no_wait:
+        _show_rotation(arguments, request, "Requested", None)
+        return DONE
+    began, said = time.monotonic(), None
+    while True:
+        found = secret_rotation.progress(_cluster(access, arguments), request)
+        if found.is_done:
+            _show_rotation(arguments, request, "Done", time.monotonic() - began)
+            return DONE
+        if found.step is not said and found.step is not None:
+            _note(secret_rotation.WORDS[found.step])
+            said = found.step
+        if time.monotonic() - began >= arguments.timeout:
+            raise CommandError(
+                f"the new secret of {name} is not in use after {arguments.timeout:g} s"
+                f" ({found.waits or 'the operator did not say why'}). The operator goes on, and"
+                f" nothing is broken meanwhile; follow it: kubectl gantry status {name} -n"
+                f" {namespace}"
+            )
+        time.sleep(ROTATION_POLL_SECONDS)
+
+
+def _ask_for_secret(access: KubeAccess, namespace: str, arguments: argparse.Namespace) -> str:
+    """Write a request, or find the one that is not done yet; its text."""
+    for _ in range(TRIES_MAX):
+        cluster = _cluster(access, arguments)
+        secret_rotation.must_not_be_paused(cluster)
+        under_way = secret_rotation.pending(cluster)
+        if under_way:
+            _note(f"a new secret was asked for already ({under_way}), and is on its way")
+            return under_way
+        request = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        try:
+            body = secret_rotation.asking(cluster, request)
+            access.patch(CLUSTERS, namespace, arguments.cluster, body)
+        except ChangedError:
+            continue
+        _note(f"asked for a new secret of {arguments.cluster} ({request})")
+        return request
+    raise CommandError(
+        f"the BrokerCluster {arguments.cluster} changes faster than it can be written; try again"
+    )
+
+
+def _show_rotation(
+    arguments: argparse.Namespace, request: str, step: str, seconds: float | None
+) -> None:
+    if arguments.output == "json":
+        answer = {"request": request, "step": step}
+        _print_json(answer | ({} if seconds is None else {"seconds": round(seconds, 1)}))
+    elif seconds is not None:
+        name = arguments.cluster
+        _print(f"all brokers of {name} use the new secret alone, after {seconds:.0f} s")
+    else:
+        _print(f"kubectl gantry status {arguments.cluster} shows how far it has come")
+
+
 def _lease(access: KubeAccess, namespace: str, name: str, group: str) -> switchover.GroupLease:
     lease = access.get(LEASES, namespace, name)
     if lease is None:
@@ -191,4 +254,5 @@ COMMANDS: Final[dict[str, Command]] = {
     "plan": plan,
     "topics": topics,
     "switchover": switch,
+    "rotate-secret": rotate_secret,
 }

@@ -71,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout", type=float, default=30.0, metavar="SECONDS", help="how long to wait (30)"
     )
 
+    rotate = _command(
+        commands, "rotate-secret", "give the brokers of a cluster a new replication secret"
+    )
+    rotate.add_argument("cluster", help="name of the BrokerCluster")
+    rotate.add_argument("--no-wait", action="store_true", help="ask for it, and do not wait")
+    rotate.add_argument(
+        "--timeout", type=float, default=900.0, metavar="SECONDS", help="how long to wait (900)"
+    )
+
     topics = _command(commands, "topics", "topics, with and without a resource")
     topics.add_argument("cluster", help="name of the BrokerCluster")
     topics.add_argument(

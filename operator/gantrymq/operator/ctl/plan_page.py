@@ -8,6 +8,7 @@ from gantrymq.operator.plan.actions import (
     Action,
     AnnotateLease,
     Apply,
+    ChangeSecret,
     Delete,
     Patch,
     Plan,
@@ -52,7 +53,7 @@ def unread_parts(snapshot: ClusterSnapshot) -> list[str]:
 def _verb(action: Action) -> str:
     if isinstance(action, Apply):
         return "change" if action.resource_version else "create"
-    if isinstance(action, Patch):
+    if isinstance(action, Patch | ChangeSecret):
         return "change"
     if isinstance(action, Delete):
         return "delete"

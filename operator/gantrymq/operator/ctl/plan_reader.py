@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gantrymq.operator.ctl.access import LEASES, AccessError, Collection, Json, KubeAccess
+from gantrymq.operator.kube import reducers
 from gantrymq.operator.plan.objects.names import INSTANCE, MANAGED_BY, ClusterNames
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
 from gantrymq.operator.resources.names import group_name
@@ -44,6 +45,8 @@ def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
     owned = {kind: _some(access, where, namespace, selector) for kind, where in _OWNED.items()}
     is_read = all(items is not None for items in owned.values())
     objects = {kind: items or () for kind, items in owned.items()} if is_read else None
+    if objects is not None:
+        objects["Secret"] = tuple(map(reducers.secret, objects["Secret"]))
     nodes = _some(access, _NODES, "")
     classes = _some(access, _CLASSES, "")
     found = access.get(_NAMESPACES, "", namespace)

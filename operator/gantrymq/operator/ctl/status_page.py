@@ -42,6 +42,9 @@ def _overview(cluster: Json, status: Json) -> list[str]:
         ("furthest behind", status.get("maxLag") or "unknown"),
         ("name servers", status.get("nameServers", "")),
     ]
+    rotation = status.get("secretRotation") or {}
+    if rotation.get("step", "Done") != "Done":
+        rows.append(("secret rotation", f"{rotation['step']} ({rotation.get('request', '')})"))
     observed, wanted = status.get("observedGeneration"), cluster["metadata"].get("generation")
     if observed != wanted:
         rows.append(("generation", f"{wanted} wanted, {observed} seen by the operator"))

@@ -5,10 +5,14 @@ Every reducer drops `managedFields`, which is often the larger half of an object
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from gantrymq.base.group_secret import fingerprint, secret_lines
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.plan.objects.access import SECRET_ENTRY
+from gantrymq.operator.plan.view.secret import FINGERPRINTS
 
 Reducer: TypeAlias = Callable[[Json], Json]
 
@@ -24,13 +28,22 @@ def whole(item: Json) -> Json:
     return item | {"metadata": _metadata(item)}
 
 
-def without_content(item: Json) -> Json:
-    """Metadata alone: for Secrets, whose content the operator has no use for."""
+def secret(item: Json) -> Json:
+    """Metadata, and a fingerprint of each line in place of the content."""
     return {
         "apiVersion": item.get("apiVersion", ""),
         "kind": item.get("kind", ""),
         "metadata": _metadata(item),
+        FINGERPRINTS: [fingerprint(line) for line in lines_of_secret(item)],
     }
+
+
+def lines_of_secret(item: Json) -> tuple[bytes, ...]:
+    """The lines that members read; none where the content cannot be read."""
+    try:
+        return secret_lines(base64.b64decode((item.get("data") or {}).get(SECRET_ENTRY, "")))
+    except ValueError:
+        return ()
 
 
 def pod(item: Json) -> Json:

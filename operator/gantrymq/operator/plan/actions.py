@@ -83,6 +83,22 @@ class AnnotateLease:
 
 @final
 @dataclass(frozen=True, slots=True)
+class ChangeSecret:
+    """Replace the lines of the replication Secret, whose text no plan contains."""
+
+    ref: ObjectRef
+    resource_version: str
+    kept: tuple[str, ...]
+    """Fingerprints of lines that are there, in their new order."""
+    annotations: Mapping[str, str | None]
+    """None removes one."""
+    reason: str
+    added: str = field(default="", repr=False)
+    """A new secret, which becomes the last line; empty for none."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class SetFinalizers:
     """Replace the finalizers of the resource itself."""
 
@@ -92,7 +108,7 @@ class SetFinalizers:
     reason: str
 
 
-Action: TypeAlias = Apply | Patch | Delete | AnnotateLease | SetFinalizers
+Action: TypeAlias = Apply | Patch | Delete | AnnotateLease | ChangeSecret | SetFinalizers
 
 
 @final

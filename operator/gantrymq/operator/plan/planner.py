@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.operator.plan.actions import Action, Plan, Wait
+from gantrymq.operator.plan.actions import Action, Delete, Plan, Wait
 from gantrymq.operator.plan.deletion import finalizer_change, plan_deletion
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.desired import Desired, desired
@@ -20,6 +20,7 @@ from gantrymq.operator.plan.objects.groups import GroupSize, group_sizes
 from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.plan.roles import Roles, assign_roles
 from gantrymq.operator.plan.rolling import roll
+from gantrymq.operator.plan.rotation import rotate
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.cluster_status import cluster_status
 from gantrymq.operator.plan.status.facts import Facts, ready_name_servers
@@ -80,8 +81,10 @@ def _plan_read(
     now: float,
 ) -> Plan:
     """The plan of a cluster that was read completely."""
-    divided = [each.name for each in groups_with_old_secret(groups, wanted.secret)]
+    known = snapshot.known_secrets or {}
+    divided = [each.name for each in groups_with_old_secret(groups, wanted.secret, known)]
     rolled = roll(groups, wanted.unsettled.union(divided), now)
+    rotation = rotate(snapshot, wanted.secret, groups)
     is_still = not rolled.outdated and not wanted.unsettled
     roles = assign_roles(cluster.spec, groups, now) if is_still else Roles()
     actions: tuple[Action, ...] = (
@@ -89,32 +92,37 @@ def _plan_read(
         *wanted.actions,
         *roles.requests,
         *rolled.actions,
+        *rotation.actions,
     )
-    waits = (*wanted.waits, *rolled.waits, *roles.waits)
+    waits = (*wanted.waits, *rolled.waits, *roles.waits, *rotation.waits)
     is_busy = bool(actions) or any(each.lease and each.lease.is_switching for each in groups)
     remakes = () if is_busy else wanted.remakes[:1]
     actions += remakes
-    waits += tuple(
-        Wait(f"Service {each.ref.name}", f"{each.reason}; once nothing else is done")
-        for each in wanted.remakes[len(remakes) :]
-    )
+    waits += _waits_of_remakes(wanted.remakes[len(remakes) :])
     if rolled.outdated:
         waits += tuple(Wait(f"restarts of {each}", _DIVIDED) for each in divided)
-    is_paused = cluster.spec.paused
     facts = Facts(
         cluster,
         snapshot,
         groups,
         find_obstacles(cluster, groups, snapshot),
         actions,
-        () if is_paused else waits,
+        () if cluster.spec.paused else waits,
         rolled.outdated,
         unsupported_changes(cluster.spec, sizes),
         ready_name_servers(snapshot.pods or ()),
+        rotation.status,
     )
     done = _carried_out(cluster, actions)
     return Plan(
         done, facts.waits, notes(facts, done), cluster_status(facts, now), _requeue(facts, done)
+    )
+
+
+def _waits_of_remakes(remakes: Sequence[Delete]) -> tuple[Wait, ...]:
+    return tuple(
+        Wait(f"Service {each.ref.name}", f"{each.reason}; once nothing else is done")
+        for each in remakes
     )
 
 

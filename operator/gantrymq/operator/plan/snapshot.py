@@ -46,7 +46,8 @@ class ClusterSnapshot:
     defaults: OperatorDefaults
     objects: Mapping[str, tuple[Json, ...]] | None
     """Owned objects by kind: StatefulSet, Service, ConfigMap, Secret, PodDisruptionBudget,
-    ServiceAccount, Role, RoleBinding. None until the reflectors are in sync."""
+    ServiceAccount, Role, RoleBinding. None until the reflectors are in sync. The Secret has
+    `fingerprints` in place of its data."""
     pods: tuple[Json, ...] | None
     volume_claims: tuple[Json, ...] | None
     leases: Mapping[str, Json | None] | None
@@ -72,3 +73,6 @@ class ClusterSnapshot:
     """Topics on the brokers that no Topic resource names; None when not known."""
     new_secret: str = ""
     """Random text for a replication secret that does not exist yet; the plan draws no dice."""
+    known_secrets: Mapping[str, tuple[str, ...]] | None = None
+    """Fingerprints of the replication secrets that a broker has, by the name of its pod, as far as
+    it said so. None: not asked, as while `plan.view.secret.is_of_interest` is false."""

@@ -133,11 +133,14 @@ _READY: Final = (
         _FALSE,
         Reason.SECRET_REPLACED,
         "The replication Secret was deleted while members ran, and the operator made another one."
-        " Members that still run go on, but a member that restarts cannot prove itself to them; a"
-        " group that then lacks members in sync acknowledges no messages. The operator restarts no"
-        " member of the group by itself.",
-        "Restart all members of each group that the message names at once, with the command in the"
-        " message. The group elects a master again within seconds, and no message is lost.",
+        " Members that run go on, and read the new one when the kubelet brings it to their pods,"
+        " within a minute or two. Until all have, a member that restarts cannot prove itself to the"
+        " others; a group that then lacks members in sync acknowledges no messages. The operator"
+        " restarts no member of the group meanwhile.",
+        "Wait two minutes. If the reason stays, because the brokers' image cannot tell which secret"
+        " they have or a kubelet is not heard of, restart all members of each group that the"
+        " message names at once, with the command in the message. The group elects a master again"
+        " within seconds, and no message is lost.",
     ),
     _row(
         ConditionType.READY,

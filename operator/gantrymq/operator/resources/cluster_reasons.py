@@ -41,6 +41,12 @@ CLUSTER_EVENTS: Final = (
         " spec.preferredMasters, or because the master is to be restarted.",
     ),
     _event(
+        EventType.NORMAL,
+        Reason.SECRET_ROTATED,
+        "A step of a change of the replication secret began or the last one is done. The annotation"
+        " `gantrymq.dev/rotate-secret` asked for it, which `kubectl gantry rotate-secret` sets.",
+    ),
+    _event(
         EventType.WARNING,
         Reason.NO_MASTER,
         "A group has no master.",

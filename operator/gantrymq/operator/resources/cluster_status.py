@@ -10,6 +10,8 @@ from gantrymq.operator.resources.condition_list import Condition
 from gantrymq.operator.resources.encoding import to_json
 from gantrymq.operator.resources.fields import reported
 
+ROTATION_PODS_SHOWN_MAX = 20
+"""Pods that a change of the secret waits for, of those that a status names."""
 UNMANAGED_SHOWN_MAX = 20
 """Unmanaged topics that a status names: enough to recognise them, and the status stays small."""
 
@@ -32,6 +34,20 @@ class ClusterPhase(StrEnum):
     """At least one group accepts no messages."""
     PAUSED = "Paused"
     """`spec.paused` is set."""
+
+
+@final
+class RotationStep(StrEnum):
+    """How far a change of the replication secret has come."""
+
+    NEW_ACCEPTED = "NewAccepted"
+    """Members use the old secret, and accept the new one as well."""
+    NEW_USED = "NewUsed"
+    """Members use the new secret, and accept the old one as well."""
+    OLD_REMOVED = "OldRemoved"
+    """Members know the new secret alone."""
+    DONE = "Done"
+    """All members are known to have reached the last step."""
 
 
 @final
@@ -98,6 +114,22 @@ class UnmanagedTopics:
 
 @final
 @dataclass(frozen=True, slots=True)
+class SecretRotation:
+    """The change of the replication secret that is carried out, or was last."""
+
+    request: str = reported("Text of the annotation gantrymq.dev/rotate-secret that it is for.", "")
+    step: RotationStep = reported(
+        f"How far it has come: {', '.join(RotationStep)}.", RotationStep.DONE
+    )
+    waits_for: tuple[str, ...] = reported(
+        f"At most {ROTATION_PODS_SHOWN_MAX} of the pods that have not read the secrets of this"
+        " step.",
+        (),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class BrokerClusterStatus:
     """What the operator saw of a cluster, and what it waits for."""
 
@@ -122,6 +154,9 @@ class BrokerClusterStatus:
     groups: tuple[GroupStatus, ...] = reported("The broker groups.", (), map_key="name")
     unmanaged_topics: UnmanagedTopics | None = reported(
         "Topics on the brokers that no Topic resource describes."
+    )
+    secret_rotation: SecretRotation | None = reported(
+        "The change of the replication secret that is carried out, or was last."
     )
     waits: tuple[WaitStatus, ...] = reported("What is wanted, but not done yet.", ())
 

@@ -104,6 +104,7 @@ class Reason(StrEnum):
     POD_REPLACED = "PodReplaced"
     MASTER_CHANGED = "MasterChanged"
     SWITCHOVER_REQUESTED = "SwitchoverRequested"
+    SECRET_ROTATED = "SecretRotated"  # noqa: S105 - a reason
     LEFT_BEHIND = "LeftBehind"
     REQUEST_IGNORED = "RequestIgnored"
     UNMANAGED_TOPICS = "UnmanagedTopics"

@@ -10,6 +10,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from gantrymq.operator.brokers.known_secrets import KnownSecretsReader
+from gantrymq.operator.brokers.pages import BrokerPages
 from gantrymq.operator.brokers.readiness import ReadinessReader
 from gantrymq.operator.brokers.replication import ReplicationReader
 from gantrymq.operator.kube import kinds
@@ -18,6 +20,7 @@ from gantrymq.operator.kube.event_publisher import EventPublisher
 from gantrymq.operator.kube.executor import Executor
 from gantrymq.operator.kube.reflector import DEFAULT_PACE, Pace, RandomSource
 from gantrymq.operator.kube.status_writer import StatusWriter
+from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.operator.plan.snapshot import OperatorDefaults
 from gantrymq.operator.shell.caches import Caches
 from gantrymq.operator.shell.controller import CLUSTERS, ClusterController, Planner
@@ -49,6 +52,8 @@ class Parts:
     identity: str = "gantry-operator"
     namespaces: Sequence[str] = ()
     pace: Pace = DEFAULT_PACE
+    metrics_port: int = BROKER_METRICS_PORT
+    """Of brokers."""
     wall: Callable[[], float] = time.time
 
 
@@ -60,7 +65,7 @@ class Operator:
         self.caches = Caches(parts.client, parts.namespaces, parts.random, parts.pace)
         self.publisher = EventPublisher(parts.client, parts.identity)
         self._parts = parts
-        self._readiness = ReadinessReader()
+        self._pages = BrokerPages(parts.metrics_port)
         self._replication = ReplicationReader()
         index = TopicIndex()
         self.caches.add(
@@ -76,7 +81,8 @@ class Operator:
                 self.caches,
                 parts.defaults,
                 self._replication,
-                self._readiness,
+                ReadinessReader(self._pages),
+                KnownSecretsReader(self._pages),
                 self._topics.unmanaged,
             ),
             parts.planner,
@@ -99,7 +105,7 @@ class Operator:
 
     async def start(self) -> list[Task]:
         """Begin; returns what the process must run."""
-        await self._readiness.start()
+        await self._pages.start()
         await self._replication.start()
         for key in self._resync.keys(self._parts.namespaces):
             self.work.put(key)
@@ -112,7 +118,7 @@ class Operator:
     async def close(self) -> None:
         await self._topics.close()
         await self._replication.close()
-        await self._readiness.close()
+        await self._pages.close()
 
     def resource_changed(self, namespace: str, name: str) -> None:
         """A BrokerCluster appeared, changed or vanished."""

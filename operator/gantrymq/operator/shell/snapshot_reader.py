@@ -21,6 +21,7 @@ from gantrymq.operator.plan.objects.names import GROUP_LABEL, ClusterNames
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, MemberReport, OperatorDefaults
 from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.lease import read_lease
+from gantrymq.operator.plan.view.secret import is_of_interest
 from gantrymq.operator.resources.names import GROUPS_MAX, group_name
 from gantrymq.operator.shell.caches import Caches
 from gantrymq.runtime.logs import Log
@@ -45,6 +46,12 @@ class ReplicationPort(Protocol):
     ) -> tuple[MemberReport, ...] | None: ...
 
 
+class KnownSecretsPort(Protocol):
+    """Asks a broker which replication secrets it has."""
+
+    async def ask(self, ip: str) -> tuple[str, ...] | None: ...
+
+
 class ReadinessPort(Protocol):
     """Asks a broker why it is not ready."""
 
@@ -66,11 +73,13 @@ class SnapshotReader:
         defaults: OperatorDefaults,
         replication: ReplicationPort,
         readiness: ReadinessPort,
+        known_secrets: KnownSecretsPort,
         unmanaged_topics: UnmanagedTopics,
     ) -> None:
         self._caches = caches
         self._client = client
         self._defaults = defaults
+        self._known_secrets = known_secrets
         self._log = Log("operator.snapshot")
         self._readiness = readiness
         self._replication = replication
@@ -89,9 +98,10 @@ class SnapshotReader:
             self._leases(names, groups),
         )
         sets = (objects or {}).get(kinds.STATEFUL_SET.name, ())
-        reports, unready, events = await asyncio.gather(
+        reports, unready, secrets_known, events = await asyncio.gather(
             self._reports(leases, pods or ()),
             self._unready(pods or ()),
+            self._secrets_of_members(resource, objects, pods),
             self._events(namespace, _stuck(pods or (), claims or (), sets)),
         )
         if leases is not None and any(leases.values()):
@@ -115,6 +125,7 @@ class SnapshotReader:
             unready=unready,
             unmanaged_topics=self._unmanaged_topics(namespace, name),
             new_secret=secrets.token_hex(SECRET_BYTES),
+            known_secrets=secrets_known,
         )
 
     # ------------------------------------------------------------------ caches
@@ -191,7 +202,7 @@ class SnapshotReader:
             item = await self._client.get(kind.path(namespace, name))
         except NotFoundError:
             return None
-        reduce = reducers.without_content if kind is kinds.SECRET else reducers.whole
+        reduce = reducers.secret if kind is kinds.SECRET else reducers.whole
         return reduce(item)
 
     def _groups(self, resource: Json, names: ClusterNames) -> list[str]:
@@ -271,9 +282,26 @@ class SnapshotReader:
         async def ask(pod: Json) -> tuple[str, str]:
             return pod["metadata"]["name"], await self._readiness.ask(pod["status"]["podIP"])
 
-        asked = [pod for pod in pods if _is_unready_broker(pod)]
+        asked = [pod for pod in pods if _is_broker_with_address(pod) and not _is_ready(pod)]
         found = await _all(ask(pod) for pod in asked[:STUCK_MAX])
         return {name: reason for name, reason in found if reason}
+
+    async def _secrets_of_members(
+        self,
+        resource: Json,
+        objects: Mapping[str, tuple[Json, ...]] | None,
+        pods: Sequence[Json] | None,
+    ) -> Mapping[str, tuple[str, ...]] | None:
+        """Which secrets brokers have, by pod; None while no plan needs to know."""
+        found = (objects or {}).get(kinds.SECRET.name, ())
+        if pods is None or not is_of_interest(resource, next(iter(found), None), pods):
+            return None
+
+        async def ask(pod: Json) -> tuple[str, tuple[str, ...] | None]:
+            return pod["metadata"]["name"], await self._known_secrets.ask(pod["status"]["podIP"])
+
+        answers = await _all(ask(pod) for pod in pods if _is_broker_with_address(pod))
+        return {name: lines for name, lines in answers if lines is not None}
 
 
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
@@ -327,12 +355,12 @@ def _is_ready(pod: Json) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def _is_unready_broker(pod: Json) -> bool:
-    """Whether it is a broker that can be asked why it is not ready."""
+def _is_broker_with_address(pod: Json) -> bool:
+    """Whether it is a broker that can be asked something."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     is_broker = bool((metadata.get("labels") or {}).get(GROUP_LABEL))
     is_going = bool(metadata.get("deletionTimestamp"))
-    return is_broker and not is_going and bool(status.get("podIP")) and not _is_ready(pod)
+    return is_broker and not is_going and bool(status.get("podIP"))
 
 
 def _lacks_pods(stateful_set: Json) -> bool:

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from gantrymq.interop import ports
-from gantrymq.operator.brokers.readiness import ANSWER_BYTES_MAX, ReadinessReader, reasons
+from gantrymq.operator.brokers.pages import ANSWER_BYTES_MAX, BrokerPages
+from gantrymq.operator.brokers.readiness import ReadinessReader, reasons
 
 
 @dataclass
@@ -37,12 +38,12 @@ async def broker() -> AsyncIterator[tuple[Probed, int]]:
 
 
 async def asked(port: int) -> str:
-    reader = ReadinessReader(port)
-    await reader.start()
+    pages = BrokerPages(port)
+    await pages.start()
     try:
-        return await reader.ask("127.0.0.1")
+        return await ReadinessReader(pages).ask("127.0.0.1")
     finally:
-        await reader.close()
+        await pages.close()
 
 
 async def test_the_reason_is_read(broker: tuple[Probed, int]) -> None:

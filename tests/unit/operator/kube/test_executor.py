@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
+from gantrymq.base.group_secret import fingerprint
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.errors import ConflictError, NotFoundError, RefusedError
@@ -12,6 +14,7 @@ from gantrymq.operator.plan.actions import (
     Action,
     AnnotateLease,
     Apply,
+    ChangeSecret,
     Delete,
     Json,
     ObjectRef,
@@ -226,6 +229,63 @@ async def test_a_patch_changes_what_it_names_and_needs_the_version_that_was_seen
     assert found is not None
     assert found["data"] == {"key": "first"}
     assert found["metadata"]["ownerReferences"] == [{"uid": "new"}]
+
+
+OLD, NEW = "0123456789abcdef", "fedcba9876543210"
+SECRET_REF = ObjectRef("v1", "Secret", "one", "s")
+
+
+def change(seen: str, *kept: str, added: str = "", step: str | None = "Next") -> ChangeSecret:
+    prints = tuple(fingerprint(each.encode()) for each in kept)
+    return ChangeSecret(SECRET_REF, seen, prints, {"step": step}, "test", added)
+
+
+def lines(server: KubeServer) -> list[str]:
+    return base64.b64decode(data(server, "s", "Secret")["secret"]).decode().split("\n")
+
+
+async def test_lines_of_a_secret_are_added_reordered_and_removed_by_their_fingerprints(
+    server: KubeServer, told: Told
+) -> None:
+    body = secret("other") | {"data": {"secret": base64.b64encode(f"{OLD}\n".encode()).decode()}}
+    await told.run(Apply(body, "missing"))
+
+    for kept, added, step, expected in (
+        ([OLD], NEW, "One", [OLD, NEW]),
+        ([NEW, OLD], "", "Two", [NEW, OLD]),
+        ([NEW], "", None, [NEW]),
+    ):
+        action = change(version(server, "Secret", "s"), *kept, added=added, step=step)
+        assert await told.run(action) == Execution(1)
+        assert lines(server) == expected
+    found = server.get("Secret", "one", "s")
+    assert found is not None
+    assert "step" not in found["metadata"].get("annotations", {})
+
+
+async def test_a_secret_with_other_lines_or_another_version_is_left_alone(
+    server: KubeServer, told: Told
+) -> None:
+    body = secret("other") | {"data": {"secret": base64.b64encode(OLD.encode()).decode()}}
+    await told.run(Apply(body, "missing"))
+    seen = version(server, "Secret", "s")
+
+    other = await told.run(change(seen, NEW))
+    stale = await told.run(change(str(int(seen) - 1), OLD, added=NEW))
+
+    assert isinstance(other.error, ConflictError)
+    assert "has other lines than the plan saw" in str(other.error)
+    assert isinstance(stale.error, ConflictError)
+    assert lines(server) == [OLD]
+
+
+async def test_a_secret_that_is_gone_is_not_made_by_a_change(
+    server: KubeServer, told: Told
+) -> None:
+    execution = await told.run(change("7", OLD))
+
+    assert isinstance(execution.error, ConflictError)
+    assert server.get("Secret", "one", "s") is None
 
 
 async def test_a_patch_of_what_is_gone_ends_the_run_and_is_told_to_the_caches(

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import base64
 from typing import Any
 
+import pytest
+
+from gantrymq.base.group_secret import fingerprint
 from gantrymq.operator.kube import reducers
+from gantrymq.operator.plan.actions import Json
 
 METADATA: dict[str, Any] = {
     "name": "a",
@@ -27,15 +32,24 @@ def test_metadata_loses_what_only_its_writers_need() -> None:
     }
 
 
-def test_the_content_of_a_secret_is_not_kept() -> None:
-    secret = {
-        "kind": "Secret",
-        "apiVersion": "v1",
-        "metadata": METADATA,
-        "data": {"key": "c2VjcmV0"},
-    }
+def secret(**data: str) -> Json:
+    return {"kind": "Secret", "apiVersion": "v1", "metadata": METADATA, "data": data}
 
-    assert "data" not in reducers.without_content(secret)
+
+def test_fingerprints_stand_for_the_content_of_a_secret() -> None:
+    text = base64.b64encode(b"0123456789abcdef\nfedcba9876543210\n").decode()
+
+    reduced = reducers.secret(secret(secret=text))
+
+    assert "data" not in reduced
+    expected = [fingerprint(b"0123456789abcdef"), fingerprint(b"fedcba9876543210")]
+    assert reduced["fingerprints"] == expected
+
+
+@pytest.mark.parametrize("content", [{}, {"other": "YQ=="}, {"secret": "a"}], ids=str)
+def test_a_secret_without_a_text_has_no_lines(content: dict[str, str]) -> None:
+    assert reducers.secret(secret(**content))["fingerprints"] == []
+    assert reducers.secret({"metadata": METADATA, "data": None})["fingerprints"] == []
 
 
 def test_a_pod_keeps_what_tells_how_it_is() -> None:

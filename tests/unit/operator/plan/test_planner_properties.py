@@ -97,6 +97,10 @@ def node(number: int, *, is_ready: bool) -> Fault:
     return lambda world: world.set_node(f"node-{number}", is_ready=is_ready)
 
 
+def rotate(request: str) -> Fault:
+    return lambda world: world.ask_for_a_new_secret(request)
+
+
 def upgrade(world: World) -> None:
     """Another version of the operator, with other default images."""
     kinds = type(DEFAULTS)
@@ -129,6 +133,7 @@ FAULTS: st.SearchStrategy[Fault] = st.one_of(
         st.sampled_from(["1", "2", "broker-1", ""]),
         NUMBERS,
     ),
+    st.builds(rotate, st.sampled_from(["monday", "tuesday"])),
     st.builds(lambda number: node(number, is_ready=False), st.integers(0, 3)),
     st.builds(lambda number: node(number, is_ready=True), st.integers(0, 3)),
     st.just(upgrade),

@@ -52,8 +52,14 @@ def test_owners_of_other_kinds_stay() -> None:
     assert kinds == ["ConfigMap", "BrokerCluster"]
 
 
+def hold_kubelets(world: World) -> None:
+    """No kubelet brings a change to a pod that runs."""
+    world.files.held.update(each["metadata"]["name"] for each in world.api.of_kind("Node"))
+
+
 def test_a_secret_that_was_deleted_is_made_anew_and_the_status_says_what_to_do() -> None:
     world = running()
+    hold_kubelets(world)
     world.lose("Secret", SECRET)
     planned = world.settle()
     condition = ready(planned)
@@ -64,8 +70,18 @@ def test_a_secret_that_was_deleted_is_made_anew_and_the_status_says_what_to_do()
     )
 
 
+def test_a_group_is_ready_again_once_all_members_have_read_the_new_secret() -> None:
+    world = running()
+    hold_kubelets(world)
+    world.lose("Secret", SECRET)
+    assert ready(world.settle())["reason"] == "SecretReplaced"
+    world.files.held.clear()
+    assert ready(world.settle())["reason"] == "AllReady"
+
+
 def test_a_group_whose_pods_were_all_restarted_is_ready_again() -> None:
     world = running()
+    hold_kubelets(world)
     world.lose("Secret", SECRET)
     world.settle()
     for number in (0, 1):
@@ -75,6 +91,7 @@ def test_a_group_whose_pods_were_all_restarted_is_ready_again() -> None:
 
 def test_no_member_is_restarted_alone_while_the_others_know_another_secret() -> None:
     world = running()
+    hold_kubelets(world)
     world.lose("Secret", SECRET)
     world.settle()
     world.change(config={"fileReservedTime": "48"})

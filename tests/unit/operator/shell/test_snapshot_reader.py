@@ -49,6 +49,17 @@ class Brokers:
         return f"it catches up at {ip}"
 
 
+class Secrets:
+    """Brokers that say which secrets they have, but for one."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, ip: str) -> tuple[str, ...] | None:
+        self.asked.append(ip)
+        return None if ip == "127.0.0.2" else ("f" * 16,)
+
+
 @pytest.fixture
 async def client(server: KubeServer) -> AsyncIterator[KubeClient]:
     client = KubeClient(ApiConfig(server.url))
@@ -70,9 +81,10 @@ def reader(
     caches: Caches,
     replication: Replication | None = None,
     brokers: Brokers | None = None,
+    secrets: Secrets | None = None,
 ) -> SnapshotReader:
-    asks, answers = replication or Replication(), brokers or Brokers()
-    return SnapshotReader(client, caches, DEFAULTS, asks, answers, lambda *_: ("by-hand",))
+    asks, answers, known = replication or Replication(), brokers or Brokers(), secrets or Secrets()
+    return SnapshotReader(client, caches, DEFAULTS, asks, answers, known, lambda *_: ("by-hand",))
 
 
 async def read(
@@ -82,6 +94,7 @@ async def read(
     waits_for_nodes: bool = True,
     replication: Replication | None = None,
     brokers: Brokers | None = None,
+    secrets: Secrets | None = None,
 ) -> ClusterSnapshot:
     caches = Caches(client, (), random.Random(1), PACE)
     tasks = [asyncio.create_task(each.run()) for each in caches.reflectors]
@@ -94,7 +107,8 @@ async def read(
     )
     resource = server.get("BrokerCluster", "one", "orders")
     assert resource is not None
-    snapshot = await reader(client, caches, replication, brokers).read(resource, "refused once")
+    reads = reader(client, caches, replication, brokers, secrets)
+    snapshot = await reads.read(resource, "refused once")
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -214,6 +228,28 @@ async def test_brokers_that_are_not_ready_are_asked_why(
 
     assert brokers.asked == ["127.0.0.7"]
     assert snapshot.unready == {"orders-broker-1-0": "it catches up at 127.0.0.7"}
+
+
+@pytest.mark.usefixtures("made")
+async def test_brokers_are_asked_for_their_secrets_while_these_are_changed_alone(
+    server: KubeServer, client: KubeClient
+) -> None:
+    secrets = Secrets()
+    assert (await read(server, client, secrets=secrets)).known_secrets is None
+    assert secrets.asked == []
+    resource = server.get("BrokerCluster", "one", "orders")
+    assert resource is not None
+    notes = {"annotations": {"gantrymq.dev/rotate-secret": "monday"}}
+    server.put("BrokerCluster", {**resource, "metadata": {**resource["metadata"], **notes}})
+
+    snapshot = await read(server, client, secrets=secrets)
+
+    # Both groups have pods of these addresses; name servers have no secret.
+    assert sorted(secrets.asked) == ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.2"]
+    assert snapshot.known_secrets == {
+        "orders-broker-0-0": ("f" * 16,),
+        "orders-broker-1-0": ("f" * 16,),
+    }
 
 
 @pytest.mark.usefixtures("made")

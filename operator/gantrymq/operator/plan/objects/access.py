@@ -15,6 +15,7 @@ from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.kinds import ROLE, ROLE_BINDING, SECRET, SERVICE_ACCOUNT
 from gantrymq.operator.plan.objects.names import BROKER
+from gantrymq.operator.plan.view.secret import ROTATION
 
 SECRET_ENTRY: Final = "secret"  # noqa: S105 - the name of an entry
 """The entry of the Secret, and the name of the file that members read."""
@@ -57,10 +58,14 @@ def role_binding(cluster: Cluster) -> Json:
     )
 
 
-def replication_secret(cluster: Cluster, text: str) -> Json:
-    """What members know each other by. It is made once: another one would split the groups."""
+def replication_secret(cluster: Cluster, text: str, request: str = "") -> Json:
+    """What members know each other by. It is made once: another one would split the groups. A new
+    secret that was asked for before (`request`) is this one."""
     data = {SECRET_ENTRY: base64.b64encode(text.encode()).decode()}
-    return cluster.owned(SECRET, cluster.names.secret, BROKER, type="Opaque", data=data)
+    notes = {ROTATION: request} if request else None
+    return cluster.owned(
+        SECRET, cluster.names.secret, BROKER, annotations=notes, type="Opaque", data=data
+    )
 
 
 def _rule(group: str, resource: str, verbs: list[str], names: list[str] | None = None) -> Json:

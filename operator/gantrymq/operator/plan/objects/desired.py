@@ -22,6 +22,7 @@ from gantrymq.operator.plan.objects.workloads import Blueprint, surplus_entries,
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.observed import Observed
+from gantrymq.operator.plan.view.secret import request_of
 
 # A word of the API server about a clusterIP that cannot be had again.
 _ADDRESS_REFUSED: Final = "spec.clusterIP"
@@ -88,10 +89,11 @@ def _want_access(
     repairs.want(access.role(cluster, [size.name for size in sizes]))
     repairs.want(access.role_binding(cluster))
     if repairs.observed.find(SECRET, cluster.names.secret) is not None:
-        # Its content stays, whatever it is: the members know each other by it.
+        # Its content is changed by steps alone (rotation.py): the members know each other by it.
         repairs.own(cluster.owned(SECRET, cluster.names.secret, BROKER))
     elif snapshot.new_secret:
-        repairs.want(access.replication_secret(cluster, snapshot.new_secret))
+        request = request_of(snapshot.resource)
+        repairs.want(access.replication_secret(cluster, snapshot.new_secret, request))
     else:
         repairs.waits.append(Wait(f"Secret {cluster.names.secret}", "no random text was given"))
 

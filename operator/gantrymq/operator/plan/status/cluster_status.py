@@ -48,6 +48,7 @@ def cluster_status(facts: Facts, now: float) -> Json:
         name_servers=names.name_server_addresses(spec.name_servers),
         groups=tuple(_group(facts, group) for group in groups),
         unmanaged_topics=_unmanaged(facts.snapshot.unmanaged_topics),
+        secret_rotation=facts.rotation,
         waits=_waits(facts.waits),
     ).to_json()
 

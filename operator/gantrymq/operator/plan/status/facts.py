@@ -14,6 +14,7 @@ from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.obstacles import Obstacle
 from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.members import Group, is_pod_ready
+from gantrymq.operator.resources.cluster_status import SecretRotation
 
 
 @final
@@ -32,6 +33,7 @@ class Facts:
     unsupported: Sequence[str]
     """Changes of the spec that this version does not make, in sentences."""
     ready_name_servers: int
+    rotation: SecretRotation | None
 
     @property
     def formed(self) -> list[Group]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, EventNote, Patch
+from gantrymq.operator.plan.actions import (
+    Action,
+    AnnotateLease,
+    Apply,
+    ChangeSecret,
+    Delete,
+    EventNote,
+    Patch,
+)
 from gantrymq.operator.plan.objects.names import GROUP_LABEL
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.view.fields import label_of, list_at, map_at, text_at, value_at
@@ -42,6 +50,8 @@ def _of_action(action: Action, facts: Facts) -> EventNote | None:
             return note(Reason.POD_REPLACED, action.reason)
         case Delete() | Patch():
             return note(Reason.OBJECT_REPAIRED, action.reason)
+        case ChangeSecret():
+            return note(Reason.SECRET_ROTATED, action.reason)
         case AnnotateLease() if action.is_disruptive:
             return note(Reason.SWITCHOVER_REQUESTED, action.reason)
     return None

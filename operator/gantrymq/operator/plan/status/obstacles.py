@@ -238,12 +238,14 @@ def _of_secret(
     """Groups of which a member that restarts cannot join the others."""
     secrets = Observed(snapshot.objects or {})
     name, found = cluster.names.secret, []
-    for group in groups_with_old_secret(groups, secrets.find(SECRET, name)):
+    secret = secrets.find(SECRET, name)
+    for group in groups_with_old_secret(groups, secret, snapshot.known_secrets or {}):
         selector = cluster.names.selector(BROKER, group.name)
         labels = ",".join(f"{key}={value}" for key, value in selector.items())
         what = (
             f"Secret {name} was deleted and made anew while pods of {group.name} ran: a member that"
-            " restarts cannot join the others. Restart all members of the group at once:"
+            " restarts cannot join those that have not read it yet, which takes a minute or two."
+            " If it takes longer, restart all members of the group at once:"
             f" kubectl delete pod -n {cluster.names.namespace} -l {labels}"
         )
         found.append(Obstacle(Reason.SECRET_REPLACED, what, group.name))

@@ -1,35 +1,31 @@
-"""Tells which groups run with a replication Secret that does not exist any more.
+"""Tells which groups have members that know another replication secret than the Secret there is.
 
-Members read the Secret when they start. A Secret that was deleted is made anew with another text,
-so a member that restarts then cannot prove itself to members that have been running since before.
+A Secret that was deleted is made anew with another text. A member that runs reads it when the
+kubelet has brought it to its pod; until all have, a member that restarts cannot prove itself to
+those that have not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from gantrymq.operator.plan.actions import Json
-from gantrymq.operator.plan.view.fields import seconds_at
-from gantrymq.operator.plan.view.members import Group
-
-CLOCKS_SECONDS: Final = 10
-"""How far the clocks of two API servers may differ: a new Secret is older than its first pods."""
+from gantrymq.operator.plan.view.members import Group, Member
+from gantrymq.operator.plan.view.secret import is_older, read_secret
 
 
-def groups_with_old_secret(groups: Sequence[Group], secret: Json | None) -> list[Group]:
-    """Groups with a pod that was made before the Secret there is; a group of one needs none."""
-    made_at = seconds_at(secret, "metadata", "creationTimestamp")
-    if made_at is None:
+def groups_with_old_secret(
+    groups: Sequence[Group], secret: Json | None, known: Mapping[str, tuple[str, ...]]
+) -> list[Group]:
+    """Groups with a pod that was made before the Secret there is, and does not say that it has read
+    this one; a group of one needs none. `known` are the secrets that members say they have."""
+    if secret is None:
         return []
-    oldest = made_at - CLOCKS_SECONDS
+    lines = read_secret(secret).lines
+
+    def has_another(member: Member) -> bool:
+        return is_older(member.pod, secret) and known.get(member.pod_name) != lines
+
     return [
-        group
-        for group in groups
-        if len(group.members) > 1 and any(_is_older(each.pod, oldest) for each in group.members)
+        group for group in groups if len(group.members) > 1 and any(map(has_another, group.members))
     ]
-
-
-def _is_older(pod: Json | None, moment: float) -> bool:
-    created = seconds_at(pod, "metadata", "creationTimestamp")
-    return created is not None and created < moment
