@@ -86,7 +86,7 @@ def test_a_volume_of_an_older_cluster_in_a_new_pod(scene: Scene, figures: Figure
     wait_until(lambda: "gantry store" in _log(cluster, pod), "the member says it", 120.0,
                lambda: _log(cluster, pod))  # fmt: skip
     assert cluster.holder(GROUP) == before
-    cluster.namespace.run("exec", pod, "--", "gantry", "store", "archive", "/data")
+    cluster.namespace.run("exec", pod, "--", "gantry", "store", "archive", "/data/store")
     cluster.wait_until_whole(180.0)
     check(scene, figures)
 

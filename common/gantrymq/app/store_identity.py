@@ -25,9 +25,19 @@ from gantrymq.ha.epochs import Epochs
 from gantrymq.ha.lease import NOBODY, Lease
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.store import archive
-from gantrymq.store.layout import LOCK, StoreRefusedError
+from gantrymq.store.layout import (
+    CHECKPOINT,
+    COMMIT_LOG,
+    CONSUME_QUEUE,
+    LOCK,
+    OWN,
+    StoreRefusedError,
+)
 
 EPOCHS_SHOWN: Final = 5
+
+STORE_MARKS: Final = (COMMIT_LOG, CONSUME_QUEUE, CHECKPOINT, OWN, LOCK)
+"""Any of them makes a folder a store."""
 
 _NO_EPOCHS: Final[Epochs] = ()
 
@@ -188,6 +198,19 @@ def _leave_to_broker(
     )
 
 
+def _refuse_other_folders(root: Path) -> None:
+    """A folder around the store would be moved with the store in it, under a running broker."""
+    if _is_store(root) or not any(root.iterdir()):
+        return
+    inner = next((each for each in sorted(root.iterdir()) if _is_store(each)), None)
+    advice = f"name {inner}" if inner else "name storePathRootDir"
+    raise ConfigurationError(f"{root} is not the folder of a store; {advice}")
+
+
+def _is_store(folder: Path) -> bool:
+    return any((folder / each).exists() for each in STORE_MARKS)
+
+
 def _new_uuid() -> str:
     return uuid4().hex
 
@@ -209,6 +232,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
     if not root.is_dir():
         raise ConfigurationError(f"{root} is no folder; name storePathRootDir")
+    _refuse_other_folders(root)
     disk = FolderDisk(root, is_read_only=arguments.command == "identity")
     try:
         return _COMMANDS[arguments.command](disk, arguments)

@@ -57,6 +57,23 @@ def test_identity_shows_what_the_disk_knows_and_changes_nothing(
     assert LOCK not in names(store)
 
 
+@pytest.mark.parametrize(
+    "command", [["identity"], ["archive"], ["adopt", "--group", OURS]], ids=lambda each: each[0]
+)
+def test_a_folder_around_the_store_is_refused_and_nothing_in_it_moves(
+    store: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+) -> None:
+    around = tmp_path_factory.mktemp("volume")
+    store.rename(around / "store")
+    assert run([*command, str(around)]) != 0
+    told = capsys.readouterr().err
+    assert f"{around} is not the folder of a store; name {around / 'store'}" in told
+    assert names(around) == ["store"]
+
+
 def test_identity_in_json(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["identity", str(store), "--output", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
