@@ -26,12 +26,12 @@ from pyspark.sql.types import (
 
 PROPERTIES: Final = "properties"
 
-INT: Final = pa.int32()
-LONG: Final = pa.int64()
-STRING: Final = pa.string()
-BINARY: Final = pa.binary()
-TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-STRING_MAP: Final = pa.map_(pa.string(), pa.string())
+INT: Final[pa.DataType] = pa.int32()
+LONG: Final[pa.DataType] = pa.int64()
+STRING: Final[pa.DataType] = pa.string()
+BINARY: Final[pa.DataType] = pa.binary()
+TIMESTAMP: Final[pa.DataType] = pa.timestamp("us", tz="UTC")
+STRING_MAP: Final[pa.DataType] = pa.map_(pa.string(), pa.string())
 
 _SPARK_TYPES: Final[dict[pa.DataType, DataType]] = {
     INT: IntegerType(),

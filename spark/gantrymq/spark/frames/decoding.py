@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from gantrymq.base.errors import CorruptionError, RemoteError
-from gantrymq.spark.columns import COLUMNS, PROPERTIES, STRING, column_named
+from gantrymq.spark.columns import COLUMNS, PROPERTIES, column_named
 from gantrymq.spark.frames import contents
 from gantrymq.spark.frames.stored import StoredFrames
 from gantrymq.wire.message.frame_walk import walk
@@ -56,7 +56,7 @@ def _array(frames: StoredFrames, broker_name: str, field: pa.Field[Any]) -> AnyA
     if frames.count == 0:
         array = pa.array([], field.type)
     elif column.name == "brokerName":
-        array = pa.repeat(pa.scalar(broker_name, STRING), frames.count)
+        array = pa.repeat(pa.scalar(broker_name), frames.count)
     elif column.name == PROPERTIES and not pa.types.is_map(field.type):
         array = contents.properties_json(frames)
     else:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.client.core.received import ReceivedMessage
-from gantrymq.spark.columns import COLUMNS, arrow_schema
+from gantrymq.spark.columns import BINARY, COLUMNS, LONG, arrow_schema
 from gantrymq.spark.frames import FrameError, decode
 from gantrymq.wire import hosts
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -130,7 +130,7 @@ def test_each_column_comes_alone_with_the_type_asked_for(column: Any) -> None:
 
 
 def test_columns_come_in_the_order_of_the_schema_and_in_its_spelling() -> None:
-    schema = pa.schema({"QUEUEOFFSET": pa.int64(), "body": pa.binary()})
+    schema = pa.schema({"QUEUEOFFSET": LONG, "body": BINARY})
     assert rows_of(stored([record(5)]), schema) == [{"QUEUEOFFSET": 5, "body": b"hi"}]
 
 
@@ -145,7 +145,8 @@ def test_views_of_bytes_are_taken_too() -> None:
 
 
 def test_large_types_are_made_when_the_schema_has_them() -> None:
-    schema = pa.schema({"topic": pa.large_string(), "body": pa.large_binary()})
+    kinds: dict[str, pa.DataType] = {"topic": pa.large_string(), "body": pa.large_binary()}
+    schema = pa.schema(kinds)
     assert rows_of(stored([record()]), schema) == [{"topic": "T", "body": b"hi"}]
 
 

@@ -1,0 +1,164 @@
+"""One blocking connection to a server: requests go out, answers come in, in any order.
+
+The body of an answer is received straight into the bytes object that the caller gets: no copy of
+it is made on the way. (By TLS there is one.)
+
+Invariant: after any error the connection is closed; what was asked on it has no answer.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.acl.signature import Credentials, signed
+from gantrymq.base.errors import RemoteError
+from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
+from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
+from gantrymq.runtime.address import parse_address
+from gantrymq.wire.codes import LanguageCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.frames import decode_frame, encode, frame_length
+from gantrymq.wire.version import OWN_VERSION
+
+_PREFIX_BYTES: Final = 8
+_OPAQUE_MASK: Final = 0x7FFFFFFF
+_TIME_OF_SOCKETS: Final = struct.Struct("@ll")  # timeval: seconds, microseconds
+
+Context = Callable[[], ssl.SSLContext]
+
+
+@final
+class Connection:
+    """Of one thread. `send`, then `receive` until the answer is there; or `ask`. Then `close`."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        connect_timeout_s: float,
+        answer_timeout_s: float,
+        credentials: Credentials | None = None,
+        context: Context | None = None,
+    ) -> None:
+        """Raises ConnectError."""
+        self.address = address
+        self._credentials = credentials
+        self._answer_timeout_s = answer_timeout_s
+        self._opaque = 0
+        self._answers: dict[int, Command] = {}
+        self._socket = self._connected(connect_timeout_s, context)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed here: the server may have closed it all the same."""
+        return self._socket.fileno() >= 0
+
+    def ask(self, command: Command) -> Command:
+        """The answer to this request; raises a RequestError when there is none."""
+        return self.receive(self.send(command))
+
+    def send(self, command: Command) -> int:
+        """Send a request; the number by which `receive` gives its answer."""
+        if self._credentials is not None:
+            command = signed(command, self._credentials)
+        self._opaque = (self._opaque + 1) & _OPAQUE_MASK
+        command.opaque = self._opaque
+        command.language, command.version = LanguageCode.JAVA, OWN_VERSION
+        try:
+            self._socket.sendall(encode(command))
+        except OSError as error:
+            raise self._lost(error) from error
+        return self._opaque
+
+    def receive(self, opaque: int) -> Command:
+        """The answer to the request of this number; answers to others are kept for them."""
+        while opaque not in self._answers:
+            answer = self._next()
+            if answer.is_response:
+                self._answers[answer.opaque] = answer
+        return self._answers.pop(opaque)
+
+    def close(self) -> None:
+        """May be called again."""
+        self._socket.close()
+
+    # ------------------------------------------------------------------ bytes
+
+    def _next(self) -> Command:
+        """The next command of the stream; a request of the server's is one too."""
+        try:
+            prefix = self._exactly(_PREFIX_BYTES)
+            length = frame_length(prefix, 0, FRAME_BYTES_MAX, HEADER_BYTES_MAX)
+            header_bytes = int.from_bytes(prefix[5:8])
+            head = prefix + self._exactly(header_bytes)
+            command = decode_frame(head, 0, len(head))
+            command.body = self._exactly(length - len(head))
+        except OSError as error:
+            raise self._lost(error) from error
+        except RemoteError:
+            self.close()
+            raise
+        return command
+
+    def _exactly(self, count: int) -> bytes:
+        """So many bytes; the usual case is one call that fills one object."""
+        data = self._received(count)
+        if len(data) == count:
+            return data
+        pieces = [data]
+        left = count - len(data)
+        while left > 0:
+            pieces.append(self._received(left))
+            left -= len(pieces[-1])
+        return b"".join(pieces)
+
+    def _received(self, count: int) -> bytes:
+        if count == 0:
+            return b""
+        data = self._socket.recv(count, self._flags)
+        if not data:
+            raise ConnectionResetError("the server closed the connection")
+        return data
+
+    def _lost(self, error: OSError) -> ConnectionLostError | RequestTimeoutError:
+        self.close()
+        if isinstance(error, (TimeoutError, BlockingIOError, ssl.SSLWantReadError)):
+            return RequestTimeoutError(
+                f"{self.address} sent nothing for {self._answer_timeout_s:g} s"
+            )
+        return ConnectionLostError(f"the connection to {self.address} ended: {error}")
+
+    # ------------------------------------------------------------------ connecting
+
+    def _connected(self, timeout_s: float, context: Context | None) -> socket.socket:
+        try:
+            plain = socket.create_connection(parse_address(self.address), timeout_s)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is not None:
+                self._flags = 0
+                return self._encrypted(plain, context)
+        except OSError as error:
+            raise ConnectError(f"{self.address} cannot be reached: {error}") from error
+        # The kernel keeps the time, so that one call can wait for all of a body: with a timeout of
+        # Python's own, each call returns what is there, and pieces must be joined.
+        plain.settimeout(None)
+        seconds = int(self._answer_timeout_s)
+        microseconds = int((self._answer_timeout_s - seconds) * 1e6)
+        timeval = _TIME_OF_SOCKETS.pack(seconds, microseconds)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            plain.setsockopt(socket.SOL_SOCKET, option, timeval)
+        self._flags = socket.MSG_WAITALL
+        return plain
+
+    def _encrypted(self, plain: socket.socket, context: Context) -> socket.socket:
+        try:
+            encrypted = context().wrap_socket(plain)
+        except OSError:
+            plain.close()
+            raise
+        encrypted.settimeout(self._answer_timeout_s)
+        return encrypted

@@ -1,0 +1,52 @@
+"""The errors of bulk reads: messages that the queue no longer has, or does not have any more.
+
+Both say exactly which messages are missing; whether that fails the program is for the caller to
+decide. What keeps a queue from being read for the moment is a ClientError of another kind, after
+`recover_s` of trying.
+"""
+
+from __future__ import annotations
+
+from gantrymq.remoting.failures import ClientError
+from gantrymq.wire.bodies.shared import MessageQueue
+
+
+def named(queue: MessageQueue) -> str:
+    """The queue as error texts name it."""
+    return f"queue {queue.queue_id} of topic {queue.topic} on broker {queue.broker_name}"
+
+
+class OffsetGoneError(ClientError):
+    """The queue begins behind the offset that was asked for: retention removed messages."""
+
+    def __init__(self, queue: MessageQueue, asked: int, first_kept: int, end_of_queue: int) -> None:
+        self.queue = queue
+        self.asked = asked
+        self.first_kept = first_kept
+        self.end_of_queue = end_of_queue
+        super().__init__(
+            f"{named(queue)} has no messages {asked} to {first_kept - 1} any more; it has"
+            f" {first_kept} to {end_of_queue - 1}: the broker removed what is older than its"
+            " retention (fileReservedTime)"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.queue, self.asked, self.first_kept, self.end_of_queue)
+
+
+class QueueTruncatedError(ClientError):
+    """The queue ends before the offset that was asked for, although it was longer once."""
+
+    def __init__(self, queue: MessageQueue, asked: int, end: int, end_of_queue: int) -> None:
+        self.queue = queue
+        self.asked = asked
+        self.end = end
+        self.end_of_queue = end_of_queue
+        super().__init__(
+            f"{named(queue)} ends at {end_of_queue}, but messages {asked} to {end - 1} were asked"
+            " for: the broker lost its newest messages, as a master does that fails before they"
+            " were replicated or flushed"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.queue, self.asked, self.end, self.end_of_queue)

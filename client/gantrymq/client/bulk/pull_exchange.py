@@ -1,0 +1,144 @@
+"""One pull of a bulk read: the request, and what its answer says.
+
+    PULL_MESSAGE, with the filter in the request, never held by the broker, no offset committed
+    ext `bulk`   "true": a broker of ours then heeds maxMsgNums and maxMsgBytes up to its
+                 maxTransferCountOnBulkPull and maxTransferBytesOnBulkPull; RocketMQ's brokers
+                 ignore the field and give what they give to all, 32 messages at most by default
+
+Invariant: an answer that gives messages begins with the one that was asked for, unless there is a
+filter: what is missing in front was removed, and `read` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.client.core.errors import BrokerError
+from gantrymq.client.core.subscriptions import Subscription
+from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG
+from gantrymq.wire.bodies.shared import MessageQueue
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.headers.pull import PullMessageRequest, PullMessageResponse
+from gantrymq.wire.message import tags
+from gantrymq.wire.message.record import QUEUE_OFFSET_POSITION, RECORD_BYTES_MIN
+
+BULK_FIELD: Final = "bulk"
+
+_SUBSCRIPTION: Final = 4
+"""Bit of sysFlag: the request brings its filter."""
+
+# A broker that says so may serve the next request, or another broker in its place.
+_PASSING: Final = frozenset(
+    {
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.FLOW_CONTROL,
+        ResponseCode.GO_AWAY,
+    }
+)
+
+
+class Found(Enum):
+    """What became of a pull."""
+
+    MESSAGES = "messages"
+    NOTHING_MATCHES = "the filter let none of the messages looked at pass"
+    NOT_YET = "the queue ends at the offset asked for, or before"
+    GONE = "the queue begins behind the offset asked for"
+    AGAIN = "nothing was looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """An answer."""
+
+    found: Found
+    next_offset: int
+    minimum: int
+    maximum: int
+    body: bytes = b""
+
+
+def request(
+    queue: MessageQueue,
+    group: str,
+    subscription: Subscription | None,
+    bytes_max: int,
+) -> dict[str, str]:
+    """The fields that all pulls of one read have in common."""
+    header = PullMessageRequest(
+        consumer_group=group,
+        topic=queue.topic,
+        queue_id=queue.queue_id,
+        queue_offset=0,
+        max_msg_nums=0,
+        sys_flag=_SUBSCRIPTION,
+        commit_offset=0,
+        suspend_timeout_millis=0,
+        subscription=tags.ALL if subscription is None else subscription.data.sub_string,
+        sub_version=0,
+        expression_type=(
+            EXPRESSION_TAG if subscription is None else subscription.data.expression_type
+        ),
+        max_msg_bytes=bytes_max,
+        broker_name=queue.broker_name,
+    )
+    return {**header.encode(), BULK_FIELD: "true"}
+
+
+def at(fields: Mapping[str, str], offset: int, count: int) -> Command:
+    """The pull of so many messages from this offset on."""
+    ext = {**fields, "queueOffset": str(offset), "maxMsgNums": str(count)}
+    return Command(RequestCode.PULL_MESSAGE, ext=ext)
+
+
+def is_passing(error: BrokerError) -> bool:
+    """Whether a later try may succeed."""
+    return error.code in _PASSING
+
+
+def read(answer: Command, address: str, asked: int, *, is_filtered: bool) -> Pulled:
+    """What the answer to a pull of `asked` says; raises BrokerError, RemoteError."""
+    code = answer.code
+    if code not in {
+        ResponseCode.SUCCESS,
+        ResponseCode.PULL_NOT_FOUND,
+        ResponseCode.PULL_RETRY_IMMEDIATELY,
+        ResponseCode.PULL_OFFSET_MOVED,
+    }:
+        raise BrokerError(code, answer.remark, address)
+    place = PullMessageResponse.decode(answer.ext)
+    found, following, minimum = Found.AGAIN, place.next_begin_offset, place.min_offset
+    if code == ResponseCode.SUCCESS:
+        found = Found.MESSAGES
+        first = _first_offset(answer.body)
+        if following <= asked or first < asked:
+            raise RemoteError(
+                f"{address} answers a pull of message {asked} with message {first}, to go on at"
+                f" {following}"
+            )
+        if first > asked and not is_filtered:
+            found, minimum = Found.GONE, first
+    elif code == ResponseCode.PULL_RETRY_IMMEDIATELY:
+        if following > asked:
+            found = Found.NOTHING_MATCHES if is_filtered else Found.GONE
+            minimum = minimum if is_filtered else max(minimum, following)
+    elif asked < minimum:
+        found = Found.GONE
+    elif asked >= place.max_offset:
+        found = Found.NOT_YET
+    return Pulled(found, following, minimum, place.max_offset, answer.body)
+
+
+def _first_offset(body: bytes) -> int:
+    """The queue offset of the body's first message."""
+    if len(body) < RECORD_BYTES_MIN:
+        raise RemoteError(f"a pull is answered with {len(body)} bytes, which are no message")
+    return int.from_bytes(body[QUEUE_OFFSET_POSITION : QUEUE_OFFSET_POSITION + 8], signed=True)
