@@ -34,6 +34,8 @@ class MemberFigures:
     is_lease_doubted: bool
     ignored_wishes: int
     is_disk_foreign: bool
+    seat_conflicts: int | None
+    """Seats that two processes claim; None where this member is not master."""
     is_slice_unpublished: bool | None
     """None where this member leads no Service anywhere."""
     foreign_slices: int | None
@@ -56,6 +58,7 @@ def figures_of(
         is_lease_doubted=known is not None and known.doubt is not None,
         ignored_wishes=len(lease.ignored),
         is_disk_foreign=member.is_foreign,
+        seat_conflicts=len(member.conflicts(now)) if member.epoch else None,
         is_slice_unpublished=None if keeper is None else keeper.unpublished is not None,
         foreign_slices=None if foreign is None else len(foreign),
     )
@@ -77,6 +80,8 @@ def families(figures: MemberFigures) -> Iterable[Metric]:
          figures.ignored_wishes),
         ("disk_foreign", "Whether the disk of this member belongs to another group",
          figures.is_disk_foreign),
+        ("seat_conflicts", "Seats of the group that two processes claim, as the master sees it",
+         figures.seat_conflicts),
         ("slice_unpublished", "Whether the master could not lead the group's Service to itself",
          figures.is_slice_unpublished),
         ("foreign_slices", "Other EndpointSlices of the group's Service, as the master lists them",

@@ -338,7 +338,8 @@ class MemberHost:
         if self._member is None or not self._member.epoch or self._lease is None:
             return ()
         slices = () if self._slices is None else self._slices.problems
-        return [*slices, *self._lease.ignored]
+        conflicts = self._member.conflicts(self._clock.monotonic())
+        return [*slices, *conflicts, *self._lease.ignored]
 
     # ------------------------------------------------------------------ what the core sees
 

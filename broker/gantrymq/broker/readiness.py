@@ -54,6 +54,8 @@ class MemberView:
     """What it logged last of the election."""
     stray: str | None = None
     """Why its disk has no part in the group."""
+    refusal: str = ""
+    """Why the master does not let it follow, where an operator has to mend that."""
 
 
 def view_of(
@@ -76,6 +78,7 @@ def view_of(
         trouble=member.stall(now) or member.trouble(now),
         last_words=last_words,
         stray=member.stray(),
+        refusal=member.refusal,
     )
 
 
@@ -121,6 +124,8 @@ def _as_follower(view: MemberView) -> str | None:
     if view.number in lease.in_sync:
         return None
     if not view.hears_master:
+        if view.refusal:
+            return f"the master, member {lease.holder}, does not let it follow: {view.refusal}"
         address = f"member {lease.holder} at {lease.ha_address}"
         return f"it is not connected to the master, {address}{_because(view)}"
     if view.behind_bytes:

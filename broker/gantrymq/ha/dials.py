@@ -81,6 +81,7 @@ class Dials:
         "_stored",
         "_taken",
         "is_stray",
+        "refusal",
         "sightings",
         "wall_ms",
     )
@@ -120,6 +121,8 @@ class Dials:
         self._taken: deque[tuple[int, str]] = deque()
         """Tables that came, and are not known to be on our disk."""
         self.wall_ms = 0
+        self.refusal = ""
+        """Why the master does not take us in, where that lasts until an operator mends it."""
         self.is_stray = False
         """Whether our disk is of another group: nobody is followed, or asked."""
         self.sightings: dict[int, Sighting] = {}
@@ -206,6 +209,7 @@ class Dials:
             if link.is_welcome or link.member == master:
                 self._hang_up(number, "somebody else is master")
         self._master = master
+        self.refusal = ""
         self._next[master] = now
         if master not in self._addresses and master != NOBODY:
             text = f"member {master} is master, and groupMembers does not name it: add it here"
@@ -330,6 +334,8 @@ class Dials:
                 case Refused(member, reason, words, standing):
                     self.saw(member.number, standing, now)
                     if reason in REASONS_SAID:
+                        if link.member == self._master:
+                            self.refusal = words
                         self._say(words)
                     self._hang_up(number, "it said what it has")
                 case Ended(_, text):
@@ -362,6 +368,7 @@ class Dials:
             self._chronicle.adopt(said.standing.epochs)
             self._store.begin_copy()
             link.is_welcome = True
+            self.refusal = ""
             if said.standing.epoch > self._agent.lease_epoch:
                 self._agent.look(now)  # it says where this master takes requests
             return

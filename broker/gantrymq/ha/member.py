@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.disk import Disk
-from gantrymq.ha.actions import Action, HangUp, Publish
+from gantrymq.ha.actions import Action, HangUp, Publish, Say
 from gantrymq.ha.agent import Agent
 from gantrymq.ha.chronicle import Chronicle
 from gantrymq.ha.dials import Dials
@@ -77,6 +77,7 @@ class Member:
         "_ask_at",
         "_asked",
         "_chronicle",
+        "_conflicts",
         "_dials",
         "_followers",
         "_guests",
@@ -112,6 +113,8 @@ class Member:
         self._asked = 0
         self._chronicle = Chronicle(disk, store, boot)
         self._chronicle.identify(nonce().hex())
+        self._conflicts: Sequence[str] = ()
+        """Those that were logged last."""
         self._guests: dict[int, MemberFollower] = {}
         self._in_sync: InSync | None = None
         self._is_paused = False
@@ -387,6 +390,15 @@ class Member:
         """Of those who follow us."""
         return self._followers.statuses(now)
 
+    def conflicts(self, now: float) -> Sequence[str]:
+        """Seats that two processes claim at the same time; of a master."""
+        return self._followers.conflicts(now)
+
+    @property
+    def refusal(self) -> str:
+        """Why the master does not take us in, where an operator has to mend that; "" else."""
+        return self._dials.refusal
+
     @property
     def followed(self) -> str:
         """The HA address of the master that has taken us in; "" while none has."""
@@ -435,11 +447,20 @@ class Member:
             match event:
                 case Met(member, standing):
                     self._dials.saw(member.number, standing, now)
+                    self._tell_conflicts(now)
                 case NewerEpoch(epoch):
                     self._chronicle.see(epoch)
                     self.agent.saw(epoch, now)
                 case Ended():
                     self._end(guest, event)
+
+    def _tell_conflicts(self, now: float) -> None:
+        """Once for each; called when a process connects, as those that are refused do."""
+        conflicts = self.conflicts(now)
+        self._actions += [
+            Say(each, is_warning=True) for each in conflicts if each not in self._conflicts
+        ]
+        self._conflicts = conflicts
 
     def closed(self, link: int, now: float) -> None:
         """It is gone, or could not be."""

@@ -36,6 +36,7 @@ from gantrymq.ha.link_settings import LinkSettings
 from gantrymq.ha.member_events import MemberFollowersEvent, Met, NewerEpoch, Reported
 from gantrymq.ha.member_follower import MemberFollower, Phase
 from gantrymq.ha.member_frames import TABLE_BYTES_MAX, Report
+from gantrymq.ha.seat_conflicts import SeatConflicts
 from gantrymq.ha.status import FollowerStatus
 from gantrymq.store.engine import Store
 
@@ -70,6 +71,7 @@ class _Reign:
     returns_by: float
     """Until then sends wait for members that come back, where the set is too small; NEVER: the
     answer says at once that it is."""
+    conflicts: SeatConflicts = field(default_factory=SeatConflicts)
     asked: int = 0
     questions: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=QUESTIONS_MAX))
     promised: dict[int, int] = field(default_factory=dict)
@@ -222,6 +224,7 @@ class MemberFollowers:
         former = self._current.get(number)
         taken = self._seat_of(reign, number, theirs.disk, former)
         if taken is not None:
+            reign.conflicts.refused(number, taken, now)
             link.refuse("seat-taken", taken, ours)
             return ()
         if former is not None:
@@ -477,6 +480,10 @@ class MemberFollowers:
         if link is None or not link.has_reported:
             return False
         return not (link.report.is_leaving or link.report.is_refusing)
+
+    def conflicts(self, now: float) -> Sequence[str]:
+        """Seats that two processes claim at the same time, as a master sees it."""
+        return () if self._reign is None else self._reign.conflicts.lasting(now)
 
     def statuses(self, now: float) -> Sequence[FollowerStatus]:
         """Of those who follow."""

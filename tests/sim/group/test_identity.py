@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.ha.member import Member
+from gantrymq.ha.seat_conflicts import LASTING_SECONDS, OVER_SECONDS
+from gantrymq.sim.group_member import MemberReplica
+from gantrymq.sim.group_node import Node
 from gantrymq.sim.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
@@ -140,6 +144,38 @@ def test_of_two_machines_in_one_seat_the_one_with_the_disk_of_the_set_leads(seed
     run(group, LATER_SECONDS)
     assert group.checks.epoch == epoch + 1
     must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_machines_in_one_seat_are_reported_by_the_master_and_by_the_refused_one(
+    seed: int,
+) -> None:
+    group = well(seed, 3)
+    node = follower(group)
+    assert _conflicts(master(group)) == []
+    twin = group.twin(node.number)
+    twin.start()
+    run(group, LASTING_SECONDS + 2.0)
+    (text,) = _conflicts(master(group))
+    assert text.startswith(f"member {node.number} counts with the disk ")
+    assert _member(twin).refusal == text
+    assert _member(node).refusal == ""
+    assert is_whole(group)
+    twin.retire()
+    run(group, OVER_SECONDS)
+    assert _conflicts(master(group)) == []
+    must_have_everything(group)
+
+
+def _member(node: Node) -> Member:
+    assert node.process is not None
+    assert isinstance(node.process.replica, MemberReplica)
+    return node.process.replica.member
+
+
+def _conflicts(node: Node) -> list[str]:
+    return [*_member(node).conflicts(node.place.monotonic)]
 
 
 @pytest.mark.timeout(0)

@@ -15,6 +15,7 @@ FIGURES = MemberFigures(
     is_lease_doubted=False,
     ignored_wishes=1,
     is_disk_foreign=False,
+    seat_conflicts=1,
     is_slice_unpublished=False,
     foreign_slices=3,
 )
@@ -38,6 +39,7 @@ def test_a_master_shows_its_epoch_its_lease_and_its_service() -> None:
         "lease_doubted": 0,
         "ignored_wishes": 1,
         "disk_foreign": 0,
+        "seat_conflicts": 1,
         "slice_unpublished": 0,
         "foreign_slices": 3,
         "foreign_slices_unknown": 0,

@@ -49,6 +49,11 @@ def test_a_follower_is_ready_while_the_api_is_away_and_it_hears_the_master() -> 
     assert reason(replace(FOLLOWER, is_lease_fresh=False)) is None
 
 
+def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
+    view = replace(FOLLOWER, lease=in_sync(1), hears_master=False, refusal="two processes")
+    assert reason(view) == "the master, member 1, does not let it follow: two processes"
+
+
 @pytest.mark.parametrize(
     ("view", "told"),
     [

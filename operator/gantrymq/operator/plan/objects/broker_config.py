@@ -19,7 +19,6 @@ from gantrymq.operator.plan.objects.names import (
     NAME_SERVER_METRICS_PORT,
     NAME_SERVER_PORT,
 )
-from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
 from gantrymq.operator.resources.cluster import Flush, Replication
 
 SECRET_FOLDER: Final = "/etc/gantry-secret"  # noqa: S105 - where the Secret is mounted
@@ -29,7 +28,7 @@ _ROLES: Final = {Replication.SYNC: "SYNC_MASTER", Replication.ASYNC: "ASYNC_MAST
 _FLUSHES: Final = {Flush.SYNC: "SYNC_FLUSH", Flush.ASYNC: "ASYNC_FLUSH"}
 
 
-def broker_config(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> str:
+def broker_config(cluster: Cluster, group: str, members: int, address: str) -> str:
     """broker.conf of a group; all its members share it. `address` is the group's clusterIP."""
     names, spec = cluster.names, cluster.spec
     member_addresses = (
@@ -52,7 +51,7 @@ def broker_config(cluster: Cluster, group: str, members: int, address: str, link
         "namesrvAddr": names.name_server_addresses(spec.name_servers),
         "publishService": names.group(group),
     }
-    return _text({**spec.config, **owned, **link_settings(links, spec)})
+    return _text({**spec.config, **owned})
 
 
 def name_server_config(cluster: Cluster, address: str) -> str:

@@ -1,0 +1,53 @@
+"""Tells a master which seats two processes claim at the same time.
+
+A pod that was deleted by force may live on, on a node that is cut off, while its successor has
+another disk. One of the two follows, and the other is refused each time that it connects. A new
+disk in a seat is refused as well until the old one is out of the in-sync set, which takes a few
+seconds: so a conflict is one that lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+LASTING_SECONDS: Final = 5.0
+
+# A process that is refused connects again within a second. One that stays away for longer is gone.
+OVER_SECONDS: Final = 10.0
+
+
+@final
+@dataclass(slots=True)
+class _Refusal:
+    """Of one seat: why, and when for the first and for the last time."""
+
+    text: str
+    first_at: float
+    last_at: float
+
+
+@final
+class SeatConflicts:
+    """The refusals of one master in one epoch. There is one entry a configured member at most."""
+
+    __slots__ = ("_refusals",)
+
+    def __init__(self) -> None:
+        self._refusals: dict[int, _Refusal] = {}
+
+    def refused(self, seat: int, text: str, now: float) -> None:
+        """A process that claims this seat may not follow."""
+        known = self._refusals.get(seat)
+        is_same = known is not None and now < known.last_at + OVER_SECONDS
+        first_at = known.first_at if known is not None and is_same else now
+        self._refusals[seat] = _Refusal(text, first_at, now)
+
+    def lasting(self, now: float) -> Sequence[str]:
+        """Why processes are refused that still try, by their seats."""
+        return [
+            each.text
+            for _, each in sorted(self._refusals.items())
+            if now < each.last_at + OVER_SECONDS and each.last_at >= each.first_at + LASTING_SECONDS
+        ]
