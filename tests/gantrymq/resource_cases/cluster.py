@@ -39,6 +39,8 @@ _NUMBERS: Final = (
     _bad("minInSyncReplicas", 1, "needs replication sync", also={"replication": "async"}),
 )
 
+_NO_TLS: Final = {"config": {"tls.server.mode": "Disabled"}}
+
 _WORDS: Final = (
     _good("replication", "sync"),
     _good("replication", "async"),
@@ -46,6 +48,14 @@ _WORDS: Final = (
     _good("flush", "sync"),
     _good("flush", "async"),
     _outside("flush", "", 'supported values: "async", "sync"'),
+    _good("replicationTls", "accepted"),
+    _good("replicationTls", "used"),
+    _good("replicationTls", "required", also={"config": {"tls.server.mode": "enforcing"}}),
+    _good("replicationTls", "accepted", also={"config": {"tls.server.mode": "disabled"}}),
+    _outside("replicationTls", "on", 'supported values: "accepted", "used", "required"'),
+    _bad("replicationTls", "used", "members that take TLS", also=_NO_TLS),
+    _bad("replicationTls", "required", "members that take TLS", also=_NO_TLS),
+    _good("replicationTls", "used", also={"config": {"tls.server.mode": 1}}),
     _good("paused", True),
     _outside("paused", "true", "boolean"),
     _good("listeners", []),

@@ -16,6 +16,7 @@ from gantrymq.operator.resources.cluster_rules import (
     REPLICA_RULES,
     STORAGE_RULES,
     STORAGE_SIZE_RULES,
+    TLS_RULES,
 )
 from gantrymq.operator.resources.fields import Rule, Scalar, Text, described
 from gantrymq.operator.resources.names import GROUPS_MAX, MEMBERS_MAX
@@ -50,6 +51,15 @@ class Flush(StrEnum):
 
     ASYNC = "async"
     SYNC = "sync"
+
+
+@final
+class ReplicationTls(StrEnum):
+    """Whether the links between the members of a group use TLS."""
+
+    ACCEPTED = "accepted"
+    USED = "used"
+    REQUIRED = "required"
 
 
 @final
@@ -101,7 +111,7 @@ class Listener:
 class BrokerClusterSpec:
     """What the user wants of a cluster."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (*REPLICA_RULES, *PREFERRED_RULES)
+    RULES: ClassVar[tuple[Rule, ...]] = (*REPLICA_RULES, *PREFERRED_RULES, *TLS_RULES)
     RESOURCE_RULES: ClassVar[tuple[Rule, ...]] = NAME_RULES
 
     name_servers: int = described(
@@ -146,6 +156,16 @@ class BrokerClusterSpec:
         minimum=1,
         maximum=MEMBERS_MAX,
         default_words="2, or 1 where a group has one member",
+    )
+    replication_tls: ReplicationTls | None = described(
+        "Whether the members of a group copy the log by TLS: `accepted` connects without it and"
+        " takes both, `used` connects by TLS and takes both, `required` takes nothing else. Members"
+        " prove themselves by the replication secret in each case; with TLS the proof covers the"
+        " connection, so no certificates are needed. A change restarts the members one after"
+        " another, once for each step from `accepted` to `required` or back.",
+        None,
+        default_words="accepted, or required where config has tls.server.mode: enforcing",
+        example="used",
     )
     storage: StorageSpec = described("The volume of each member.", factory=StorageSpec)
     preferred_masters: Mapping[str, int] = described(

@@ -98,6 +98,21 @@ PREFERRED_RULES: Final = (
     ),
 )
 
+TLS_RULES: Final = (
+    Rule(
+        "!has(self.replicationTls) || self.replicationTls == 'accepted' || !has(self.config)"
+        " || !('tls.server.mode' in self.config)"
+        " || !string(self.config['tls.server.mode']).matches('(?i)^ *disabled *$')",
+        "needs members that take TLS: remove tls.server.mode: disabled from config, or set"
+        " permissive or enforcing there",
+        lambda spec: (
+            spec.get("replicationTls", "accepted") == "accepted"
+            or str(spec.get("config", {}).get("tls.server.mode")).strip().lower() != "disabled"
+        ),
+        at="replicationTls",
+    ),
+)
+
 NO_LISTENERS: Final = Rule(
     "self.size() == 0",
     "must be empty: access from outside of the Kubernetes cluster comes in a later version",
@@ -151,6 +166,7 @@ _OWN_KEYS: Final[Mapping[str, str]] = {
     "groupMembers": "use spec.membersPerGroup",
     "memberNumber": "it is the pod's ordinal plus one",
     "groupSecretFile": "it is the Secret <cluster>-replication",
+    "haTls": "use spec.replicationTls",
     "groupAddress": "it is the group's Service",
     "publishService": "it is the group's Service",
     "leaseName": "it is <cluster>-<group>",

@@ -33,7 +33,10 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "membersPerGroup": st.integers(1, 3),
     "nameServers": st.integers(1, 3),
     "flush": st.sampled_from(["sync", "async"]),
-    "config": st.sampled_from([{}, {"fileReservedTime": "48"}, {BAD: "1"}]),
+    "config": st.sampled_from(
+        [{}, {"fileReservedTime": "48"}, {BAD: "1"}, {"tls.server.mode": "enforcing"}]
+    ),
+    "replicationTls": st.sampled_from(["accepted", "used", "required"]),
     "image": st.sampled_from([{}, {"broker": "example.org/broker:2"}, {"broker": BAD}]),
     "pods": st.sampled_from([{}, {"annotations": {"team": "a"}}]),
     "preferredMasters": st.sampled_from([{}, {"broker-0": 1}, {"broker-0": 2, "broker-1": 1}]),

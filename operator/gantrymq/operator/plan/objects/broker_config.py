@@ -19,6 +19,7 @@ from gantrymq.operator.plan.objects.names import (
     NAME_SERVER_METRICS_PORT,
     NAME_SERVER_PORT,
 )
+from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
 from gantrymq.operator.resources.cluster import Flush, Replication
 
 SECRET_FOLDER: Final = "/etc/gantry-secret"  # noqa: S105 - where the Secret is mounted
@@ -28,7 +29,7 @@ _ROLES: Final = {Replication.SYNC: "SYNC_MASTER", Replication.ASYNC: "ASYNC_MAST
 _FLUSHES: Final = {Flush.SYNC: "SYNC_FLUSH", Flush.ASYNC: "ASYNC_FLUSH"}
 
 
-def broker_config(cluster: Cluster, group: str, members: int, address: str) -> str:
+def broker_config(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> str:
     """broker.conf of a group; all its members share it. `address` is the group's clusterIP."""
     names, spec = cluster.names, cluster.spec
     member_addresses = (
@@ -51,7 +52,7 @@ def broker_config(cluster: Cluster, group: str, members: int, address: str) -> s
         "namesrvAddr": names.name_server_addresses(spec.name_servers),
         "publishService": names.group(group),
     }
-    return _text({**spec.config, **owned})
+    return _text({**spec.config, **owned, **link_settings(links, spec)})
 
 
 def name_server_config(cluster: Cluster, address: str) -> str:

@@ -18,6 +18,7 @@ from gantrymq.operator.plan.objects.kinds import SECRET
 from gantrymq.operator.plan.objects.name_servers import name_server_blueprint
 from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, GROUP_LABEL, NAME_SERVER
 from gantrymq.operator.plan.objects.repair import Repairs
+from gantrymq.operator.plan.objects.replication_tls import next_mode
 from gantrymq.operator.plan.objects.workloads import Blueprint, surplus_entries, workload
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.fields import label_of
@@ -118,8 +119,10 @@ def _want_group(
     if not address:
         repairs.waits.append(Wait(f"StatefulSet {name}", f"Service {name} has no clusterIP yet"))
         return True
-    blueprint = group_blueprint(cluster, size.name, size.members, address)
-    pods = _pods(snapshot, BROKER, size.name)
+    pods, observed = _pods(snapshot, BROKER, size.name), repairs.observed
+    found, config = observed.stateful_set(name), observed.config_map(name)
+    links = next_mode(cluster.spec, found, config, pods)
+    blueprint = group_blueprint(cluster, size.name, size.members, address, links)
     return _want_workload(cluster, blueprint, repairs, pods)
 
 

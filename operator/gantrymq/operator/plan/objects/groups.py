@@ -17,6 +17,7 @@ from gantrymq.operator.plan.objects.broker_pods import broker_template
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.inputs import broker_inputs
 from gantrymq.operator.plan.objects.names import BROKER, STORE
+from gantrymq.operator.plan.objects.replication_tls import LinkTls
 from gantrymq.operator.plan.objects.workloads import ADDRESS, MEMBERS, Blueprint
 from gantrymq.operator.plan.view.fields import annotation_of, list_at, text_at
 from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
@@ -63,17 +64,19 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and 1 <= int(text) <= MEMBERS_MAX else 0
 
 
-def group_blueprint(cluster: Cluster, group: str, members: int, address: str) -> Blueprint:
+def group_blueprint(
+    cluster: Cluster, group: str, members: int, address: str, links: LinkTls
+) -> Blueprint:
     """How the group's workload is built. `address` is the clusterIP of the group's Service."""
     names = cluster.names
     return Blueprint(
         names.group(group),
         BROKER,
         group,
-        broker_inputs(cluster, group, members, address),
+        broker_inputs(cluster, group, members, address, links),
         cluster.defaults.broker_image,
         cluster.spec.image.broker,
-        broker_config(cluster, group, members, address),
+        broker_config(cluster, group, members, address, links),
         "broker",
         partial(broker_template, cluster, group),
         _stateful_set_spec(cluster, group, members),

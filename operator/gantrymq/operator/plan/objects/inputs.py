@@ -12,14 +12,17 @@ from dataclasses import asdict
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
 from gantrymq.operator.resources.cluster import BrokerClusterSpec
 from gantrymq.operator.resources.pods import ContainerResources
 
 
-def broker_inputs(cluster: Cluster, group: str, members: int, address: str) -> Json:
+def broker_inputs(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> Json:
     """Inputs of a group's pods. `address` is the clusterIP of the group's Service."""
     spec = cluster.spec
+    tls = link_settings(links, spec)
     return {
+        **({"replicationTls": tls} if tls else {}),
         **_shared(spec),
         "address": address,
         "config": dict(spec.config),

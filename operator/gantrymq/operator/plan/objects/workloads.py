@@ -96,7 +96,7 @@ def workload(
         found is not None
         and before == inputs
         and annotation_of(found, CONTENT) != content
-        and _template_entry(found) in map_at(found_config, "data")
+        and template_entry(found) in map_at(found_config, "data")
     )
     if found is not None and is_kept:
         template, content = deepcopy(found["spec"]["template"]), annotation_of(found, CONTENT)
@@ -139,11 +139,11 @@ def _used(
         return dict(data)
     used = {annotation_of(pod, CONFIG_ENTRY) for pod in pods}
     if found is not None:
-        used.add(_template_entry(found))
+        used.add(template_entry(found))
     return {key: data[key] for key in sorted(used & data.keys()) if key.startswith(by.config_name)}
 
 
-def _template_entry(stateful_set: Json) -> str:
+def template_entry(stateful_set: Json) -> str:
     """The entry of the ConfigMap that new pods read."""
     return annotation_of(map_at(stateful_set, "spec", "template"), CONFIG_ENTRY)
 

@@ -9,9 +9,14 @@ import pytest
 
 from gantrymq.base.properties import parse_properties
 from gantrymq.broker.configuration import Setup, load
+from gantrymq.broker.core.settings import HaTls
 from gantrymq.namesrv.configuration import load as load_name_server
 from gantrymq.operator.plan.objects.broker_config import broker_config, name_server_config
+from gantrymq.operator.plan.objects.replication_tls import LinkTls
 from gantrymq.operator_model.samples import cluster
+from gantrymq.runtime.certificates import TlsMode
+
+PLAIN = LinkTls.ACCEPTED
 
 
 def setup_of(tmp_path: Path, text: str) -> Setup:
@@ -25,7 +30,9 @@ def setup_of(tmp_path: Path, text: str) -> Setup:
 
 
 def test_a_broker_takes_the_file(tmp_path: Path) -> None:
-    text = broker_config(cluster(config={"fileReservedTime": 48}), "broker-0", 2, "10.96.0.7")
+    text = broker_config(
+        cluster(config={"fileReservedTime": 48}), "broker-0", 2, "10.96.0.7", PLAIN
+    )
     setup = setup_of(tmp_path, text)
     assert setup.unknown == {}
     assert setup.warnings == ()
@@ -49,32 +56,62 @@ def test_a_broker_takes_the_file(tmp_path: Path) -> None:
 )
 def test_modes_are_those_of_the_spec(spec: dict[str, Any], expected: tuple[str, str, str]) -> None:
     wanted = cluster(**spec)
-    values = parse_properties(broker_config(wanted, "broker-0", wanted.spec.members_per_group, "1"))
+    values = parse_properties(
+        broker_config(wanted, "broker-0", wanted.spec.members_per_group, "1", PLAIN)
+    )
     found = values["brokerRole"], values["flushDiskType"], values["minInSyncReplicas"]
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("server_mode", "links", "expected"),
+    [
+        ("", LinkTls.ACCEPTED, HaTls.ACCEPTED),
+        ("", LinkTls.USED, HaTls.USED),
+        ("", LinkTls.REQUIRED, HaTls.REQUIRED),
+        ("enforcing", LinkTls.ACCEPTED, HaTls.ACCEPTED),
+        ("enforcing", LinkTls.USED, HaTls.USED),
+        ("enforcing", LinkTls.REQUIRED, HaTls.REQUIRED),
+        ("disabled", LinkTls.NONE, HaTls.ACCEPTED),
+        ("disabled", LinkTls.ACCEPTED, HaTls.ACCEPTED),
+        ("disabled", LinkTls.USED, HaTls.USED),
+    ],
+)
+def test_a_broker_reads_the_mode_of_its_links(
+    tmp_path: Path, server_mode: str, links: LinkTls, expected: HaTls
+) -> None:
+    spec = {"config": {"tls.server.mode": server_mode}} if server_mode else {}
+    setup = setup_of(tmp_path, broker_config(cluster(**spec), "broker-0", 2, "10.96.0.7", links))
+    assert setup.links.tls is expected
+    takes_tls = setup.tls.mode is not TlsMode.DISABLED
+    assert takes_tls == (links is not LinkTls.NONE)
+
+
 def test_a_group_of_one_acknowledges_alone(tmp_path: Path) -> None:
-    text = broker_config(cluster(membersPerGroup=1), "broker-0", 1, "10.96.0.7")
+    text = broker_config(cluster(membersPerGroup=1), "broker-0", 1, "10.96.0.7", PLAIN)
     assert parse_properties(text)["minInSyncReplicas"] == "1"
     with pytest.raises(Exception, match="groupMembers has 1 alone"):
         setup_of(tmp_path, text)  # the pod of member 2 does not belong here
 
 
 def test_an_ipv6_address_of_the_group_is_in_brackets() -> None:
-    values = parse_properties(broker_config(cluster(), "broker-0", 2, "fd00::7"))
+    values = parse_properties(broker_config(cluster(), "broker-0", 2, "fd00::7", PLAIN))
     assert values["groupAddress"] == "[fd00::7]:10911"
 
 
 def test_values_of_the_user_cannot_break_out_of_their_line() -> None:
     config = {"regionId": "a\nbrokerRole=SLAVE"}
-    values = parse_properties(broker_config(cluster(config=config), "broker-0", 2, "10.96.0.7"))
+    values = parse_properties(
+        broker_config(cluster(config=config), "broker-0", 2, "10.96.0.7", PLAIN)
+    )
     assert values["brokerRole"] == "SYNC_MASTER"
     assert values["regionId"] == "a\nbrokerRole=SLAVE"
 
 
 def test_every_name_server_is_listed() -> None:
-    values = parse_properties(broker_config(cluster(nameServers=3), "broker-0", 2, "10.96.0.7"))
+    values = parse_properties(
+        broker_config(cluster(nameServers=3), "broker-0", 2, "10.96.0.7", PLAIN)
+    )
     assert values["namesrvAddr"].count(";") == 2
 
 

@@ -12,6 +12,7 @@ from gantrymq.operator.plan.objects.inputs import (
     name_server_inputs,
     required_in_sync,
 )
+from gantrymq.operator.plan.objects.replication_tls import LinkTls
 from gantrymq.operator_model.samples import cluster
 
 FULL = {
@@ -48,7 +49,10 @@ def test_inputs_of_known_resources_stay_the_same_in_every_version(
 ) -> None:
     known = cluster(**spec)
     members = known.spec.members_per_group
-    assert digest(broker_inputs(known, "broker-0", members, "10.96.0.7")) == of_brokers
+    assert (
+        digest(broker_inputs(known, "broker-0", members, "10.96.0.7", LinkTls.ACCEPTED))
+        == of_brokers
+    )
     assert digest(name_server_inputs(known, "10.96.0.8")) == of_name_servers
 
 
@@ -65,8 +69,8 @@ def test_inputs_of_known_resources_stay_the_same_in_every_version(
     ids=str,
 )
 def test_fields_that_brokers_do_not_depend_on_are_no_inputs(spec: dict[str, Any]) -> None:
-    before = broker_inputs(cluster(), "broker-0", 2, "10.96.0.7")
-    assert broker_inputs(cluster(**spec), "broker-0", 2, "10.96.0.7") == before
+    before = broker_inputs(cluster(), "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED)
+    assert broker_inputs(cluster(**spec), "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED) == before
 
 
 @pytest.mark.parametrize(
@@ -84,8 +88,17 @@ def test_fields_that_brokers_do_not_depend_on_are_no_inputs(spec: dict[str, Any]
     ids=str,
 )
 def test_fields_that_brokers_depend_on_are_inputs(spec: dict[str, Any]) -> None:
-    before = broker_inputs(cluster(), "broker-0", 2, "10.96.0.7")
-    assert broker_inputs(cluster(**spec), "broker-0", 2, "10.96.0.7") != before
+    before = broker_inputs(cluster(), "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED)
+    assert broker_inputs(cluster(**spec), "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED) != before
+
+
+def test_tls_of_the_links_is_an_input_only_where_the_settings_do_not_say_it() -> None:
+    plain = broker_inputs(cluster(), "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED)
+    named = cluster(replicationTls="accepted")
+    assert broker_inputs(named, "broker-0", 2, "10.96.0.7", LinkTls.ACCEPTED) == plain
+    used = broker_inputs(named, "broker-0", 2, "10.96.0.7", LinkTls.USED)
+    assert used.pop("replicationTls") == {"haTls": "used"}
+    assert used == plain
 
 
 def test_a_group_that_was_created_smaller_can_acknowledge() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.drift import drift
 from gantrymq.operator.plan.objects.groups import group_blueprint
+from gantrymq.operator.plan.objects.replication_tls import LinkTls
 from gantrymq.operator.plan.objects.workloads import (
     CONFIG_ENTRY,
     CONTENT,
@@ -31,7 +32,7 @@ def build(
     **spec: Any,
 ) -> Workload:
     wanted = cluster(defaults, **spec)
-    blueprint = group_blueprint(wanted, "broker-0", 2, address)
+    blueprint = group_blueprint(wanted, "broker-0", 2, address, LinkTls.ACCEPTED)
     return workload(wanted, blueprint, found, found_config, pods if pods is not None else [])
 
 
