@@ -36,11 +36,14 @@ from bench import (
 from bench.load import LoadProgram
 from bench.report import Row, Target
 from bench.servers import GANTRY, JAVA
+from bench.spark import measure as spark
+from bench.spark.sessions import KAFKA
 
 GROUPS = {"store": tuple(store.PARTS), "broker": broker.TOGETHER, "ha": tuple(ha.PARTS)}
-PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client", *ha.PARTS)
+PARTS = ("codec", "namesrv", *store.PARTS, *broker.PARTS, "client", *ha.PARTS, "spark")
 HA_JUDGES = {"ha-sync": ha_targets.judge_sync, "ha-async": ha_targets.judge_async}
 OURS = (GANTRY, JAVA)
+OTHER_COLUMNS = {"codec": (codec.COMPILED, codec.JAVA), "spark": (GANTRY, KAFKA)}
 DISTURBED_SHARE = 0.05
 
 
@@ -75,18 +78,11 @@ def main() -> None:
             run = partial(measure_broker, amount)
             known = facts | dict(broker.FACTS.get(part, {}))
             _measure(part, run, broker_targets.judge, known, arguments.quick)
-    if "client" in parts:
-        amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
-        run = partial(client.measure_clients, amount)
-        _measure("client", run, client_targets.judge, facts, arguments.quick)
-    for part, measure_groups in ha.PARTS.items():
-        if part in parts:
-            amount = broker_paces.QUICK if arguments.quick else broker_paces.FULL
-            known = facts | {"servers_and_load": "all brokers on one core, the load on another"}
-            run = partial(measure_groups, amount)
-            _measure(part, run, HA_JUDGES[part], known, arguments.quick)
+    _clients_and_groups(parts, facts, quick=arguments.quick)
+    if "spark" in parts:
+        _spark(facts, quick=arguments.quick)
     if not arguments.quick:
-        document.write({"codec": (codec.COMPILED, codec.JAVA)} | dict.fromkeys(PARTS[1:], OURS))
+        document.write(dict.fromkeys(PARTS, OURS) | OTHER_COLUMNS)
     print(f"took {time.monotonic() - began:.0f} s")
 
 
@@ -129,6 +125,29 @@ def _name_servers(facts: dict[str, str], *, quick: bool) -> None:
     facts = facts | _disturbed_by(disturbance)
     if not quick:
         report.keep("namesrv", facts, ceiling + rows, judged)
+
+
+def _clients_and_groups(parts: set[str], facts: dict[str, str], *, quick: bool) -> None:
+    if "client" in parts:
+        amount = broker_paces.QUICK if quick else broker_paces.FULL
+        run = partial(client.measure_clients, amount)
+        _measure("client", run, client_targets.judge, facts, quick)
+    for part, measure_groups in ha.PARTS.items():
+        if part in parts:
+            amount = broker_paces.QUICK if quick else broker_paces.FULL
+            known = facts | {"servers_and_load": "all brokers on one core, the load on another"}
+            run = partial(measure_groups, amount)
+            _measure(part, run, HA_JUDGES[part], known, quick)
+
+
+def _spark(facts: dict[str, str], *, quick: bool) -> None:
+    disturbance = machine.Disturbance()
+    rows = spark.measure(spark.QUICK if quick else spark.FULL)
+    report.print_rows("spark", rows, GANTRY, KAFKA)
+    facts = facts | {"servers_and_load": "on all cores together"} | spark.versions()
+    facts = facts | _disturbed_by(disturbance)
+    if not quick:
+        report.keep("spark", facts, rows)
 
 
 def _measure(

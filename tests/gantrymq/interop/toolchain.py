@@ -98,6 +98,16 @@ def release(jar_set: JarSet, version: str) -> Java:
     return Java(version, f"{jars}/*:{classes}", jar_set.driver.stem)
 
 
+def jars_of(pom: Path) -> str:
+    """The class path of what a pom names; fetched when this machine has not yet."""
+
+    def fetch(folder: Path) -> None:
+        options = ("-DincludeScope=runtime", f"-DoutputDirectory={folder}")
+        _run("mvn", "-q", "-B", "-f", str(pom), *options, COPY_JARS)
+
+    return f"{_built_once(f'{pom.stem}-{_digest(pom)}', fetch)}/*"
+
+
 def node_modules() -> Path:
     """The client for Node.js; fetched when this machine has not yet."""
     lock = NODE / "package-lock.json"
