@@ -270,7 +270,7 @@ PULL_TIMEOUT: Final = Option(
     kinds.duration(100, 600_000),
     Use.READ,
     "How long a task waits for an answer of a broker before it asks again.",
-    "3s",
+    "30s",
     aliases=("pullTimeout",),
 )
 PULL_BATCH_SIZE: Final = Option(

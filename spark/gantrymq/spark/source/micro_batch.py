@@ -47,14 +47,22 @@ class Pending:
         return StreamOffset(ends, bases, lost=start.lost + lost_messages(self.losses))
 
 
-def pending(start: StreamOffset, bounds: QueueBounds) -> Pending:
-    """What waits for a stream at `start`."""
-    new = {queue: has.first for queue, has in bounds.items() if queue not in start.positions}
+def pending(
+    start: StreamOffset, bounds: QueueBounds, target: Mapping[QueueKey, int] | None = None
+) -> Pending:
+    """What waits for a stream at `start`; with a target, what is left of that."""
+    new = {
+        queue: has.first
+        for queue, has in bounds.items()
+        if queue not in start.positions and (target is None or queue in target)
+    }
     losses = find_losses(start.positions, bounds)
     positions = {**without_losses(start.positions, losses), **new}
-    backlog = {
-        queue: max(0, bounds[queue].end - at) for queue, at in positions.items() if queue in bounds
-    }
+    backlog = {}
+    for queue, at in positions.items():
+        if (has := bounds.get(queue)) is not None:
+            end = has.end if target is None else min(has.end, target.get(queue, at))
+            backlog[queue] = max(0, end - at)
     return Pending(start, positions, backlog, losses)
 
 

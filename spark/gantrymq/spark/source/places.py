@@ -1,0 +1,17 @@
+"""Asks brokers what a place that the options name needs: times, or the progress of a group."""
+
+from __future__ import annotations
+
+from gantrymq.spark.options.read_options import ByGroup, Place
+from gantrymq.spark.source.bounds import QueueBounds
+from gantrymq.spark.source.cluster import Cluster
+from gantrymq.spark.source.layout import Layout
+from gantrymq.spark.source.positions import Found, moments_wanted
+
+
+def find(place: Place, cluster: Cluster, layout: Layout, bounds: QueueBounds) -> Found:
+    """The answers for each queue that has to be asked about; none where offsets are given."""
+    if isinstance(place, ByGroup):
+        return cluster.offsets_of_group(layout, place.group, bounds)
+    moments_ms = moments_wanted(place, bounds)
+    return cluster.offsets_at(layout, moments_ms, bounds) if moments_ms else {}

@@ -1,0 +1,128 @@
+"""Reads queues without end: `spark.readStream.format("rocketmq")`.
+
+Spark makes a reader in several processes. The one that asks for offsets keeps a StreamWatch for as
+long as the query runs; executors have none, and only `read`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from gantrymq.spark.options.read_options import StreamOptions
+from gantrymq.spark.options.table import ROWS_MAX
+from gantrymq.spark.source import places
+from gantrymq.spark.source.data_loss import DataLossError
+from gantrymq.spark.source.micro_batch import clamp, spans_between
+from gantrymq.spark.source.positions import starting_positions
+from gantrymq.spark.source.reading import SpanReader
+from gantrymq.spark.source.row_schema import row_schema
+from gantrymq.spark.source.splits import split
+from gantrymq.spark.source.stream_offset import StreamOffset
+from gantrymq.spark.source.stream_watch import StreamWatch
+from gantrymq.spark.source.trigger import Trigger
+
+log: Final = logging.getLogger("gantrymq.spark")
+
+# Any: the value of a JSON object
+Json = dict[str, Any]
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Of one query. Method names are Spark's."""
+
+    def __init__(self, options: StreamOptions, schema: StructType) -> None:
+        """Raises RocketMQOptionError on a schema that cannot be made."""
+        row_schema(schema)
+        self._options = options
+        self._reader = SpanReader(options.read, schema)
+        self._watch: StreamWatch | None = None
+        self._trigger: Trigger | None = None
+        self._initial: Json | None = None
+
+    def __getstate__(self) -> Json:
+        """What executors need: they read, and watch nothing."""
+        return {**self.__dict__, "_watch": None, "_trigger": None}
+
+    # ------------------------------------------------------------------ on the driver
+
+    def initialOffset(self) -> Json:
+        """Where a new query begins; the same each time it is asked."""
+        if self._initial is None:
+            watch, place = self._watching(), self._options.starting
+            view = watch.view
+            found = places.find(place, watch.cluster, view.layout, view.bounds)
+            positions = starting_positions(place, view.bounds, found)
+            self._initial = StreamOffset(positions, is_initial=True).to_json()
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Spark knows no limit that is several of ours: it stands for all of them."""
+        limits = self._options.limits
+        if limits.rows_max is limits.bytes_max is limits.rows_min is None:
+            return ReadAllAvailable()
+        return ReadMaxRows(limits.rows_max or ROWS_MAX)
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+        """The end of the next micro-batch, or `start` itself. All before `start` is processed."""
+        offset = StreamOffset.from_json(start)
+        self._watching()
+        assert self._trigger is not None, "a watch comes with its trigger"
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        end = self._trigger.next_end(offset, is_limited=is_limited)
+        return start if end is offset else end.to_json()
+
+    def reportLatestOffset(self) -> Json:
+        """The ends of all queues, for Spark's progress reports."""
+        bounds = self._watching().view.bounds
+        return StreamOffset({queue: has.end for queue, has in bounds.items()}).to_json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read what is there now, and end."""
+        self._watching()
+        assert self._trigger is not None, "a watch comes with its trigger"
+        self._trigger.freeze()
+
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:
+        """The ranges of the tasks of a micro-batch, the same in a replay."""
+        spans = spans_between(StreamOffset.from_json(start), StreamOffset.from_json(end))
+        kept, losses = clamp(spans, self._watching().view.bounds)
+        if losses and self._options.read.fail_on_data_loss:
+            raise DataLossError(losses)
+        for loss in losses:
+            log.warning("skipping lost messages loss=%s", loss)
+        return [InputPartition(span) for span in split(kept, self._options.read.splits)]
+
+    def commit(self, end: Json) -> None:
+        """All before `end` is processed."""
+        self._watching().done(StreamOffset.from_json(end).positions)
+
+    def stop(self) -> None:
+        """Spark may end the process without it."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+    def _watching(self) -> StreamWatch:
+        if self._watch is None:
+            watch = StreamWatch(self._options)
+            watch.start()
+            self._watch, self._trigger = watch, Trigger(self._options, watch)
+        return self._watch
+
+    # ------------------------------------------------------------------ on executors
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        return self._reader.read(partition.value)
