@@ -75,3 +75,11 @@ def test_problems_that_members_report_are_shown_with_their_group() -> None:
     text = "\n".join(status_lines(cluster(phase="Running", groups=groups)))
     assert "Problems:\n  broker-0: the Service: no right to" in text
     assert "Problems" not in "\n".join(status_lines(cluster(phase="Running", groups=[])))
+
+
+def test_a_new_secret_is_shown_until_it_is_done() -> None:
+    rotation = {"request": "monday", "step": "NewUsed"}
+    lines = status_lines(cluster(phase="Running", secretRotation=rotation))
+    assert any(line.split() == ["secret", "rotation", "NewUsed", "(monday)"] for line in lines)
+    lines = status_lines(cluster(phase="Running", secretRotation=rotation | {"step": "Done"}))
+    assert not any("secret rotation" in line for line in lines)
