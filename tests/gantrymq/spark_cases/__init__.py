@@ -1,0 +1,1 @@
+"""Topics of real brokers for tests of the Spark source, and what a reader makes of them."""
