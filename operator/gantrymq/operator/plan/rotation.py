@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.operator.plan.actions import ChangeSecret, Json, Wait
+from gantrymq.operator.plan.objects.names import BROKER_METRICS_PORT
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.fields import is_terminating
 from gantrymq.operator.plan.view.members import Group
@@ -150,8 +151,8 @@ def _unread(others: Sequence[str], known: Mapping[str, tuple[str, ...]]) -> str:
         found.append(f"not read yet by {_names(behind)}; a kubelet takes a minute or two")
     if silent:
         found.append(
-            f"{_names(silent)} did not say which secrets it has: it does not run, or its image is"
-            " older than this operator"
+            f"no answer from {_names(silent)} at port {BROKER_METRICS_PORT}: it does not run, its"
+            " image is older than this operator, or a network policy keeps the operator out"
         )
     return "; ".join(found)
 
