@@ -4,12 +4,13 @@ Every cleanResourceInterval it looks. There is a round of deletion when the hour
 deleteWhen, when more of the disk is used than diskMaxUsedSpaceRatio, or when someone asked for it.
 A round takes the oldest files that were last modified fileReservedTime ago, deleteFileBatchMax at
 most, deleteCommitLogFilesInterval apart. Above diskSpaceCleanForciblyRatio their age does not
-matter, but only with cleanFileForciblyEnable. As in Java, nobody asks whether a message was
-consumed.
+matter, but only with cleanFileForciblyEnable. As in Java, a file is deleted whether or not its
+messages were consumed, and whether or not a follower has copied them: a follower that is behind the
+first file starts anew at it (docs/design/replication.md).
 
-Invariants. The last file stays, and what is behind `keep_from()`: the lowest position that someone
-still needs - the dispatch, the marks on disk, a member that is behind. Files go one at a time, the
-oldest first, each for good before the next (segments.py), so that a crash leaves no gap.
+Invariants. The last file stays, and all behind `keep_from()`: the lowest position that the dispatch
+or the marks on disk still need. Files are deleted one at a time, the oldest first, each persisted
+before the next (segments.py), so that a crash leaves no gap.
 """
 
 from __future__ import annotations
