@@ -1,6 +1,6 @@
 """Fixtures of the tests on real Spark sessions: one session a module, one JVM a run.
 
-    spark            a session with two local cores; Spark's temporary files go with the test run
+    spark            a session with two local cores, three attempts of a task; Spark's temporary files go with the test run
     gantry_server    a real broker and name server (gantrymq.testing.plugin), for the whole run
 
 SPARK=0 leaves these tests out. Topics and groups are each test's own; so are checkpoints.
@@ -69,7 +69,7 @@ def _local_spark() -> None:
 def spark(_local_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of one module; the JVM lives on, so the next module's starts in a second."""
     folder = tmp_path_factory.mktemp("spark")
-    builder = configure(SparkSession.builder.master("local[2]").appName("gantry-tests"))
+    builder = configure(SparkSession.builder.master("local[2, 3]").appName("gantry-tests"))
     settings = {
         "spark.driver.memory": JVM_MEMORY,
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder} -XX:+UseSerialGC",
