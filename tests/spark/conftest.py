@@ -1,6 +1,7 @@
 """Fixtures of the tests on real Spark sessions: one session a module, one JVM a run.
 
-    spark            a session with two local cores, three attempts of a task; Spark's temporary files go with the test run
+    spark            a session with two local cores and three attempts of each task; Spark's
+                     temporary files go with the test run
     gantry_server    a real broker and name server (gantrymq.testing.plugin), for the whole run
 
 SPARK=0 leaves these tests out. Topics and groups are each test's own; so are checkpoints.
