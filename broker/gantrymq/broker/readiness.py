@@ -2,7 +2,8 @@
 
     fixed roles   ready while it serves
     master        ready while it may acknowledge messages and enough members are in sync
-    follower      ready while the Lease of the newest epoch that it knows has it in the in-sync set
+    follower      ready while the Lease of the newest epoch that it knows has it, with the disk that
+                  it has now, in the in-sync set
     foreign disk  not ready: a person has to decide what becomes of it
 
 An orchestrator goes by it in rolling updates and drains: a member that is ready can be master next
@@ -54,6 +55,8 @@ class MemberView:
     """What it logged last of the election."""
     stray: str | None = None
     """Why its disk has no part in the group."""
+    disk: str = ""
+    """The UUID of its disk; "" where it has none yet."""
     refusal: str = ""
     """Why the master does not let it follow, where an operator has to mend that."""
 
@@ -78,6 +81,7 @@ def view_of(
         trouble=member.stall(now) or member.trouble(now),
         last_words=last_words,
         stray=member.stray(),
+        disk=member.identity.disk,
         refusal=member.refusal,
     )
 
@@ -121,7 +125,7 @@ def _as_follower(view: MemberView) -> str | None:
         return f"the group has no master: {_last_holder(lease)}{_because(view)}"
     if view.seen_epoch > lease.epoch:
         return f"epoch {view.seen_epoch} has begun, and its Lease was not read yet"
-    if view.number in lease.in_sync:
+    if lease.names(view.number, view.disk):
         return None
     if not view.hears_master:
         if view.refusal:

@@ -46,6 +46,10 @@ SERVICE_LABEL: Final = "kubernetes.io/service-name"
 # Enough to recognise them; a Service with more of them than this has one cause for all.
 FOREIGN_MAX: Final = 20
 
+UNREADABLE_EPOCH: Final = 10**18
+"""Of a slice whose epoch was edited into something else than a number: above every epoch, so that
+it is overruled as a higher one is."""
+
 _MIRROR: Final = "endpointslicemirroring-controller.k8s.io"
 _MANAGER: Final = "endpointslice.kubernetes.io/managed-by"
 _EPOCH: Final = f"{PREFIX}epoch"
@@ -101,13 +105,9 @@ def read(data: bytes) -> EndpointSlice:
     metadata = object_of(content.get("metadata"), "metadata")
     required_text_field(metadata, _VERSION)
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
-    epoch = text_field(annotations, _EPOCH) or "0"
-    if not _NUMBER.fullmatch(epoch):
-        raise RemoteError(
-            f"the EndpointSlice's annotation {_EPOCH} is {epoch[:100]!r}, and no number: delete the"
-            " EndpointSlice, and the master makes it anew"
-        )
-    return EndpointSlice(int(epoch), content)
+    epoch = annotations.get(_EPOCH) or "0"
+    is_number = isinstance(epoch, str) and _NUMBER.fullmatch(epoch)
+    return EndpointSlice(int(epoch) if is_number else UNREADABLE_EPOCH, content)
 
 
 def foreign(data: bytes, service: str) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ def encode(
     is_newer = before is not None and before.epoch > endpoint.epoch
     if before is not None and is_newer and before.version != overruled:
         raise RemoteError(
-            f"the Service {place.name} leads to the master of epoch {before.epoch}, and this one is"
-            f" of epoch {endpoint.epoch}: it takes the Service over once it has renewed its Lease"
+            f"the Service {place.name} leads to a master {_told(before.epoch)}, and this one is of"
+            f" epoch {endpoint.epoch}: it takes the Service over once it has renewed its Lease"
         )
     is_new = before is None or not before.can_become(endpoint)
     content: JsonObject = {} if before is None or is_new else dict(before.content)
@@ -154,6 +154,10 @@ def encode(
     if not is_new and all(content.get(key) == value for key, value in said.items()):
         return None
     return javajson.dumps_standard(content | said)
+
+
+def _told(epoch: int) -> str:
+    return "of an epoch that is no number" if epoch == UNREADABLE_EPOCH else f"of epoch {epoch}"
 
 
 def deletion(before: EndpointSlice) -> bytes:

@@ -49,6 +49,13 @@ def test_a_follower_is_ready_while_the_api_is_away_and_it_hears_the_master() -> 
     assert reason(replace(FOLLOWER, is_lease_fresh=False)) is None
 
 
+def test_a_follower_with_another_disk_than_the_set_names_is_not_ready() -> None:
+    lease = replace(LEASE, disks={2: "2" * 32})
+    view = replace(FOLLOWER, lease=lease, disk="2" * 32, hears_master=False)
+    assert reason(view) is None
+    assert "is not connected to the master" in str(reason(replace(view, disk="9" * 32)))
+
+
 def test_a_follower_that_the_master_refuses_says_what_the_master_said() -> None:
     view = replace(FOLLOWER, lease=in_sync(1), hears_master=False, refusal="two processes")
     assert reason(view) == "the master, member 1, does not let it follow: two processes"

@@ -115,11 +115,17 @@ def test_only_the_state_that_was_read_is_deleted() -> None:
     assert json.loads(deletion(kept(endpoint(5))))["preconditions"] == {"resourceVersion": "3"}
 
 
-def test_a_damaged_epoch_is_told() -> None:
+@pytest.mark.parametrize("edited", ["five", "-1", "9" * 19, 5, None])
+def test_an_epoch_that_is_no_number_is_overruled_like_a_higher_one(edited: object) -> None:
     content = content_of(endpoint(5))
-    content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": "five"}}
-    with pytest.raises(RemoteError, match="'five', and no number"):
-        read(json.dumps(content).encode())
+    content["metadata"] |= {"resourceVersion": "3", "annotations": {"gantrymq.dev/epoch": edited}}
+    before = read(json.dumps(content).encode())
+    if edited is not None:
+        with pytest.raises(RemoteError, match="of an epoch that is no number"):
+            encode(endpoint(5), before, SERVICE)
+    data = encode(endpoint(5), before, SERVICE, overruled="3")
+    assert data is not None
+    assert json.loads(data)["metadata"]["annotations"]["gantrymq.dev/epoch"] == "5"
 
 
 def test_the_version_that_is_overruled_is_replaced_whatever_its_epoch() -> None:
