@@ -21,13 +21,21 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.ha import identity
 from gantrymq.ha.identity import Identity
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, LeaseAnswer, Missing, Written
+from gantrymq.ha.lease import (
+    DURATION_SECONDS,
+    NOBODY,
+    Found,
+    Lease,
+    LeaseAnswer,
+    Missing,
+    Written,
+)
 from gantrymq.runtime.clock import SYSTEM_CLOCK
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.runtime.process import ExitCode
@@ -36,7 +44,6 @@ from gantrymq.store.layout import LOCK, StoreRefusedError
 if TYPE_CHECKING:
     from gantrymq.base.disk import Disk
     from gantrymq.broker.configuration import Setup
-    from gantrymq.broker.lease_client import LeaseClient
 
 AGAIN_SECONDS: Final = 0.1
 
@@ -127,7 +134,15 @@ async def _release(setup: Setup, disk: Disk | None) -> None:
     await api.close()
 
 
-async def give_away(client: LeaseClient, member: int, address: str, disk: str = "") -> bool:
+class LeaseAccess(Protocol):
+    """Reads and writes the Lease, as LeaseClient does."""
+
+    async def read(self) -> LeaseAnswer: ...
+
+    async def write(self, lease: Lease) -> LeaseAnswer: ...
+
+
+async def give_away(client: LeaseAccess, member: int, address: str, disk: str = "") -> bool:
     """Whether the lease is not the dead one's any more, which took requests at this address and had
     this disk; "" where its UUID is not known."""
     answer: LeaseAnswer = await client.read()
@@ -138,6 +153,11 @@ async def give_away(client: LeaseClient, member: int, address: str, disk: str = 
     lease = answer.lease
     is_of_disk = lease.is_of(member, disk) if disk else lease.holder == member
     if not is_of_disk or lease.address != address:
+        return True
+    if lease.doubt is not None:  # to write it again would seal what no member wrote
+        sys.stderr.write(
+            f"gantry broker: the lease is not believed, and ends by itself: {lease.doubt}\n"
+        )
         return True
     released = replace(
         lease, holder=NOBODY, address="", ha_address="", heir=NOBODY, renewals=lease.renewals + 1

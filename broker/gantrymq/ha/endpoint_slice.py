@@ -105,9 +105,9 @@ def read(data: bytes) -> EndpointSlice:
     metadata = object_of(content.get("metadata"), "metadata")
     required_text_field(metadata, _VERSION)
     annotations = object_of(metadata.get("annotations") or {}, "annotations")
-    epoch = annotations.get(_EPOCH) or "0"
-    is_number = isinstance(epoch, str) and _NUMBER.fullmatch(epoch)
-    return EndpointSlice(int(epoch) if is_number else UNREADABLE_EPOCH, content)
+    said = annotations.get(_EPOCH) or "0"
+    epoch = int(said) if isinstance(said, str) and _NUMBER.fullmatch(said) else UNREADABLE_EPOCH
+    return EndpointSlice(epoch, content)
 
 
 def foreign(data: bytes, service: str) -> tuple[str, ...]:

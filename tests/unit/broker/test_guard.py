@@ -15,7 +15,7 @@ from gantrymq.broker.configuration import Setup
 from gantrymq.broker.guard import give_away
 from gantrymq.broker.lease_client import LeaseClient
 from gantrymq.fakes.lease_api import Fault, LeaseApi
-from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease
+from gantrymq.ha.lease import DURATION_SECONDS, NOBODY, Found, Lease, LeaseAnswer, Written
 from gantrymq.ha.lease_object import OBJECT_BYTES_MAX, ObjectName
 from gantrymq.runtime import kube_api, process
 from gantrymq.runtime.disk import FolderDisk
@@ -87,6 +87,21 @@ def setup(flags: dict[str, str], tmp_path: Path) -> Setup:
     return setup
 
 
+class Doubting:
+    """The client of a Lease that somebody edited."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.written: list[Lease] = []
+
+    async def read(self) -> LeaseAnswer:
+        return Found(self.lease)
+
+    async def write(self, lease: Lease) -> LeaseAnswer:
+        self.written.append(lease)
+        return Written("9")
+
+
 async def held(client: LeaseClient) -> Lease:
     answer = await client.read()
     assert isinstance(answer, Found)
@@ -112,6 +127,16 @@ async def test_the_lease_of_a_process_with_another_disk_is_left_alone(client: Le
     assert (await held(client)).holder == 1
     assert await give_away(client, 1, ADDRESS, "01" * 16)
     assert (await held(client)).holder == NOBODY
+
+
+async def test_a_lease_that_is_not_believed_is_not_sealed_anew(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    doubted = replace(LEASE, doubt="somebody has edited it")
+    client = Doubting(doubted)
+    assert await give_away(client, 1, ADDRESS)
+    assert client.written == []
+    assert "the lease is not believed, and ends by itself: somebody" in capsys.readouterr().err
 
 
 async def test_where_there_is_no_lease_there_is_nothing_to_give(client: LeaseClient) -> None:
