@@ -1,4 +1,5 @@
-"""Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order.
+"""Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order;
+the table of producer sessions is told of its messages (sessions/table.py).
 
 Every record becomes a unit of its queue, except those of prepared and rolled back transactions and
 of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back
@@ -29,6 +30,7 @@ from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_folder import folder_fault
 from gantrymq.store.queues import Queues
 from gantrymq.store.replaced_queues import ReplacedQueues
+from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.wire import java_string
 
 # Topics whose queues are remembered by the name's bytes; what is not is found again.
@@ -44,6 +46,7 @@ class Dispatcher:
         "_index",
         "_known",
         "_queues",
+        "_sessions",
         "_skipped",
         "_skipped_below",
         "begins_anew",
@@ -56,8 +59,15 @@ class Dispatcher:
         "unplaced",
     )
 
-    def __init__(self, queues: Queues, index: Index | None, replaced: ReplacedQueues) -> None:
+    def __init__(
+        self,
+        queues: Queues,
+        index: Index | None,
+        replaced: ReplacedQueues,
+        sessions: ProducerSessions,
+    ) -> None:
         self._index: Index | None = index
+        self._sessions: ProducerSessions = sessions
         self._queues: Queues = queues
         self.replaced: ReplacedQueues = replaced
         self._known: dict[bytes, dict[int, ConsumeQueue]] = {}
@@ -96,6 +106,8 @@ class Dispatcher:
             if entry.has_unit:
                 self.unit(entry)
             self.keys(entry)
+            if entry.session:
+                self._sessions.note(entry.session, entry.physical_offset, entry.store_timestamp_ms)
             self.record_start = entry.physical_offset
             self.position = entry.physical_offset + entry.size
             self.store_timestamp_ms = entry.store_timestamp_ms

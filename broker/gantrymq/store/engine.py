@@ -49,6 +49,9 @@ from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.store.reserve import Reserve
 from gantrymq.store.retention import Retention
 from gantrymq.store.segments import SyncFailedError
+from gantrymq.store.sessions.refusals import NO_SESSIONS, session_refused
+from gantrymq.store.sessions.snapshot import SnapshotWriter
+from gantrymq.store.sessions.table import ProducerSessions, SessionSend
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
@@ -88,6 +91,7 @@ class Store:
         "_obstacles",
         "_persistence",
         "_reserve",
+        "_session_copies",
         "ages",
         "disk",
         "index",
@@ -98,6 +102,7 @@ class Store:
         "report",
         "retention",
         "safe",
+        "sessions",
         "settings",
         "waiters",
         "watch",
@@ -119,8 +124,7 @@ class Store:
         are kept in memory. A copy takes what its master has, and no messages."""
         self._levels = levels = DelayLevels(settings.message_delay_level)
         sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
-        self._background = background
-        self._local_hour = local_hour
+        self._background, self._local_hour = background, local_hour
         self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
         self.log = log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
@@ -129,9 +133,8 @@ class Store:
         self._broken: SyncFailedError | None = None
         self.safe: int | None = None
         """From here on in the log consumers see nothing: it may be taken back; None: all."""
-        self.disk = disk
+        self.disk, self.settings = disk, settings
         self._claim = Claim(disk)
-        self.settings = settings
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
         self.readings, self.log_readings = Readings(background), Readings(background)
@@ -139,7 +142,9 @@ class Store:
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
         replaced = ReplacedQueues(disk)
-        self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced)
+        self.sessions = ProducerSessions.of(settings)
+        self._session_copies = SnapshotWriter(disk, background, self.sessions)
+        self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced, self.sessions)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
         self._arrivals = Arrivals(log, dispatcher, levels, is_copy=is_copy)
@@ -178,6 +183,8 @@ class Store:
             self._dispatcher,
             self._deletions,
             self._levels,
+            self.sessions,
+            self._session_copies,
         )
         recovery = Recovery(parts, settings, checkpoint, is_clean=self._claim.is_clean)
         self.report = recovery.report
@@ -225,6 +232,26 @@ class Store:
         if refused is not None:
             return refused
         return self._intake.put(messages, is_batch=True, waits=waits)
+
+    def put_session(
+        self, messages: Sequence[Record], send: SessionSend, *, is_batch: bool, waits: bool = True
+    ) -> int | Refused:
+        """The same for a message or a batch of a producer session, whose properties name it: those
+        that are repeats are not stored again. Where all are, the answer comes when everything the
+        log has by then is as safe as `waits` asks for."""
+        assert len(messages) == send.count
+        refused = self._refusal() or check_batch(messages, self.settings)
+        if refused is None and not self._session_copies.is_ready:
+            refused = NO_SESSIONS
+        if refused is not None:
+            return refused
+        admission = self.sessions.admit(send)
+        if admission.fault is not None:
+            return session_refused(send, admission)
+        if admission.repeats == send.count:
+            return self._intake.confirm(send.count, waits=waits)
+        rest = messages[admission.repeats :]
+        return self._intake.put(rest, is_batch=is_batch, waits=waits, repeats=admission.repeats)
 
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
         """Take the send requests from data[start] on for this turn's group, up to the first that
@@ -298,6 +325,7 @@ class Store:
         assert not self._is_copy, "it is a copy already"
         self._is_copy = True
         self.waiters.dismiss(self._intake.drop(wall_ms))
+        self.sessions.release()
         self._arrivals.follow()
         self._copies.begin()
 
@@ -364,6 +392,8 @@ class Store:
             self.ages.turn(now, wall_ms)
         if self.readings.is_due:
             self.readings.turn()
+        if self._session_copies.is_due(now, self._dispatcher.position):
+            self._session_copies.turn(now, self._dispatcher.position, self._kept)
         return self._result()
 
     def _opened(self) -> tuple[Persistence, Retention]:
@@ -408,6 +438,11 @@ class Store:
         return 0 if self._persistence is None else self._persistence.flusher.flushed.position
 
     @property
+    def _kept(self) -> int:
+        """Up to here the log is on the disk, and no other master takes it back."""
+        return self.flushed if self.safe is None else min(self.safe, self.flushed)
+
+    @property
     def dispatch_behind(self) -> int:
         """Bytes of the log that queues and index do not know yet."""
         return self.log.end - self._dispatcher.position
@@ -434,14 +469,18 @@ class Store:
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
         """What was fed, and behind it what was put: all of it with one write, or nothing."""
         group, pending = self._intake.take(wall_ms)
-        refused = self.log.write(group.arena, now)
-        self._obstacles.note(refused, now)
+        refused = None
+        if group.entries:
+            refused = self.log.write(group.arena, now)
+            self._obstacles.note(refused, now)
         group.end()
         if refused is not None:
+            self.sessions.release()
             for one in pending:
                 self.waiters.answer(one, refused.status, refused.text)
             return
         self._arrivals.dispatch(group.entries)
+        self.sessions.release()
         answers_wait, end, is_sync = self.answers_wait, group.arena.end, self._is_sync
         waiting: list[Pending] = []
         for one in pending:

@@ -121,6 +121,7 @@ class EntryReader:
             keys=scan.keys,
             store_timestamp_ms=store_ms,
             sys_flag=sys_flag,
+            session=scan.session,
         )
 
     def _known(self, topic: bytes) -> bytes:

@@ -3,6 +3,7 @@
     tags code    Java's hash of TAGS, sign-extended, 0 without one; a record of SCHEDULE_TOPIC_XXXX
                  that has a DELAY level carries the time in ms at which it is due instead
     unique key   UNIQ_KEY, and keys KEYS, as stored: index.py splits and hashes them
+    session      GANTRY_SESSION, the place in a producer session (sessions/table.py)
 
 Records of prepared and rolled back transactions have no unit, rolled back ones no key either.
 """
@@ -37,6 +38,7 @@ class Entry:
         "physical_offset",
         "queue_id",
         "queue_offset",
+        "session",
         "size",
         "store_timestamp_ms",
         "sys_flag",
@@ -58,6 +60,7 @@ class Entry:
         keys: bytes,
         store_timestamp_ms: i64,
         sys_flag: i64,
+        session: bytes = b"",
     ) -> None:
         self.topic: bytes = topic
         self.queue_id: i64 = queue_id
@@ -69,6 +72,7 @@ class Entry:
         self.keys: bytes = keys
         self.store_timestamp_ms: i64 = store_timestamp_ms
         self.sys_flag: i64 = sys_flag
+        self.session: bytes = session
 
     @property
     def has_unit(self) -> bool:
@@ -99,6 +103,7 @@ def of_record(record: Record, scan: PropertyScan, levels: DelayLevels) -> Entry:
         keys=scan.keys,
         store_timestamp_ms=store_ms,
         sys_flag=i64(flags),
+        session=scan.session,
     )
 
 

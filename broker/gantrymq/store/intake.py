@@ -18,7 +18,7 @@ from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
 from gantrymq.store.group import Group
 from gantrymq.store.kernel import Fed, Kernel
-from gantrymq.store.pending_put import Put
+from gantrymq.store.pending_put import Confirmation, Put
 from gantrymq.store.pending_sends import Sends
 from gantrymq.store.put import Refused, illegal
 from gantrymq.store.queue_folder import folder_fault
@@ -26,7 +26,7 @@ from gantrymq.store.queues import Queues
 from gantrymq.wire import java_string
 from gantrymq.wire.message.record import Record
 
-Pending: TypeAlias = "Put | Sends"
+Pending: TypeAlias = "Put | Sends | Confirmation"
 
 
 @final
@@ -34,6 +34,7 @@ class Intake:
     """Of one store."""
 
     __slots__ = (
+        "_confirmations",
         "_dispatcher",
         "_group",
         "_last_number",
@@ -48,6 +49,7 @@ class Intake:
     def __init__(
         self, log: CommitLog, queues: Queues, dispatcher: Dispatcher, levels: DelayLevels
     ) -> None:
+        self._confirmations: list[Confirmation] = []
         self._dispatcher: Dispatcher = dispatcher
         self._group: Group | None = None
         self._last_number: int = 0
@@ -60,7 +62,7 @@ class Intake:
 
     @property
     def is_empty(self) -> bool:
-        return not self._puts and not self._sends
+        return not self._puts and not self._sends and not self._confirmations
 
     @property
     def waiting_bytes(self) -> int:
@@ -68,8 +70,10 @@ class Intake:
         group = self._group
         return self._put_bytes + (0 if group is None else int(group.arena.end - group.arena.start))
 
-    def put(self, messages: Sequence[Record], *, is_batch: bool, waits: bool) -> int | Refused:
-        """One message, or a batch: its number."""
+    def put(
+        self, messages: Sequence[Record], *, is_batch: bool, waits: bool, repeats: int = 0
+    ) -> int | Refused:
+        """One message, or a batch: its number. So many `repeats` were sent before these."""
         first = messages[0]
         if self._find(first) is None:  # it is open now: nothing waits for the disk later
             topic = java_string.utf8_text(first.topic)
@@ -81,7 +85,15 @@ class Intake:
         self._last_number += 1
         for message in messages:
             self._put_bytes += message.size
-        self._puts.append(Put(self._last_number, messages, is_batch=is_batch, waits=waits))
+        put = Put(self._last_number, messages, is_batch=is_batch, waits=waits, repeats=repeats)
+        self._puts.append(put)
+        return self._last_number
+
+    def confirm(self, repeats: int, *, waits: bool) -> int:
+        """Messages that are stored already, or will be with this group: the number of the answer
+        that comes when they are safe."""
+        self._last_number += 1
+        self._confirmations.append(Confirmation(self._last_number, repeats, waits=waits))
         return self._last_number
 
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
@@ -99,11 +111,12 @@ class Intake:
     def take(self, wall_ms: int) -> tuple[Group, Sequence[Pending]]:
         """Everything, laid out, and who waits for it to be written, in its order."""
         group, sends, puts = self._group, self._sends, self._puts
+        confirmations, self._confirmations = self._confirmations, []
         self._group, self._sends, self._puts, self._put_bytes = None, [], [], 0
         if group is None:
             group = Group(self._log.start_group(wall_ms), self._levels)
         self._lay_out(puts, group)
-        return group, [*sends, *puts]
+        return group, [*sends, *puts, *confirmations]
 
     def drop(self, wall_ms: int) -> Sequence[Pending]:
         """Forget everything: who waits for it."""

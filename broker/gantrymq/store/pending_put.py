@@ -27,6 +27,7 @@ class PutAnswer:
         "positions",
         "queue_offset",
         "remark",
+        "repeats",
         "replies",
         "status",
         "store_timestamp_ms",
@@ -42,6 +43,7 @@ class PutAnswer:
         remark: str = "",
         *,
         replies: bytes = b"",
+        repeats: int = 0,
     ) -> None:
         self.number: int = number
         self.status: PutStatus = status
@@ -53,20 +55,29 @@ class PutAnswer:
         self.remark: str = remark
         self.replies: bytes = replies
         """To sends that were fed: the frames to send, whatever became of them."""
+        self.repeats: int = repeats
+        """Messages of a producer session that were sent again, and are not stored again."""
 
 
 @final
 class Put:
     """Messages that are stored together, and who waits for them."""
 
-    __slots__ = ("is_batch", "messages", "number", "waits")
+    __slots__ = ("is_batch", "messages", "number", "repeats", "waits")
 
     def __init__(
-        self, number: int, messages: Sequence[Record], *, is_batch: bool, waits: bool
+        self,
+        number: int,
+        messages: Sequence[Record],
+        *,
+        is_batch: bool,
+        waits: bool,
+        repeats: int = 0,
     ) -> None:
         self.number: int = number
         self.messages: Sequence[Record] = messages
         self.is_batch: bool = is_batch
+        self.repeats: int = repeats
         self.waits: bool = waits
 
     @property
@@ -99,4 +110,21 @@ class Put:
             first.queue_offset,
             first.store_timestamp_ms,
             remark,
+            repeats=self.repeats,
         )
+
+
+@final
+class Confirmation:
+    """A send of a producer session that brings nothing new; its sender waits for what it sent
+    before."""
+
+    __slots__ = ("number", "repeats", "waits")
+
+    def __init__(self, number: int, repeats: int, *, waits: bool) -> None:
+        self.number: int = number
+        self.repeats: int = repeats
+        self.waits: bool = waits
+
+    def answer(self, status: PutStatus, remark: str = "") -> PutAnswer:
+        return PutAnswer(self.number, status, remark=remark, repeats=self.repeats)

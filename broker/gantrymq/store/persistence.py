@@ -50,6 +50,7 @@ class Persistence:
         "_next_round",
         "_queue_flush",
         "_queues",
+        "_session_copies",
         "_units_retry",
         "failure",
         "flusher",
@@ -70,6 +71,7 @@ class Persistence:
         self._log = parts.log
         self._marks = parts.marks
         self._queues = parts.queues
+        self._session_copies = parts.session_copies
         marks, saved = self.marks, checkpoint.saved
         policy = QueueFlushPolicy(
             settings.flush_interval_consume_queue,
@@ -111,7 +113,9 @@ class Persistence:
                 return True
         except DiskError as error:
             raise SyncFailedError(error) from error
-        return self._index_flush.take(completion) or self._checkpoint.take(completion)
+        if self._index_flush.take(completion) or self._checkpoint.take(completion):
+            return True
+        return self._session_copies.take(completion)
 
     def turn(self, now: float) -> Sequence[Released]:
         """After the turn's appends and their dispatch; who need not wait for the disk any more."""
@@ -146,7 +150,7 @@ class Persistence:
     def is_syncing(self) -> bool:
         """Whether a sync is under way whose failure would be ours to hear."""
         flushes = (self.flusher, self._queue_flush, self._index_flush)
-        files = (self._marks, self._checkpoint)
+        files = (self._marks, self._checkpoint, self._session_copies)
         return any(flush.is_syncing for flush in flushes) or any(one.is_syncing for one in files)
 
     def finish(self) -> bool:
@@ -178,6 +182,8 @@ class Persistence:
         index = self._index_flush.flushed.position
         count = self._queues.count
         self._marks.settle(Marks(log.mark, end.position, index, count, len(self._index.files)))
+        if end.position == log.end:
+            self._session_copies.save(end.position, is_start=False)
         return end.position == log.end and (index == log.end or not self._is_indexed)
 
     def begin(self, position: int) -> None:
@@ -188,6 +194,7 @@ class Persistence:
         be another log's.
         """
         log, begin = self._log, LogMark(position)
+        self._session_copies.begin_anew()
         log.clear()
         self._marks.settle(replace(self.marks, log=begin, queues=position, index=position))
         log.begin(position)
@@ -212,6 +219,7 @@ class Persistence:
         """Give the handles back."""
         self._marks.close()
         self._checkpoint.close()
+        self._session_copies.close()
 
     def _flush_queues(self, now: float, on_disk: LogMark) -> None:
         if now < self._units_retry:

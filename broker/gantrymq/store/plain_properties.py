@@ -18,6 +18,7 @@ _SPECIAL_NAMES: Final = (property_names.RESERVED - {property_names.INSTANCE_ID})
     property_names.INNER_BASE,
     property_names.INNER_MULTI_DISPATCH,
     property_names.CHECK_IMMUNITY_TIME_IN_SECONDS,
+    property_names.PRODUCER_SESSION,
 }
 _PLAIN_NAMES: Final = frozenset(
     {property_names.TAGS, property_names.KEYS, property_names.UNIQ_KEY, property_names.WAIT}

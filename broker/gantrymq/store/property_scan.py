@@ -21,6 +21,9 @@ _DELA: Final = 0x44454C41
 _UNIQ: Final = 0x554E4951
 _KEY_OF_UNIQ: Final = 0x5F4B4559
 
+_SESSION: Final = b"GANTRY_SESSION"
+_SESSION_BYTES: Final = 14
+
 _ONES: Final = 0x0101010101010101
 _TWOS: Final = 0x0202020202020202
 
@@ -29,7 +32,7 @@ _TWOS: Final = 0x0202020202020202
 class PropertyScan:
     """Filled by `read`, again and again; what is absent is empty."""
 
-    __slots__ = ("delay", "has_other_names", "keys", "tags", "unique_key", "wait")
+    __slots__ = ("delay", "has_other_names", "keys", "session", "tags", "unique_key", "wait")
 
     def __init__(self) -> None:
         self.tags: bytes = b""
@@ -37,12 +40,13 @@ class PropertyScan:
         self.wait: bytes = b""
         self.delay: bytes = b""
         self.unique_key: bytes = b""
+        self.session: bytes = b""
         self.has_other_names: bool = False
         """Whether a name in RocketMQ's own style, in capitals, is there besides."""
 
     def read(self, data: bytes, start: i64, end: i64) -> None:
         """The properties are data[start:end]."""
-        self.tags = self.keys = self.wait = self.delay = self.unique_key = b""
+        self.tags = self.keys = self.wait = self.delay = self.unique_key = self.session = b""
         self.has_other_names = False
         at: i64 = start
         while at < end:
@@ -83,6 +87,8 @@ class PropertyScan:
             self.unique_key = data[value_at:end]
         else:
             self.has_other_names = True
+            if length == _SESSION_BYTES and data[name_at : value_at - 1] == _SESSION:
+                self.session = data[value_at:end]
 
 
 def _value_end(data: bytes, at: i64, end: i64) -> i64:

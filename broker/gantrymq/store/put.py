@@ -43,6 +43,8 @@ class PutStatus(Enum):
     MESSAGE_ILLEGAL = "the message cannot be stored"
     PROPERTIES_SIZE_EXCEEDED = "the message's properties are too long"
     OS_PAGE_CACHE_BUSY = "the store is too busy"
+    SESSION_FENCED = "a newer epoch of the producer session has begun"
+    SESSION_OUT_OF_SEQUENCE = "the messages do not continue the producer session"
 
     @property
     def response_code(self) -> ResponseCode:
@@ -63,6 +65,8 @@ _RESPONSE_CODES: Final = {
     PutStatus.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
     PutStatus.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
     PutStatus.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
+    PutStatus.SESSION_FENCED: ResponseCode.GANTRY_SESSION_FENCED,
+    PutStatus.SESSION_OUT_OF_SEQUENCE: ResponseCode.GANTRY_SESSION_OUT_OF_SEQUENCE,
 }
 _STORED: Final = frozenset(
     {

@@ -6,7 +6,8 @@
     3 the cut      what lies behind the end goes, from log, queues and index; what is kept above
                    the log's mark is written again and synced
     4 the rest     queues that were damaged, miss units, or began anew with a message that is gone,
-                   and an index that had to be cut, are made again from the log
+                   and an index that had to be cut, are made again from the log; so is what the
+                   copy of the producer sessions lacks
 
 Invariant: it may stop anywhere and be done again. Marks go down, for good, before what they spoke
 of is cut. Nothing is cut below the log's mark: damage there is refused, for cutting it would lose
@@ -48,6 +49,9 @@ from gantrymq.store.recovery_start import (
     start_after_javas_crash,
     start_by_marks,
 )
+from gantrymq.store.sessions.recall import PROGRESS, Recall
+from gantrymq.store.sessions.snapshot import SnapshotWriter
+from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire import java_string
 
@@ -105,6 +109,8 @@ class Parts:
     dispatcher: Dispatcher
     deletions: Deletions
     levels: DelayLevels
+    sessions: ProducerSessions
+    session_copies: SnapshotWriter
 
 
 @final
@@ -173,6 +179,7 @@ class Recovery:
         self._check_end(walk, start)
         self._cut(walk.mark, start)
         yield from self._dispatch_again()
+        yield from self._recall_sessions(start.walk.position)
         self._settle()
         if has_all_notes:
             parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
@@ -487,6 +494,15 @@ class Recovery:
             yield Progress("rebuild", walk.position - log.start, log.end - log.start)
         if walk.position < log.end:
             raise self._damaged_at(walk, log.end)
+
+    def _recall_sessions(self, dispatched_from: int) -> Iterator[Progress]:
+        """What producer sessions have stored; a copy of it is on disk before they are served."""
+        parts = self._parts
+        reader = self._reader(verify_body=False)
+        recall = Recall(parts.disk, parts.log, reader, parts.sessions)
+        for done, total in recall.steps(dispatched_from, is_ours=self.report.is_marked):
+            yield Progress(PROGRESS, done, total)
+        parts.session_copies.save(parts.log.end, is_start=True)
 
     def _unit_again(self, entry: Entry, topic: str) -> None:
         """Where the log itself lacks what was before, as a copied one does whose master deleted

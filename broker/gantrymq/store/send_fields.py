@@ -25,6 +25,9 @@ _REQUIRED: Final = 255
 BORN_HOST: Final = "gantryBornHost"
 _BORN_HOST: Final = BORN_HOST.encode()
 _RELAYED: Final = 1000
+# So is what a producer session numbers.
+SESSION: Final = "gantrySession"
+_ODD_NAMES: Final = frozenset({_BORN_HOST, SESSION.encode()})
 
 _LONG_NAMES: Final = {
     b"producerGroup": 97,
@@ -42,6 +45,7 @@ _LONG_NAMES: Final = {
     b"batch": 109,
     b"bname": 110,
     _BORN_HOST: _RELAYED,
+    SESSION.encode(): _RELAYED,
 }
 # What `_integer` answers when there is none: more than 18 digits say, and less than 2**62, from
 # where on a constant would be an object, compiled.
@@ -111,7 +115,7 @@ class SendFields:
             return _LONG_NAMES.get(data[at:end], 0)
         if end - at == 1:
             return i64(data[at])
-        return _RELAYED if data[at:end] == _BORN_HOST else 0
+        return _RELAYED if data[at:end] in _ODD_NAMES else 0
 
     def take_value(self, letter: i64, data: bytes, at: i64, end: i64) -> bool:
         number: i64 = 0

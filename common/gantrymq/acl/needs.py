@@ -13,7 +13,7 @@
 | 307, 309 ask a consumer | SUB of the group |
 | 34 heartbeat | SUB of each consumer group and of each topic it subscribes to |
 | 35 unregister, 36 send back, 38 members | SUB of the consumer group |
-| 370 recall | PUB of the topic |
+| 370 recall, 30001 note of a producer session | PUB of the topic |
 | BROKER_ADMIN, NAME_SERVER_ADMIN | an administrator |
 
 Everything else needs a good signature and no more, as in Java. What a request is about may be known
@@ -176,6 +176,7 @@ _BY_CODE: Final[Mapping[int, _Needs]] = {
     Code.SEND_REPLY_MESSAGE: _reply("topic"),
     Code.SEND_REPLY_MESSAGE_V2: _reply("b"),
     Code.RECALL_MESSAGE: _topic("topic", Right.PUB),
+    Code.GANTRY_SESSION_NOTE: _topic("topic", Right.PUB),
     Code.QUERY_MESSAGE: _topic("topic", Right.SUB),
     Code.PULL_MESSAGE: _READING,
     Code.LITE_PULL_MESSAGE: _READING,

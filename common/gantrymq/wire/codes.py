@@ -1,7 +1,9 @@
 """The numbers of RocketMQ's protocol: what is asked, what is answered, who speaks.
 
-Members are in numeric order; a number that only one line of releases knows says so. A peer may
-send any other number: commands carry plain ints, and these names are for comparing with them.
+Members are in numeric order; a number that only one line of releases knows says so, and so does
+one that only Gantry's brokers and clients know: those are from 30001 on, and fit into a binary
+header. A peer may send any other number: commands carry plain ints, and these names are for
+comparing with them.
 
 Three response numbers of 4.9 were given away again in 5.x, so they have no name here:
 209 UPDATE_AND_CREATE_ACL_CONFIG_FAILED, 210 DELETE_ACL_CONFIG_FAILED and
@@ -88,6 +90,8 @@ class ResponseCode(IntEnum):
     CONTROLLER_NOT_LEADER = 2007  # 5.x
     CONTROLLER_BROKER_METADATA_NOT_EXIST = 2008  # 5.x
     CONTROLLER_INVALID_CLEAN_BROKER_METADATA = 2009  # 5.x
+    GANTRY_SESSION_FENCED = 30001  # of ours
+    GANTRY_SESSION_OUT_OF_SEQUENCE = 30002  # of ours
     CONTROLLER_BROKER_NEED_TO_BE_REGISTERED = 2010  # 5.x
     CONTROLLER_MASTER_STILL_EXIST = 2011  # 5.x
     CONTROLLER_ELECT_MASTER_FAILED = 2012  # 5.x
@@ -252,6 +256,7 @@ class RequestCode(IntEnum):
     AUTH_DELETE_ACL = 3008  # 5.x
     AUTH_GET_ACL = 3009  # 5.x
     AUTH_LIST_ACL = 3010  # 5.x
+    GANTRY_SESSION_NOTE = 30001  # of ours
     POP_MESSAGE = 200050  # 5.x
     ACK_MESSAGE = 200051  # 5.x
     PEEK_MESSAGE = 200052  # 5.x

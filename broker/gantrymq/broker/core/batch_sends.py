@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core import sends
+from gantrymq.broker.core import sends, session_sends
 from gantrymq.broker.core.messages import Request
 from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.sends import Refusal, SendHeader
@@ -74,7 +74,7 @@ def _made(
         Record(
             topic,
             part.body,
-            properties=codec.join(part.properties, properties),
+            properties=codec.join(session_sends.without(part.properties), properties),
             queue_id=queue_id,
             flag=part.flag,
             sys_flag=flags,

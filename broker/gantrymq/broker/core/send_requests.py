@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gantrymq.broker.core import batch_sends, sends, steps, timers, topic_creation
+from gantrymq.broker.core import (
+    batch_sends,
+    sends,
+    session_sends,
+    steps,
+    timers,
+    topic_creation,
+)
 from gantrymq.broker.core.diversions import divert
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
@@ -23,6 +30,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.remoting.refusal import refusal
 from gantrymq.store.pending_put import PutAnswer
+from gantrymq.store.sessions.table import SessionSend
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.command import Command
@@ -87,6 +95,11 @@ def _send_one(
     state: State, request: Request, header: SendHeader, config: TopicConfig
 ) -> Steps[Outcome]:
     record = sends.record_of(state, request, header, config)
+    session = session_sends.session_of(request, header)
+    if isinstance(session, Refusal):
+        return answer_refused(state, session)
+    if session is not None:
+        session_sends.mark([record], session)
     queue_id = record.queue_id
     to_store = _led(state, request, header, record)
     if isinstance(to_store, Refusal):
@@ -97,7 +110,7 @@ def _send_one(
             return answer_refused(state, unsafe(topic, failure))
         if state.topics.find(topic) is None:
             return answer_refused(state, deleted(topic))
-    answer = yield from put(state, [to_store], is_batch=False)
+    answer = yield from put(state, [to_store], is_batch=False, session=session)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
     return _answer_stored(
@@ -115,21 +128,30 @@ def _led(state: State, request: Request, header: SendHeader, record: Record) -> 
     return divert(state, record)
 
 
-def put(state: State, records: Sequence[Record], *, is_batch: bool) -> Steps[PutAnswer]:
+def put(
+    state: State,
+    records: Sequence[Record],
+    *,
+    is_batch: bool,
+    session: SessionSend | None = None,
+) -> Steps[PutAnswer]:
     """Store them together, counted; they wait for disk and slaves if the last one's sender does."""
     began = state.now
     waits = sends.waits(records[-1].properties)
     state.admission.begin(began)
-    if is_batch:
+    if session is not None:
+        answer = yield from steps.put_session(records, session, is_batch=is_batch, waits=waits)
+        records = records[answer.repeats :]
+    elif is_batch:
         answer = yield from steps.put_batch(records, waits=waits)
     else:
         answer = yield from steps.put(records[0], waits=waits)
     state.admission.end(began, state.now, len(records))
-    if answer.status.is_stored:
+    if not answer.status.is_stored:
+        state.stats.put_failed(len(records))
+    elif records:
         size = sum(record.size for record in records)
         state.stats.sent(utf8_text(records[0].topic), len(records), size)
-    else:
-        state.stats.put_failed(len(records))
     return answer
 
 
@@ -142,12 +164,17 @@ def _send_batch(
     records = batch_sends.records_of(state, request, header, config)
     if isinstance(records, Refusal):
         return answer_refused(state, records)
+    session = session_sends.session_of(request, header, len(records))
+    if isinstance(session, Refusal):
+        return answer_refused(state, session)
+    if session is not None:
+        session_sends.mark(records, session)
     failure = yield from topic_creation.safe(state, header.topic)
     if failure is not None:
         return answer_refused(state, unsafe(header.topic, failure))
     if state.topics.find(header.topic) is None:
         return answer_refused(state, deleted(header.topic))
-    answer = yield from put(state, records, is_batch=True)
+    answer = yield from put(state, records, is_batch=True, session=session)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
     unique_key = codec.get(sends.sent_properties(header), property_names.UNIQ_KEY)
@@ -165,17 +192,20 @@ def _answer_stored(
     unique_key: str | None,
 ) -> Reply:
     host = records[0].store_host
+    is_new = bool(answer.positions)
     header = SendMessageResponse(
         msg_id=",".join(offset_id.encode(host, position) for position in answer.positions),
         queue_id=queue_id,
-        queue_offset=answer.queue_offset,
+        queue_offset=answer.queue_offset if is_new else session_sends.NO_OFFSET,
         transaction_id=unique_key,
-        recall_handle=timers.recall_handle(state, records[0]),
+        recall_handle=timers.recall_handle(state, records[0]) if is_new else None,
         msg_region=state.settings.region_id,
         trace_on=sends.trace_on(state),
     )
-    code = answer.status.response_code
-    return Reply(Command(code, ext=header.encode(), remark=answer.remark or None))
+    code, ext = answer.status.response_code, header.encode()
+    if answer.repeats:
+        ext[session_sends.REPEATS_FIELD] = str(answer.repeats)
+    return Reply(Command(code, ext=ext, remark=answer.remark or None))
 
 
 def _answer_not_stored(state: State, answer: PutAnswer) -> Reply:

@@ -45,6 +45,7 @@ _BROKERS_OWN: Final = (
     property_names.MSG_REGION,
     property_names.TRACE_ON,
     property_names.CLUSTER,
+    property_names.PRODUCER_SESSION,
 )
 
 

@@ -18,6 +18,7 @@ from typing import TypeAlias, TypeVar, final
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.readings import Reading
+from gantrymq.store.sessions.table import SessionSend
 from gantrymq.wire.command import Command
 from gantrymq.wire.message.record import Record
 
@@ -30,7 +31,7 @@ class Put:
     """Store these messages together; answered by a PutAnswer, refused or not. What `was_accepted`
     from a producer before is not too long now."""
 
-    __slots__ = ("is_batch", "messages", "waits", "was_accepted")
+    __slots__ = ("is_batch", "messages", "session", "waits", "was_accepted")
 
     def __init__(
         self,
@@ -39,11 +40,13 @@ class Put:
         is_batch: bool,
         waits: bool,
         was_accepted: bool = False,
+        session: SessionSend | None = None,
     ) -> None:
         self.messages: Sequence[Record] = messages
         self.is_batch: bool = is_batch
         self.waits: bool = waits
         self.was_accepted: bool = was_accepted
+        self.session: SessionSend | None = session
 
 
 @final
@@ -137,6 +140,15 @@ def put_accepted(message: Record, *, waits: bool = True) -> Steps[PutAnswer]:
 
 def put_batch(messages: Sequence[Record], *, waits: bool = True) -> Steps[PutAnswer]:
     answer = yield Put(messages, is_batch=True, waits=waits)
+    assert isinstance(answer, PutAnswer)
+    return answer
+
+
+def put_session(
+    messages: Sequence[Record], session: SessionSend, *, is_batch: bool, waits: bool
+) -> Steps[PutAnswer]:
+    """What a producer sends in a session: those that are repeats are not stored again."""
+    answer = yield Put(messages, is_batch=is_batch, waits=waits, session=session)
     assert isinstance(answer, PutAnswer)
     return answer
 

@@ -213,7 +213,11 @@ class Works:
         return None
 
     def _put(self, work: _Work, step: Put) -> PutAnswer | None:
-        if step.is_batch:
+        if step.session is not None:
+            taken = self._store.put_session(
+                step.messages, step.session, is_batch=step.is_batch, waits=step.waits
+            )
+        elif step.is_batch:
             taken = self._store.put_batch(step.messages, waits=step.waits)
         else:
             taken = self._store.put(

@@ -32,6 +32,8 @@ from gantrymq.store.offline.store_sizes import StoreSizes
 from gantrymq.store.queues import Queues
 from gantrymq.store.recovery import Progress
 from gantrymq.store.replaced_queues import ReplacedQueues
+from gantrymq.store.sessions.table import ProducerSessions
+from gantrymq.store.settings import StoreSettings
 
 COPY_BYTES: Final = 1 << 20
 RECORDS_A_STEP: Final = 4096
@@ -157,7 +159,8 @@ class _Derived:
         self._queues = Queues(tools.disk, sizes.queue_bytes)
         self._index = Index(tools.disk, sizes.index, tools.new_index_name)
         self._flush = IndexFlush(self._index, tools.background, 0.0, LogMark())
-        self._dispatcher = Dispatcher(self._queues, self._index, ReplacedQueues(tools.disk))
+        replaced, sessions = ReplacedQueues(tools.disk), ProducerSessions.of(StoreSettings())
+        self._dispatcher = Dispatcher(self._queues, self._index, replaced, sessions)
         self._expectation = Expectation(tools.disk, sizes.index, plan.begun_anew)
 
     def make(self) -> Iterator[Progress]:

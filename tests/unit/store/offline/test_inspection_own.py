@@ -122,7 +122,12 @@ def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
     remove_tree(disk, "consumequeue/A/0")
     assert found(disk) == {Kind.UNIT_MISSING: Severity.ERROR}
     repair(disk, Wishes())
-    assert [each.name for each in disk.list("gantry")] == ["cut", "reserve"]
+    assert [each.name for each in disk.list("gantry")] == [
+        "cut",
+        "reserve",
+        "sessions.0",
+        "sessions.1",
+    ]
     assert inspect(disk).findings.is_sound
     opened = OpenedStore(MemoryDisk(storage))
     opened.put(100, topic="A")

@@ -1,0 +1,67 @@
+"""Sends of producer sessions: what the request says, and what its messages are stored with.
+
+    gantrySession   id ":" epoch ":" number of the first message, a field of the request
+    gantryRepeats   how many of the messages were sent before, a field of the answer
+
+Each message is stored with its own place in the session as GANTRY_SESSION, which only the broker
+says: a message that was consumed and is sent once more by an ordinary producer is a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.messages import Request
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.sends import Refusal, SendHeader
+from gantrymq.store.send_fields import SESSION
+from gantrymq.store.sessions.table import SessionSend, parse_sent
+from gantrymq.wire.codes import ResponseCode
+from gantrymq.wire.java_string import utf8_bytes
+from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names, sys_flag
+from gantrymq.wire.message.record import Record
+
+REPEATS_FIELD: Final = "gantryRepeats"
+
+# What the answer to a send says that stored nothing: the first copy was answered before.
+NO_OFFSET: Final = -1
+
+_NAME: Final = property_names.PRODUCER_SESSION.encode()
+
+
+def session_of(
+    request: Request, header: SendHeader, count: int = 1
+) -> SessionSend | Refusal | None:
+    """Where the messages of this request stand in a session; None for those of none."""
+    text = (request.command.ext or {}).get(SESSION)
+    if text is None:
+        return None
+    try:
+        session = parse_sent(utf8_bytes(text)).of(count)
+    except RemoteError as error:
+        return Refusal(ResponseCode.INVALID_PARAMETER, str(error))
+    is_plain = sys_flag.transaction_type(header.sys_flag) == sys_flag.TRANSACTION_NONE
+    if is_plain and not header.topic.startswith(RETRY_PREFIX):
+        return session
+    return Refusal(
+        ResponseCode.MESSAGE_ILLEGAL,
+        "Messages of transactions and of retry topics cannot be sent in a producer session; send"
+        f" them without the field {SESSION}.",
+    )
+
+
+def mark(records: Sequence[Record], session: SessionSend) -> None:
+    """Give each message its place in the session."""
+    for index, record in enumerate(records):
+        own = b"%b\x01%b\x02" % (_NAME, session.property_value(index))
+        record.properties = codec.join(record.properties, own)
+
+
+def without(properties: bytes) -> bytes:
+    """A message's own properties, without a place in a session that its sender gave it."""
+    if _NAME not in properties:
+        return properties
+    return codec.delete(properties, property_names.PRODUCER_SESSION)

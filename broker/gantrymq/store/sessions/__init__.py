@@ -1,0 +1,1 @@
+"""Producer sessions: numbered streams of messages, each of which the store keeps once."""

@@ -1,0 +1,70 @@
+"""Fills the table of producer sessions at a start: from its newest copy and the log behind that.
+
+A copy counts if the log has all that it knows. One that does not is removed, for good: the log
+grows again, and the copy would seem to count later. Without a copy that counts the whole log is
+read, but where there never was one no session is older than the marks of the queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from gantrymq.base.disk import Disk
+from gantrymq.store.commitlog import CommitLog
+from gantrymq.store.entries import EntryReader
+from gantrymq.store.log_walk import LogWalk
+from gantrymq.store.marks import LogMark
+from gantrymq.store.sessions import snapshot
+from gantrymq.store.sessions.table import ProducerSessions
+
+PROGRESS: Final = "sessions"
+
+
+@final
+class Recall:
+    """One run over a log that was recovered."""
+
+    __slots__ = ("_disk", "_log", "_reader", "_sessions")
+
+    def __init__(
+        self, disk: Disk, log: CommitLog, reader: EntryReader, sessions: ProducerSessions
+    ) -> None:
+        self._disk = disk
+        self._log = log
+        self._reader = reader
+        self._sessions = sessions
+
+    def steps(self, dispatched_from: int, *, is_ours: bool) -> Iterator[tuple[int, int]]:
+        """How many bytes were read, and of how many. Recovery dispatched the log from there on;
+        `is_ours` says whether one of our stores wrote the directory last."""
+        log = self._log
+        begin = max(log.start, self._restore(dispatched_from, is_ours=is_ours))
+        yield from self._walk(begin)
+
+    def _restore(self, dispatched_from: int, *, is_ours: bool) -> int:
+        """The place behind which the log has what the table lacks."""
+        log, sessions = self._log, self._sessions
+        found = snapshot.load(self._disk)
+        whole = {path: each for path, each in found.items() if each is not None}
+        sound = {path: each for path, each in whole.items() if is_ours and each.is_of(log.end)}
+        snapshot.remove(self._disk, [path for path in whole if path not in sound])
+        newest = max(sound.values(), key=lambda each: each.position, default=None)
+        sessions.clear()
+        if newest is None:
+            return log.start if found else dispatched_from
+        for state in newest.states:
+            sessions.restore(state)
+        return newest.position
+
+    def _walk(self, begin: int) -> Iterator[tuple[int, int]]:
+        log, sessions = self._log, self._sessions
+        walk = LogWalk(log.segments, self._reader, LogMark(begin), until=log.end)
+        for entries in walk.chunks():
+            for entry in entries:
+                if entry.session:
+                    sessions.note(entry.session, entry.physical_offset, entry.store_timestamp_ms)
+            yield walk.position - begin, log.end - begin
+        if walk.position < log.end and begin > log.start:
+            sessions.clear()  # the copy names a place where no record begins: read all
+            yield from self._walk(log.start)
