@@ -80,6 +80,13 @@ class StandaloneServer:
             if "taken by" not in said or attempt + 1 == ATTEMPTS_MAX:
                 raise ServerFailedError(f"gantry standalone did not start:\n{said}")
 
+    def start_again(self) -> None:
+        """After a `stop` or `kill`, on the same ports, so that clients find it again."""
+        if not self._comes_up():
+            raise ServerFailedError(
+                f"gantry standalone did not start again:\n{self.log.read_text(errors='replace')}"
+            )
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait; its exit code. It is killed when it does not end."""
         return self._end(number)

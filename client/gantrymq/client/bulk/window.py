@@ -1,0 +1,136 @@
+"""The requests to one broker that are not acknowledged: sent in their order, several at once.
+
+When one of them fails for now, the connection is given up, and all are sent again in the same order
+to the member that is master by then. Invariant: of one queue no request is acknowledged before
+those in front of it, unless the broker says that it has them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from gantrymq.client.bulk.connection import Connection
+from gantrymq.client.bulk.connections import Connections
+from gantrymq.client.bulk.requests import REPEATS_FIELD, BulkRequest
+from gantrymq.client.bulk.verdict import Verdict, judge
+from gantrymq.client.core.errors import RouteError, SendError, code_name
+from gantrymq.remoting.failures import RequestError
+from gantrymq.wire.command import Command
+
+# A broker that is busy is asked again soon, one that is gone less and less often.
+FIRST_WAIT_SECONDS: Final = 0.05
+LONGEST_WAIT_SECONDS: Final = 1.0
+
+
+@final
+class BrokerWindow:
+    """Owned by a sender. Blocks while it is full."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        broker_name: str,
+        max_in_flight: int,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connections = connections
+        self._settings = connections.settings
+        self._connection: Connection | None = None
+        self._broker_name = broker_name
+        self._max_in_flight = max_in_flight
+        self._wait = wait
+        self._unacknowledged: dict[BulkRequest, None] = {}
+        self._on_wire: dict[int, BulkRequest] = {}
+        self._failing_since: float | None = None
+        self._wait_seconds = FIRST_WAIT_SECONDS
+        self.repeats = 0
+        """Messages that were stored before their first try here."""
+
+    def send(self, request: BulkRequest) -> None:
+        """Send it, once fewer than the most are under way; SendError where that cannot be."""
+        while len(self._unacknowledged) >= self._max_in_flight:
+            self._take_answer()
+        self._unacknowledged[request] = None
+        self._send_unsent()
+
+    def flush(self) -> None:
+        """Until all are acknowledged; SendError where that cannot be."""
+        while self._unacknowledged:
+            self._take_answer()
+
+    def _send_unsent(self) -> None:
+        under_way = set(self._on_wire.values())
+        unsent = [request for request in self._unacknowledged if request not in under_way]
+        try:
+            for request in unsent:
+                self._send_one(request)
+        except (RequestError, RouteError) as error:
+            self._begin_again(str(error), error)
+
+    def _send_one(self, request: BulkRequest) -> None:
+        if self._connection is None:
+            topic = request.lane.queue.topic
+            self._connection = self._connections.master(topic, self._broker_name)
+        command = request.command(self._settings.group, int(time.time() * 1000))
+        self._on_wire[self._connection.send(command)] = request
+
+    def _take_answer(self) -> None:
+        if self._connection is None or not self._on_wire:
+            self._send_unsent()
+            return
+        number, request = next(iter(self._on_wire.items()))
+        try:
+            answer = self._connection.receive(number)
+        except RequestError as error:
+            self._begin_again(str(error), error)
+            return
+        del self._on_wire[number]
+        self._settle(request, answer)
+
+    def _settle(self, request: BulkRequest, answer: Command) -> None:
+        verdict = judge(
+            answer.code,
+            is_idempotent=request.lane.session_id is not None,
+            is_first_of_lane=self._is_first_of_lane(request),
+        )
+        if verdict is Verdict.STORED:
+            del self._unacknowledged[request]
+            if not request.was_tried:
+                self.repeats += int((answer.ext or {}).get(REPEATS_FIELD, 0))
+            self._failing_since, self._wait_seconds = None, FIRST_WAIT_SECONDS
+            return
+        told = f"code {code_name(answer.code)}, {answer.remark or 'without a remark'}"
+        if verdict is Verdict.REFUSED:
+            raise SendError(f"{request.text}: refused, {told}", ())
+        self._begin_again(told, None)
+
+    def _is_first_of_lane(self, request: BulkRequest) -> bool:
+        return next(each for each in self._unacknowledged if each.lane is request.lane) is request
+
+    def _begin_again(self, why: str, cause: Exception | None) -> None:
+        """Give the connection up, wait, and have all sent again; SendError after too long."""
+        for request in self._on_wire.values():
+            request.was_tried = True
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        if now - self._failing_since > self._settings.recover_s:
+            request = next(iter(self._unacknowledged))
+            raise SendError(
+                f"{request.text}: not acknowledged for {self._settings.recover_s:.0f} s; the last"
+                f" try failed: {why}",
+                () if cause is None else (cause,),
+            ) from cause
+        self._leave()
+        self._on_wire.clear()
+        self._wait(self._wait_seconds)
+        self._wait_seconds = min(2 * self._wait_seconds, LONGEST_WAIT_SECONDS)
+
+    def _leave(self) -> None:
+        """Close the connection: late answers would be those of an earlier try."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._connections.forget_routes()
