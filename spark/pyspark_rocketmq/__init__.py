@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 __all__ = ["DefaultSource"]
@@ -53,3 +58,15 @@ class DefaultSource(DataSource):
         from gantrymq.spark.source.stream_reader import StreamReader  # noqa: PLC0415
 
         return StreamReader(stream_options(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Of a batch."""
+        from gantrymq.spark.sink.writers import BatchWriter  # noqa: PLC0415
+
+        return BatchWriter(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Of a micro-batch of a stream."""
+        from gantrymq.spark.sink.writers import StreamWriter  # noqa: PLC0415
+
+        return StreamWriter(self.options, schema, overwrite=overwrite)

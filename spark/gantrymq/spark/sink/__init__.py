@@ -1,0 +1,1 @@
+"""Writes DataFrames to topics: `df.write` and `df.writeStream` of `format("rocketmq")`."""
