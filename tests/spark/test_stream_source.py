@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from gantrymq.client.blocking import Admin
-from gantrymq.spark_cases.topics import TopicOfTest, expiring_server
+from gantrymq.spark_cases.topics import TopicOfTest, expire, expiring_server
 from gantrymq.testing.server import StandaloneServer
 
 WAIT_SECONDS: Final = 120.0
@@ -161,7 +161,7 @@ def test_expired_messages_fail_the_query_or_are_skipped(
         query = Query(spark, topic, tmp_path / "failing")
         query.run()
         topic.send(400, size=1000)
-        firsts = topic.expire()
+        firsts = expire(topic, server)
         with pytest.raises(StreamingQueryException, match="were deleted before they were read"):
             query.run()
         skipping = Query(spark, topic, tmp_path / "failing", failOnDataLoss=False)

@@ -11,12 +11,13 @@ import pickle
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from gantrymq.client.blocking import Admin, Producer
 from gantrymq.client.core.message import Message
+from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_reader import StreamReader
 from gantrymq.testing.server import StandaloneServer
 from pyspark_rocketmq import DefaultSource
@@ -44,11 +45,23 @@ def expiring_server(folder: Path) -> StandaloneServer:
     return StandaloneServer(folder, flags)
 
 
+class Server(Protocol):
+    """A name server with a broker."""
+
+    @property
+    def name_servers(self) -> str:
+        """As clients are given it."""
+
+    @property
+    def broker(self) -> str:
+        """The broker's address."""
+
+
 @final
 class TopicOfTest:
     """One topic of one test."""
 
-    def __init__(self, server: StandaloneServer, *, queues: int = 4, name: str = "") -> None:
+    def __init__(self, server: Server, *, queues: int = 4, name: str = "") -> None:
         self.server = server
         self.name = name or f"spark-{next(_numbers)}"
         self.sent: list[str] = []
@@ -72,29 +85,6 @@ class TopicOfTest:
         self.sent += bodies
         return bodies
 
-    def expire(self) -> dict[int, int]:
-        """Let the broker delete all but the newest messages; the first offset of each queue.
-
-        A broker deletes nothing that its marks on disk do not cover, which takes ten seconds.
-        """
-        broker = self.server.broker
-        log = self.server.data / "store" / "commitlog"
-        gives_up_at = time.monotonic() + WAIT_SECONDS
-        before: dict[int, int] = {}
-        with Admin(name_servers=self.server.name_servers) as admin:
-            admin.brokers.change(broker, {"fileReservedTime": "0"})
-            admin.brokers.delete_expired_log(broker)
-            while time.monotonic() < gives_up_at:
-                queues = admin.topics.stats(self.name).queues
-                firsts = {queue.queue_id: has.min_offset for queue, has in queues.items()}
-                # The last file stays, and the one that is ready for what comes next.
-                if len(list(log.iterdir())) <= 2 and all(firsts.values()) and firsts == before:
-                    admin.brokers.change(broker, {"fileReservedTime": "72"})
-                    return firsts
-                before = firsts
-                time.sleep(0.1)
-        raise AssertionError(f"the broker did not delete all it might: {before}")
-
     def options(self, **more: object) -> dict[str, str]:
         """Those of a read from the earliest message on; names as Spark hands them over."""
         options = {
@@ -104,6 +94,30 @@ class TopicOfTest:
             **more,
         }
         return {name.lower(): str(value) for name, value in options.items() if value is not None}
+
+
+def expire(topic: TopicOfTest, server: StandaloneServer) -> dict[int, int]:
+    """Let the broker delete all but the newest messages; the first offset of each queue.
+
+    A broker deletes nothing that its marks on disk do not cover, which takes ten seconds.
+    """
+    broker = server.broker
+    log = server.data / "store" / "commitlog"
+    gives_up_at = time.monotonic() + WAIT_SECONDS
+    before: dict[int, int] = {}
+    with Admin(name_servers=server.name_servers) as admin:
+        admin.brokers.change(broker, {"fileReservedTime": "0"})
+        admin.brokers.delete_expired_log(broker)
+        while time.monotonic() < gives_up_at:
+            queues = admin.topics.stats(topic.name).queues
+            firsts = {queue.queue_id: has.min_offset for queue, has in queues.items()}
+            # The last file stays, and the one that is ready for what comes next.
+            if len(list(log.iterdir())) <= 2 and all(firsts.values()) and firsts == before:
+                admin.brokers.change(broker, {"fileReservedTime": "72"})
+                return firsts
+            before = firsts
+            time.sleep(0.1)
+    raise AssertionError(f"the broker did not delete all it might: {before}")
 
 
 def batch_reader(options: dict[str, str]) -> DataSourceReader:
@@ -140,7 +154,7 @@ def wait_for_end(reader: StreamReader, start: Json, messages: int) -> Json:
     """The end of the next micro-batch, once so many messages wait."""
     gives_up_at = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < gives_up_at:
-        if waiting(reader.reportLatestOffset()) - waiting(start) >= messages:
+        if _backlog(reader.reportLatestOffset(), start) >= messages:
             return reader.latestOffset(start, reader.getDefaultReadLimit())
         reader.latestOffset(start, reader.getDefaultReadLimit())  # which waits for news
     raise AssertionError(f"{messages} messages did not come: {reader.reportLatestOffset()}")
@@ -148,9 +162,19 @@ def wait_for_end(reader: StreamReader, start: Json, messages: int) -> Json:
 
 def waiting(offset: Json) -> int:
     """The sum of an offset's positions."""
-    return sum(
-        position
-        for brokers in offset["q"].values()
-        for queues in brokers.values()
-        for position in queues.values()
-    )
+    return sum(StreamOffset.from_json(offset).positions.values())
+
+
+def _backlog(latest: Json, start: Json) -> int:
+    """What waits in the queues that brokers tell of now."""
+    read = StreamOffset.from_json(start).positions
+    ends = StreamOffset.from_json(latest).positions
+    return sum(max(0, end - read.get(queue, 0)) for queue, end in ends.items())
+
+
+def next_millisecond() -> int:
+    """A time after all messages that were stored, and before all that are sent from now on."""
+    now_ms = int(time.time() * 1000) + 2
+    while time.time() * 1000 < now_ms + 2:
+        time.sleep(0.001)
+    return now_ms

@@ -14,6 +14,7 @@ from gantrymq.base.errors import GantryError
 from gantrymq.client.blocking import Admin
 from gantrymq.client.core.errors import BrokerError, RouteError
 from gantrymq.client.core.steps import All, Flow
+from gantrymq.remoting.failures import RequestError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.connection import ConnectionOptions
 from gantrymq.spark.options.read_options import Selection
@@ -22,6 +23,7 @@ from gantrymq.spark.source.client_keywords import client_keywords
 from gantrymq.spark.source.layout import Layout, layout_of
 from gantrymq.spark.source.membership import GroupMember
 from gantrymq.spark.source.selection import matching_topics, must_exist, named_topics
+from gantrymq.spark.source.time_search import first_stored_at
 from gantrymq.wire.bodies.queue_stats import TopicStatsTable
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -35,7 +37,6 @@ AT_ONCE_MAX: Final = 32
 
 # For maxBytesPerTrigger, so many of a queue's next messages stand for all.
 SAMPLE_MESSAGES: Final = 64
-ASSUMED_BYTES: Final = 1024.0  # of a message, where a broker tells no sizes
 
 
 class Asked(NamedTuple):
@@ -124,25 +125,22 @@ class Cluster:
     def average_bytes(
         self, layout: Layout, positions: Mapping[QueueKey, int]
     ) -> dict[QueueKey, float]:
-        """The stored size of a message of each queue, by the next few; a guess where no broker
-        tells."""
+        """The stored size of a message of each queue, by the next few, where a broker tells."""
         return self._admin.run(self._average_bytes(layout, positions))
 
     async def _average_bytes(
         self, layout: Layout, positions: Mapping[QueueKey, int]
     ) -> dict[QueueKey, float]:
-        async def ask(queue: QueueKey) -> float:
+        async def ask(queue: QueueKey) -> float | None:
             address = layout.members[queue.broker_name].address
             place, first = _message_queue(queue), positions[queue]
             body = await self._flows.messages.units(address, place, first, SAMPLE_MESSAGES)
             sizes = [unit.size for unit in body.units] if body is not None else []
-            return sum(sizes) / len(sizes) if sizes else ASSUMED_BYTES
+            return sum(sizes) / len(sizes) if sizes else None
 
-        answers = await _side_by_side(positions, ask)
-        return {
-            queue: answer if isinstance(answer, float) else ASSUMED_BYTES
-            for queue, answer in answers.items()
-        }
+        reachable = (queue for queue in positions if queue.broker_name in layout.members)
+        answers = await _side_by_side(reachable, ask)
+        return {queue: answer for queue, answer in answers.items() if isinstance(answer, float)}
 
     # ------------------------------------------------------------------ places
 
@@ -159,17 +157,16 @@ class Cluster:
     async def _offset_at(
         self, layout: Layout, queue: QueueKey, moment_ms: int, has: Bounds
     ) -> int | None:
-        """Brokers of 4.9 tell the last message where none is that new: it is looked at."""
         address = layout.members[queue.broker_name].address
         place = _message_queue(queue)
-        offset = max(has.first, await self._flows.offsets.at(address, place, moment_ms))
-        if offset >= has.end:
-            return None
-        if offset == has.end - 1:
+
+        async def stored_ms(offset: int) -> int:
             pulled = await self._flows.messages.pull(address, place, offset, most=1)
-            if pulled.messages and pulled.messages[0].stored_ms < moment_ms:
-                return None
-        return offset
+            # Where retention took the message meanwhile, it was older than those that are left.
+            return pulled.messages[0].stored_ms if pulled.messages else -1
+
+        guess = await self._flows.offsets.at(address, place, moment_ms)
+        return await first_stored_at(moment_ms, has, guess, stored_ms)
 
     def offsets_of_group(
         self, layout: Layout, group: str, queues: Iterable[QueueKey]
@@ -190,7 +187,8 @@ class Cluster:
     # ------------------------------------------------------------------ the stream's own group
 
     def others_in_group(self, layout: Layout, group: str) -> frozenset[str]:
-        """The ids of the other clients that consume with the group now."""
+        """The ids of the other clients that consume with the group now, by the brokers that can be
+        reached: every client tells every broker."""
 
         async def ask(address: str) -> frozenset[str]:
             try:
@@ -202,8 +200,13 @@ class Cluster:
             return frozenset(each.client_id for each in found.connections)
 
         addresses = {member.address for member in layout.members.values()}
-        answers = self._admin.run(_all_of(addresses, ask))
-        return frozenset().union(*answers.values()) - {self._flows.instance.client_id}
+        ids: set[str] = set()
+        for answer in self._admin.run(_side_by_side(addresses, ask)).values():
+            if isinstance(answer, frozenset):
+                ids |= answer
+            elif not isinstance(answer, RequestError):
+                raise answer
+        return frozenset(ids) - {self._flows.instance.client_id}
 
     def join_group(self, layout: Layout, member: GroupMember) -> None:
         """Show brokers this client in the member's group, now and by every heartbeat."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import TriggerLimits
 
 Rows = Mapping[QueueKey, int]
+
+ASSUMED_BYTES: Final = 1024.0
+"""Of a message of a queue whose broker tells no sizes."""
 
 
 def must_wait(waiting: int, limits: TriggerLimits, waited_s: float) -> bool:
@@ -26,7 +30,9 @@ def rows_allowed(
     waiting = sum(backlog.values())
     rows = waiting if limits.rows_max is None else min(waiting, limits.rows_max)
     if limits.bytes_max is not None and waiting:
-        size = sum(count * average_bytes.get(queue, 1.0) for queue, count in backlog.items())
+        size = sum(
+            count * average_bytes.get(queue, ASSUMED_BYTES) for queue, count in backlog.items()
+        )
         by_bytes = int(waiting * min(1.0, limits.bytes_max / max(size, 1.0)))
         rows = min(rows, max(1, by_bytes))
     return rows

@@ -30,7 +30,7 @@ from gantrymq.spark.source.reading import SpanReader
 from gantrymq.spark.source.row_schema import row_schema
 from gantrymq.spark.source.splits import split
 from gantrymq.spark.source.stream_offset import StreamOffset
-from gantrymq.spark.source.stream_watch import StreamWatch
+from gantrymq.spark.source.stream_watch import StreamWatch, View
 from gantrymq.spark.source.trigger import Trigger
 
 log: Final = logging.getLogger("gantrymq.spark")
@@ -50,10 +50,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._watch: StreamWatch | None = None
         self._trigger: Trigger | None = None
         self._initial: Json | None = None
+        self._reported: tuple[View, Json] | None = None
 
     def __getstate__(self) -> Json:
         """What executors need: they read, and watch nothing."""
-        return {**self.__dict__, "_watch": None, "_trigger": None}
+        return {**self.__dict__, "_watch": None, "_trigger": None, "_reported": None}
 
     # ------------------------------------------------------------------ on the driver
 
@@ -61,7 +62,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins; the same each time it is asked."""
         if self._initial is None:
             watch, place = self._watching(), self._options.starting
-            view = watch.view
+            view = watch.refreshed()
             found = places.find(place, watch.cluster, view.layout, view.bounds)
             positions = starting_positions(place, view.bounds, found)
             self._initial = StreamOffset(positions, is_initial=True).to_json()
@@ -84,9 +85,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if end is offset else end.to_json()
 
     def reportLatestOffset(self) -> Json:
-        """The ends of all queues, for Spark's progress reports."""
-        bounds = self._watching().view.bounds
-        return StreamOffset({queue: has.end for queue, has in bounds.items()}).to_json()
+        """The ends of all queues, for Spark's progress reports; Spark asks for it all the time."""
+        view = self._watching().view
+        if self._reported is None or self._reported[0] is not view:
+            ends = {queue: has.end for queue, has in view.bounds.items()}
+            self._reported = view, StreamOffset(ends).to_json()
+        return self._reported[1]
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Read what is there now, and end."""

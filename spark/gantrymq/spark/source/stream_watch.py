@@ -76,12 +76,18 @@ class StreamWatch:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Ask once, join the group, and keep watching. Raises a GantryError or an option's."""
+        """Ask once, join the group, and keep watching. Raises a GantryError or an option's.
+
+        A stream goes on although a broker is down, or away from the name servers: its queues wait.
+        """
         self._cluster.__enter__()
         try:
             selection = self._options.read.selection
-            layout = self._cluster.layout(selection, must_be_there=True)
-            self._view = View(layout, self._cluster.bounds(layout).all())
+            layout = self._cluster.layout(selection)
+            asked = self._cluster.bounds(layout)
+            for failure in asked.failures:
+                self._complain("bounds", failure)
+            self._view = View(layout, asked.bounds)
             self._discovered_at = time.monotonic()
             if self._member is not None:
                 self._join_group(layout, self._member)
@@ -134,9 +140,15 @@ class StreamWatch:
             self._changed.wait_for(lambda: is_enough(self.view), seconds)
             return self.view
 
+    def wait_for_more(self) -> None:
+        """Wait until brokers answered again, or as long as an idle stream waits."""
+        number = self.view.number
+        self.wait_until(lambda view: view.number > number, self._options.poll_wait_s)
+
     def refreshed(self) -> View:
-        """Ask now, of new topics and queues too. Raises a GantryError."""
-        layout = self._cluster.layout(self._options.read.selection)
+        """Ask now, of new topics and queues too. Raises a GantryError unless all brokers answer,
+        and an option's when it names what is not there."""
+        layout = self._cluster.layout(self._options.read.selection, must_be_there=True)
         bounds = self._cluster.bounds(layout).all()
         return self._saw(layout, bounds)
 

@@ -72,15 +72,12 @@ class Trigger:
             return waiting.waiting
         waited_s = time.monotonic() - self._planned_at
         if self._target is None and must_wait(waiting.waiting, limits, waited_s):
+            self._watch.wait_for_more()
             return 0
         if limits.bytes_max is None or not waiting.waiting:
             return rows_allowed(waiting.backlog, limits, {})
         positions = {
             queue: waiting.positions[queue] for queue, count in waiting.backlog.items() if count
         }
-        layout = self._watch.view.layout
-        reachable = {
-            queue: at for queue, at in positions.items() if queue.broker_name in layout.members
-        }
-        sizes = self._watch.cluster.average_bytes(layout, reachable)
+        sizes = self._watch.cluster.average_bytes(self._watch.view.layout, positions)
         return rows_allowed(waiting.backlog, limits, sizes)

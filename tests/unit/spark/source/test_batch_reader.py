@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,14 @@ from gantrymq.spark.source import reading
 from gantrymq.spark.source.batch_reader import BatchReader, FilteringBatchReader
 from gantrymq.spark.source.bounds import QueueSpan
 from gantrymq.spark.source.data_loss import DataLossError
-from gantrymq.spark_cases.topics import TopicOfTest, batch, batch_reader, bodies
+from gantrymq.spark_cases.topics import (
+    TopicOfTest,
+    batch,
+    batch_reader,
+    bodies,
+    expire,
+    next_millisecond,
+)
 from gantrymq.testing.server import StandaloneServer
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -156,7 +162,7 @@ def test_expired_messages_fail_a_batch_or_are_skipped(
     topic.send(400, size=1000)
     planned = batch_reader(topic.options(failOnDataLoss=False))
     before = list(planned.partitions())
-    firsts = topic.expire()
+    firsts = expire(topic, small_files_server)
     left = topic.sent[sum(firsts.values()) :]
     assert batch(topic.options()) == sorted(left)
 
@@ -186,11 +192,3 @@ def test_a_range_behind_the_end_fails_or_ends_early(
     assert len(bodies(reader, [beyond])) == 1
     with pytest.raises(DataLossError, match="offsets 1 to 5 were read or planned"):
         bodies(batch_reader(topic.options()), [beyond])
-
-
-def next_millisecond() -> int:
-    """A time that is after all messages of now, and before all that are sent from now on."""
-    now_ms = int(time.time() * 1000) + 1
-    while time.time() * 1000 < now_ms + 1:
-        pass
-    return now_ms

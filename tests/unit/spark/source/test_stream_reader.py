@@ -21,6 +21,7 @@ from gantrymq.spark_cases.topics import (
     Json,
     TopicOfTest,
     bodies,
+    expire,
     stream_reader,
     wait_for_end,
     waiting,
@@ -224,7 +225,7 @@ def test_expired_messages_fail_a_stream_or_are_counted(
     start = failing.initialOffset()
     logged = failing.latestOffset(start, ALL)
     assert skipping.initialOffset() == start
-    firsts = topic.expire()
+    firsts = expire(topic, small_files_server)
     lost = sum(firsts.values())
     wait_for_loss(failing, start, lost)
     with pytest.raises(DataLossError):
