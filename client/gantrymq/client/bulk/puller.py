@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Final, final
+from types import TracebackType
+from typing import Final, Self, final
 
 from gantrymq.client.bulk import pull_exchange
 from gantrymq.client.bulk.connection import Connection
@@ -43,7 +44,7 @@ _PAUSE_MAX_S: Final = 1.0
 class BulkPuller:
     """Reads queues of one cluster. Of one thread; it keeps its connections between reads.
 
-    A forked process may go on using it: it makes connections of its own there.
+    By `with`, or `close` it. A forked process may go on using it, by connections of its own.
     """
 
     def __init__(self, settings: BulkSettings) -> None:
@@ -73,6 +74,17 @@ class BulkPuller:
     def close(self) -> None:
         """Close the connections; a later read makes new ones."""
         self._connections.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 class _Read:
