@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, final
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
+from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.client.blocking import Admin, Producer
 from gantrymq.client.core.message import Message
 from gantrymq.spark.source.stream_offset import StreamOffset
@@ -61,22 +62,35 @@ class Server(Protocol):
 class TopicOfTest:
     """One topic of one test."""
 
-    def __init__(self, server: Server, *, queues: int = 4, name: str = "") -> None:
+    def __init__(
+        self,
+        server: Server,
+        *,
+        queues: int = 4,
+        name: str = "",
+        access_key: str = "",
+        secret_key: str = "",
+    ) -> None:
         self.server = server
+        self._client: ClientKeywords = {
+            "name_servers": server.name_servers,
+            "access_key": access_key,
+            "secret_key": secret_key,
+        }
         self.name = name or f"spark-{next(_numbers)}"
         self.sent: list[str] = []
         self.grow(queues)
 
     def grow(self, queues: int) -> None:
         """Give the topic so many queues."""
-        with Admin(name_servers=self.server.name_servers) as admin:
+        with Admin(**self._client) as admin:
             admin.create_topic(self.name, queues=queues)
 
     def send(self, count: int, *, tag: str = "", size: int = 0, **properties: str) -> list[str]:
         """The bodies of so many new messages, round robin over the queues."""
         first = len(self.sent)
         bodies = [f"{self.name}/{number}".ljust(size) for number in range(first, first + count)]
-        with Producer(f"to-{self.name}", name_servers=self.server.name_servers) as producer:
+        with Producer(f"to-{self.name}", **self._client) as producer:
             for body in bodies:
                 message = Message(
                     self.name, body.encode(), tag=tag, keys=[body], properties=properties

@@ -44,6 +44,9 @@ _PASSING: Final = frozenset(
     }
 )
 
+# Brokers of 4.9 refuse what an account may not do by SYSTEM_ERROR with Java's name of the error.
+_REFUSED_ACCESS: Final = "AclException"
+
 
 class Found(Enum):
     """What became of a pull."""
@@ -100,8 +103,8 @@ def at(fields: Mapping[str, str], offset: int, count: int) -> Command:
 
 
 def is_passing(error: BrokerError) -> bool:
-    """Whether a later try may succeed."""
-    return error.code in _PASSING
+    """Whether a later try may succeed: not where access control says no, as an internal error."""
+    return error.code in _PASSING and _REFUSED_ACCESS not in error.remark
 
 
 def read(answer: Command, address: str, asked: int, *, is_filtered: bool) -> Pulled:
