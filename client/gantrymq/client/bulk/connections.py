@@ -18,11 +18,12 @@ from gantrymq.client.bulk.connection import Connection
 from gantrymq.client.bulk.settings import BulkSettings
 from gantrymq.client.core.errors import RouteError
 from gantrymq.client.core.name_servers import NameServers
-from gantrymq.client.core.routes import MASTER_ID, Routes
+from gantrymq.client.core.routes import MASTER_ID, Route, Routes
 from gantrymq.client.core.steps import Ask, Flow
 from gantrymq.remoting.failures import RequestError
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.wire.bodies.route import TopicRouteData
+from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.command import Command
 
 
@@ -62,6 +63,30 @@ class Connections:
                 f" and connected to the name servers {';'.join(self.settings.name_servers)}?"
             )
         return member
+
+    def master(self, topic: str, broker_name: str) -> Connection:
+        """The connection to the master of this broker name, which takes what is sent.
+
+        Raises RouteError when there is none at present, and ConnectError.
+        """
+        address, broker_id = self.member(topic, broker_name)
+        if broker_id != MASTER_ID:
+            raise RouteError(f"broker {broker_name} of topic {topic} has no master at present")
+        return self.to(address)
+
+    def queues_to_write(self, topic: str) -> list[MessageQueue]:
+        """The queues of the topic that may be written to at present, sorted; there is one.
+
+        Raises RouteError.
+        """
+        self._leave_parent()
+        route = Route(topic, self._route(topic))
+        if not route.publish:
+            raise RouteError(
+                f"topic {topic} has no queue to write to: no master serves it, or its permission is"
+                " to read only; mqadmin topicRoute shows it"
+            )
+        return sorted(route.publish)
 
     def forget_routes(self) -> None:
         """Ask for routes anew: something went wrong, and brokers may be elsewhere."""
