@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from gantrymq.client.core.message import GROUP_CHARACTERS_MAX, name_fault
 from gantrymq.client.core.subscriptions import Expression, Sql, SubscriptionError, subscription
 from gantrymq.spark.options import table
 from gantrymq.spark.options.assignment import EARLIEST, LATEST, QueueKey, QueueValues
@@ -183,8 +184,16 @@ def _read_options(values: OptionValues, environment: Mapping[str, str]) -> ReadO
             values.get(table.PULL_TIMEOUT) / 1000,
         ),
         values.get(table.FAIL_ON_DATA_LOSS),
-        values.find(table.GROUP),
+        _group(values),
     )
+
+
+def _group(values: OptionValues) -> str | None:
+    group = values.find(table.GROUP)
+    fault = None if group is None else name_fault("group", group, GROUP_CHARACTERS_MAX)
+    if fault is not None:
+        raise RocketMQOptionError(f"option group={group!r} cannot be used: {fault}")
+    return group
 
 
 def _selection(values: OptionValues) -> Selection:

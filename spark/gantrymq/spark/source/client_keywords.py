@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -57,7 +57,7 @@ def instance_name(environment: Mapping[str, str] = os.environ) -> str:
     Spark on Kubernetes tells drivers and executors the application's id; elsewhere the host stands
     for it.
     """
-    application = environment.get("SPARK_APPLICATION_ID") or socket.gethostname()
+    application = environment.get("SPARK_APPLICATION_ID") or platform.node()
     return f"{application}-{os.getpid()}#{next(_numbers)}"
 
 

@@ -87,6 +87,7 @@ def test_an_sql_expression_is_marked_as_one() -> None:
         ({**LEAST, "endingOffsets": "earliest"}, "endingOffsets='earliest'"),
         ({**LEAST, "endingOffsets": '{"t":{"b":{"0":-2}}}'}, "endingOffsets=-2"),
         ({**LEAST, "subExpression": "||"}, "subExpression='\\|\\|'"),
+        ({**LEAST, "group": "two words"}, "group='two words' cannot be used"),
         ({**LEAST, "pullBatchSize": "0"}, "pullBatchSize='0'"),
         ({**LEAST, "secretKey": "x"}, "put accessKey and secretKey into a file"),
     ],

@@ -100,6 +100,12 @@ def test_a_batch_goes_on_where_a_group_is(topic: TopicOfTest) -> None:
     assert [task.value.start for task in tasks] == [7, 0, 0, 0]
 
 
+def test_a_group_that_never_was_there_begins_at_the_earliest(topic: TopicOfTest) -> None:
+    topic.send(8)
+    unknown = topic.options(startingOffsets="group", group="never-seen")
+    assert batch(unknown) == sorted(topic.sent)
+
+
 def test_brokers_filter_by_tags_and_by_sql(topic: TopicOfTest) -> None:
     paid = topic.send(10, tag="paid", price="5")
     dear = topic.send(10, tag="shipped", price="50")
