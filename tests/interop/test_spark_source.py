@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from gantrymq.client.blocking import Admin
+from gantrymq.client.core.errors import BrokerError
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.servers import Broker, gantry_broker, gantry_name_server
@@ -118,3 +119,41 @@ def lag(topic: TopicOfTest, group: str) -> int:
     with Admin(name_servers=topic.server.name_servers) as admin:
         queues = admin.groups.progress(group, topic.name).queues.values()
     return sum(each.broker_offset - each.consumer_offset for each in queues)
+
+
+def test_a_slave_serves_what_its_dead_master_had(folder: Callable[[str], Path]) -> None:
+    with (
+        gantry_name_server(folder("names")) as names,
+        gantry_broker(folder("master"), [names], {"brokerRole": "SYNC_MASTER"}) as master,
+        gantry_broker(folder("slave"), [names], {"brokerRole": "SLAVE", "brokerId": "1"}) as slave,
+    ):
+        master.create_topic("on-a-pair")
+        topic = TopicOfTest(At(names.address, master.address), name="on-a-pair")
+        topic.send(20)
+        reader = stream_reader(topic.options(requestTimeout="500ms", pollWaitMs=50))
+        try:
+            start = reader.initialOffset()
+            wait_until(lambda: has(slave, topic) == 20, "the slave has all", LAG_SECONDS)
+            master.kill()
+            wait_until(lambda: not master.is_registered(), "the master is gone", LAG_SECONDS)
+            end = reader.latestOffset(start, ALL)
+            assert bodies(reader, reader.partitions(start, end)) == sorted(topic.sent)
+            assert batch(topic.options()) == sorted(topic.sent)
+            wait_until(
+                lambda: not reader._watching().view.layout.members["broker-gantry"].is_master,
+                "the stream asks the slave",
+                LAG_SECONDS,
+            )
+            assert reader.latestOffset(end, ALL) is end
+        finally:
+            reader.stop()
+
+
+def has(broker: Broker, topic: TopicOfTest) -> int:
+    """How many messages of the topic the broker has."""
+    with Admin(name_servers=topic.server.name_servers) as admin:
+        try:
+            queues = admin.topics.stats_of(broker.address, topic.name).queues.values()
+        except BrokerError:
+            return 0  # it has not heard of the topic
+    return sum(each.max_offset for each in queues)
