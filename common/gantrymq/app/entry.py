@@ -5,6 +5,7 @@ Programs are imported only when asked for, so that `gantry --help` costs next to
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Final
@@ -20,6 +21,7 @@ programs:
   operator     run the Kubernetes operator (gantry operator --help)
   kubectl      look after clusters on Kubernetes, as kubectl gantry does (gantry kubectl --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
+  spark        archive, replay, stats, dlq, trace: jobs over whole topics (gantry spark --help)
 
 options:
   -h, --help   show this text
@@ -74,6 +76,20 @@ def _store(arguments: list[str]) -> int:
     return run(arguments)
 
 
+def _spark(arguments: list[str]) -> int:
+    """Jobs run in this process's place: they need packages that nothing here may import."""
+    from importlib.util import find_spec  # noqa: PLC0415 - as above
+
+    if find_spec("pyspark") is None:
+        sys.stderr.write(
+            "gantry spark: PySpark is not installed, and jobs need it; install it with"
+            " pip install 'gantrymq[spark]'\n"
+        )
+        return 78
+    command = [sys.executable, "-m", "gantrymq.spark", *arguments]
+    os.execv(sys.executable, command)  # noqa: S606 - our own module, and no shell
+
+
 def _command(arguments: list[str]) -> int:
     """What is no program is a command of the administrator."""
     from gantrymq.cli.main import run  # noqa: PLC0415 - as above
@@ -88,6 +104,7 @@ _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "operator": _operator,
     "kubectl": _kubectl,
     "store": _store,
+    "spark": _spark,
 }
 
 

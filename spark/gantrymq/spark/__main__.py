@@ -1,0 +1,22 @@
+"""`python -m gantrymq.spark JOB …`: runs a job; `gantry spark JOB …` starts this.
+
+spark-submit takes this file as its application. Arguments are checked before Spark is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from gantrymq.spark.jobs import command_line
+
+
+def main() -> int:
+    session, job = command_line.parse(sys.argv[1:], time.time_ns() // 1_000_000)
+    from gantrymq.spark.jobs.runner import run_job  # noqa: PLC0415 - imports PySpark
+
+    return run_job(session, job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

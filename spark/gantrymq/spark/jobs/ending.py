@@ -1,0 +1,48 @@
+"""Ends a job from outside: SIGTERM and Ctrl-C.
+
+A job over a bounded range is broken off at once. A stream is asked to end after the micro-batch in
+hand; a second signal breaks it off, too.
+"""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+from typing import Final, Self, final
+
+from gantrymq.spark.jobs.failures import INTERRUPTED, TERMINATED, JobEndedError
+
+_EXIT_CODES: Final = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+
+@final
+class Ending:
+    """`with` it in the main thread, after the session was made: Spark sets a handler of its own."""
+
+    def __init__(self, *, is_stream: bool) -> None:
+        self.exit_code: int | None = None
+        """Once the job was asked to end."""
+        self._is_stream = is_stream
+        # Any handler that was there; None: one that Python did not set.
+        self._before = {number: signal.getsignal(number) for number in _EXIT_CODES}
+
+    def __enter__(self) -> Self:
+        for number in _EXIT_CODES:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._asked)
+        return self
+
+    def _asked(self, number: int, _frame: FrameType | None) -> None:
+        is_second = self.exit_code is not None
+        self.exit_code = _EXIT_CODES[signal.Signals(number)]
+        if is_second or not self._is_stream:
+            raise JobEndedError(self.exit_code)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,0 +1,31 @@
+"""How a job ends: its exit codes, and the errors that are told in one sentence.
+
+0    done
+1    failed; the text says why
+2    the arguments make no sense: told before Spark starts
+130  ended by Ctrl-C, 143 by SIGTERM; a stream ends after its current micro-batch
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.base.errors import GantryError
+
+DONE: Final = 0
+FAILED: Final = 1
+WRONG_USAGE: Final = 2
+INTERRUPTED: Final = 130
+TERMINATED: Final = 143
+
+
+class JobError(GantryError):
+    """The job cannot do what it was asked for; the text says why, and what helps."""
+
+
+class JobEndedError(GantryError):
+    """A signal ended the job before it was done."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("ended by SIGTERM" if exit_code == TERMINATED else "interrupted")
+        self.exit_code = exit_code

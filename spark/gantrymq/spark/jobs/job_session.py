@@ -1,0 +1,26 @@
+"""Makes the Spark session of a job, as spark-submit in client mode makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from gantrymq.spark.jobs.arguments import SessionArguments
+from gantrymq.spark.session import configure
+
+
+def job_session(arguments: SessionArguments, needed: Mapping[str, str]) -> SparkSession:
+    """What --conf says wins over what the job needs; the time zone alone is fixed.
+
+    Days of an archive and minutes of statistics are UTC's, wherever a job runs.
+    """
+    builder = configure(SparkSession.builder.appName(arguments.name or f"gantry-{arguments.job}"))
+    if arguments.master is not None:
+        builder = builder.master(arguments.master)
+    settings = {**needed, **arguments.conf, "spark.sql.session.timeZone": "UTC"}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel(arguments.log_level)
+    return session

@@ -1,0 +1,101 @@
+"""Runs one job: starts the session, prints the summary, and answers the exit code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from gantrymq.base.errors import GantryError
+from gantrymq.spark.jobs import (
+    archive,
+    command_line,
+    compaction,
+    dead_letters,
+    replay,
+    stats,
+    traces,
+)
+from gantrymq.spark.jobs.arguments import (
+    ArchiveArguments,
+    ArchiveSource,
+    CompactArguments,
+    DeadLetterArguments,
+    JobArguments,
+    ReplayArguments,
+    SessionArguments,
+    StatsArguments,
+)
+from gantrymq.spark.jobs.ending import Ending
+from gantrymq.spark.jobs.failures import FAILED, JobEndedError
+from gantrymq.spark.jobs.job_session import job_session
+from gantrymq.spark.jobs.summary import Summary, as_json, as_text
+from gantrymq.spark.jobs.tables import DELTA_SETTINGS
+
+# A failure of Spark may hold the traces of many tasks; the first lines say what happened.
+ERROR_LINES: Final = 12
+
+
+def run_job(session: SessionArguments, job: JobArguments) -> int:
+    """The exit code; errors are told on standard error."""
+    is_stream = isinstance(job, ArchiveArguments)
+    try:
+        spark = job_session(session, _needed(job))
+        try:
+            with Ending(is_stream=is_stream) as ending:
+                summary = do(spark, job, ending)
+        finally:
+            spark.stop()
+    except JobEndedError as error:
+        return _failed(session, error, error.exit_code)
+    except (GantryError, OSError) as error:
+        return _failed(session, error, FAILED)
+    except PySparkException as error:
+        return _failed(session, _shortened(str(error)), FAILED)
+    sys.stdout.write((as_json if session.as_json else as_text)(summary) + "\n")
+    return summary.exit_code
+
+
+def do(spark: SparkSession, job: JobArguments, ending: Ending) -> Summary:
+    """The job's own part, in a session that is there."""
+    match job:
+        case ArchiveArguments():
+            return archive.run(spark, job, ending)
+        case CompactArguments():
+            return compaction.run(spark, job)
+        case ReplayArguments():
+            return replay.run(spark, job)
+        case StatsArguments():
+            return stats.run(spark, job)
+        case DeadLetterArguments():
+            return dead_letters.run(spark, job)
+        case _:
+            return traces.run(spark, job, _now_ms())
+
+
+def _needed(job: JobArguments) -> Mapping[str, str]:
+    """Delta's settings, where a table of it is read or written."""
+    if isinstance(job, ArchiveArguments | CompactArguments):
+        return DELTA_SETTINGS if job.table_format == "delta" else {}
+    source = None if isinstance(job, DeadLetterArguments) else job.source
+    if isinstance(source, ArchiveSource) and source.table_format == "delta":
+        return DELTA_SETTINGS
+    return {}
+
+
+def _failed(session: SessionArguments, error: object, exit_code: int) -> int:
+    sys.stderr.write(f"{command_line.PROGRAM} {session.job}: {error}\n")
+    return exit_code
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join(lines[:ERROR_LINES])
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
