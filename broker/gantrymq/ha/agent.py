@@ -173,8 +173,8 @@ class Agent:
             self.phase = Phase.WATCHING
         if not self.epoch:
             return
-        if lease is None or lease.holder != self._place.number or lease.epoch != self.epoch:
-            self.step_down(_other_master(lease), now)
+        if lease is None or not lease.is_by(self._place) or lease.epoch != self.epoch:
+            self.step_down(_other_master(lease, self._place.number), now)
         elif self._proposal is None:
             self._compare_set(lease)
         elif lease.version != self._proposal.version:
@@ -191,7 +191,7 @@ class Agent:
 
     def _wrote(self, lease: Lease) -> None:
         """It is as we wanted it."""
-        if lease.holder != self._place.number:
+        if not lease.is_by(self._place):
             self.phase = Phase.RELEASED if self.is_leaving else Phase.WATCHING
         elif self.phase is Phase.SEEKING and self._has_won(lease):
             self.phase, self.epoch = Phase.LEADING, lease.epoch
@@ -202,8 +202,8 @@ class Agent:
             self._settle(lease)
 
     def _has_won(self, lease: Lease | None) -> bool:
-        me = self._place.number
-        return lease is not None and lease.holder == me and lease.epoch == self._sought
+        """By this very process: another one in our seat may have sought the same epoch."""
+        return lease is not None and lease.is_by(self._place) and lease.epoch == self._sought
 
     def _settle(self, lease: Lease) -> None:
         """Whatever we proposed is decided."""
@@ -376,7 +376,7 @@ class Agent:
         granted = self._switchover.granted(lease, now)
         members = lease.in_sync if in_sync is None else in_sync
         disks = lease.disks if self.in_sync is None else self.in_sync.disks(members)
-        renewed = lease.renewed(members, granted, disks)
+        renewed = lease.renewed(self._place, members, granted, disks)
         if in_sync is not None:
             self._proposal = renewed
         self._desk.write(renewed, now)
@@ -497,9 +497,11 @@ class Agent:
             self._words.append(Say(text, is_warning=is_warning))
 
 
-def _other_master(lease: Lease | None) -> str:
+def _other_master(lease: Lease | None, me: int) -> str:
     """Who is master, where it is not us."""
     if lease is None:
         return "there is no lease any more"
+    if lease.holder == me:
+        return f"another process of member {me} is master in epoch {lease.epoch}"
     holder = f"member {lease.holder}" if lease.holder else "nobody"
     return f"{holder} is master in epoch {lease.epoch}"

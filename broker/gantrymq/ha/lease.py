@@ -5,6 +5,7 @@
     epoch      rises with each master
     in_sync    who may become master: the members that have all that was acknowledged
     disks      the disk of each member of that set: a seat counts with no other one
+    writer     the process that is master: two processes in one seat may seek the same epoch
     fenced     who may not, whatever else is true: an operator's word
     wishes     what an operator wants; the master sees to it, and says so by `granted`
 
@@ -86,6 +87,8 @@ class Lease:
     """"" while the group has none, or its members are of a version that knows none."""
     disks: Mapping[int, str] = field(default_factory=lambda: NO_DISKS)
     """Of the members of the set; "", or none, where that was not known."""
+    writer: str = ""
+    """The process of the holder, as `Place.process`; "" where its version knows none."""
     doubt: str | None = None
     """Why what it says is not believed, though it is our group's: then it is what we knew before
     that stands here, with the version and the wishes of what was read."""
@@ -104,6 +107,10 @@ class Lease:
         """Whether this member holds it, with this disk: not another process with its number."""
         return self.holder == member and self.disks.get(member, "") in ("", disk)
 
+    def is_by(self, place: Place) -> bool:
+        """Whether this very process wrote that it is the holder."""
+        return self.holder == place.number and self.writer == place.process
+
     def taken(
         self, by: Place, epoch: int, in_sync: frozenset[int], disks: Mapping[int, str] = NO_DISKS
     ) -> Lease:
@@ -116,6 +123,7 @@ class Lease:
             holder=by.number,
             address=by.address,
             ha_address=by.ha_address,
+            writer=by.process,
             epoch=epoch,
             in_sync=in_sync | {by.number},
             heir=NOBODY,
@@ -124,13 +132,20 @@ class Lease:
         )
 
     def renewed(
-        self, in_sync: frozenset[int], granted: int, disks: Mapping[int, str] = NO_DISKS
+        self,
+        by: Place,
+        in_sync: frozenset[int],
+        granted: int,
+        disks: Mapping[int, str] = NO_DISKS,
     ) -> Lease:
-        """The same one is master."""
+        """The same one is master, and says again where it is."""
         return replace(
             self,
             doubt=None,
             claimed=frozenset(),
+            address=by.address,
+            ha_address=by.ha_address,
+            writer=by.process,
             in_sync=in_sync,
             disks=disks,
             renewals=self.renewals + 1,
@@ -146,6 +161,7 @@ class Lease:
             holder=NOBODY,
             address="",
             ha_address="",
+            writer="",
             heir=heir,
             leaver=leaver,
             renewals=self.renewals + 1,
@@ -164,16 +180,23 @@ def doubt_of(lease: Lease, known: Lease) -> str | None:
             f"it is older than what this member has seen: epoch {lease.epoch} renewal"
             f" {lease.renewals}, after epoch {known.epoch} renewal {known.renewals}"
         )
-    if lease.mark == known.mark and _content(lease) != _content(known):
+    if lease.mark == known.mark and not _says_the_same(lease, known):
         return "somebody has changed it who is no member"
     if lease.epoch == known.epoch and lease.holder not in (NOBODY, known.holder):
         return f"it names member {lease.holder} in epoch {lease.epoch}, which was {known.holder}'s"
     return None
 
 
+def _says_the_same(lease: Lease, known: Lease) -> bool:
+    """A copy that an older version kept names no writer."""
+    is_same_writer = known.writer in ("", lease.writer)
+    return is_same_writer and _content(lease) == _content(known)
+
+
 def _content(lease: Lease) -> tuple[object, ...]:
     """What only members write."""
-    return lease.holder, lease.in_sync, dict(lease.disks), lease.heir, lease.leaver
+    who = lease.holder, lease.address, lease.ha_address, lease.granted
+    return *who, lease.in_sync, dict(lease.disks), lease.heir, lease.leaver
 
 
 # ---------------------------------------------------------------------- answers of the lease store

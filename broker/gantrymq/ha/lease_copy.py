@@ -77,6 +77,7 @@ def _object(lease: Lease) -> JsonObject:
         "disks": {str(member): disk for member, disk in sorted(lease.disks.items())},
         "heir": lease.heir,
         "leaver": lease.leaver,
+        "writer": lease.writer,
     }
 
 
@@ -95,4 +96,5 @@ def _parse(said: JsonObject) -> Lease:
         disks={int(str(member)): required_text_field(disks, str(member)) for member in disks},
         heir=long_field(said, "heir"),
         leaver=long_field(said, "leaver"),
+        writer=text_field(said, "writer") or "",
     )

@@ -14,7 +14,13 @@ owner is ever named in it: an object that went with its owner would take the epo
 
     gantrymq.dev/group-id        the group's UUID
     gantrymq.dev/disks           1=<uuid>,2=<uuid>: the disk of each member of the set
-    gantrymq.dev/seal            a digest over what only members write
+    gantrymq.dev/writer          the process of the holder, a random UUID
+    gantrymq.dev/seal            a digest over what members elect by
+    gantrymq.dev/seal-2          that seal, "-", and a digest over it and what else members write
+
+Versions. Brokers before `seal-2` read and write `seal` alone, and leave the other as it was. One
+that begins with another seal is such a broker's leftover: then `seal` decides, and nothing is said
+of the writer. So old and new brokers of a group believe each other during a rolling upgrade.
 
 Invariants. What is not what a member wrote, because it is damaged or its seal does not fit, is not
 believed (`Lease.doubt`): whoever takes half of a Lease for all of it could elect a member that
@@ -28,6 +34,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, final
@@ -55,10 +62,11 @@ _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
 
 _OURS: Final = (
     "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
-    "group-id", "disks",
+    "group-id", "disks", "writer",
 )  # fmt: skip
 _WISHED: Final = ("fenced", "preferred", "switch-to", "switch-number", "allow-unclean")
 _SEAL: Final = "seal"
+_FULL_SEAL: Final = "seal-2"
 
 
 @final
@@ -101,6 +109,7 @@ def read(data: bytes) -> LeaseObject:
         lease = replace(_written(notes, lease), holder=holder)
         _must_be_whole(lease)
         _must_be_sealed(lease, notes.text(_SEAL))
+        lease = _fully_sealed(lease, notes.text(_FULL_SEAL))
     except RemoteError as error:
         lease = replace(lease, doubt=str(error))
     return LeaseObject(lease, content, tuple(notes.ignored))
@@ -108,11 +117,9 @@ def read(data: bytes) -> LeaseObject:
 
 def _written(notes: _Notes, lease: Lease) -> Lease:
     """With all that members write; RemoteError says what of it no member wrote."""
-    epoch, group = notes.number("epoch"), notes.text("group-id")
+    epoch = notes.number("epoch")
     if epoch > EPOCH_MAX:
         raise _damaged("epoch", f"{epoch}, above {EPOCH_MAX}")
-    if group and not is_uuid(group):
-        raise _damaged("group-id", f"{group[:100]!r}, and no UUID")
     return replace(
         lease,
         address=notes.address("address"),
@@ -123,8 +130,9 @@ def _written(notes: _Notes, lease: Lease) -> Lease:
         leaver=notes.number("leaver"),
         renewals=notes.number("renewals"),
         granted=notes.number("granted"),
-        group=group,
+        group=notes.uuid("group-id"),
         disks=notes.disks("disks"),
+        writer=notes.uuid("writer"),
     )
 
 
@@ -168,10 +176,30 @@ def _must_be_sealed(lease: Lease, seal: str) -> None:
         raise _damaged(_SEAL, "not that of what the Lease says: somebody has edited it")
 
 
+def _fully_sealed(lease: Lease, seal: str) -> Lease:
+    """It, without the writer where a version wrote it last that names none."""
+    if not lease.group or not seal.startswith(f"{seal_of(lease)}-"):
+        return replace(lease, writer="")
+    if seal != full_seal_of(lease):
+        raise _damaged(_FULL_SEAL, "not that of what the Lease says: somebody has edited it")
+    return lease
+
+
+def full_seal_of(lease: Lease) -> str:
+    """The seal, and the digest over it and what members write beside that."""
+    seal = seal_of(lease)
+    parts = (seal, lease.address, lease.ha_address, str(lease.granted), lease.writer)
+    return f"{seal}-{_digest(parts)}"
+
+
 def seal_of(lease: Lease) -> str:
-    """The digest over what only members write, and go by."""
+    """The digest over what members elect by."""
     numbers = (lease.epoch, lease.renewals, lease.holder, lease.heir, lease.leaver)
     parts = (lease.group, *map(str, numbers), _members(lease.in_sync), _disks(lease))
+    return _digest(parts)
+
+
+def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:32]
 
 
@@ -198,6 +226,12 @@ class _Notes:
         if not isinstance(value, str):
             raise _damaged(name, "no text")
         return value
+
+    def uuid(self, name: str) -> str:
+        text = self.text(name)
+        if text and not is_uuid(text):
+            raise _damaged(name, f"{text[:100]!r}, and no UUID")
+        return text
 
     def number(self, name: str) -> int:
         text = self.text(name)
@@ -305,10 +339,12 @@ def _noted(lease: Lease) -> JsonObject:
     values = (
         str(lease.epoch), _members(lease.in_sync), lease.address, lease.ha_address,
         str(lease.heir), str(lease.leaver), str(lease.renewals), str(lease.granted),
-        lease.group, _disks(lease),
+        lease.group, _disks(lease), lease.writer,
     )  # fmt: skip
     noted: JsonObject = {PREFIX + name: value for name, value in zip(_OURS, values, strict=True)}
-    return noted | ({PREFIX + _SEAL: seal_of(lease)} if lease.group else {})
+    if not lease.group:
+        return noted
+    return noted | {PREFIX + _SEAL: seal_of(lease), PREFIX + _FULL_SEAL: full_seal_of(lease)}
 
 
 def _noted_wishes(lease: Lease) -> JsonObject:

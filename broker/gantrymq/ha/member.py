@@ -112,7 +112,8 @@ class Member:
         self._ask_at = NEVER
         self._asked = 0
         self._chronicle = Chronicle(disk, store, boot)
-        self._chronicle.identify(nonce().hex())
+        process = nonce().hex()
+        self._chronicle.identify(process)  # a new disk: no other one has this UUID either
         self._conflicts: Sequence[str] = ()
         """Those that were logged last."""
         self._guests: dict[int, MemberFollower] = {}
@@ -130,7 +131,8 @@ class Member:
         self._tables = 0, NEVER
         """What an heir is to have stored, and until when that is waited for."""
         addresses, known = settings.ha_addresses, self._chronicle
-        place = Place(number, frozenset(addresses), settings.address, addresses[number])
+        configured, ha_address = frozenset(addresses), addresses[number]
+        place = Place(number, configured, settings.address, ha_address, process)
         self.agent = agent = Agent(place, now, is_new=known.is_new, kept=known.lease)
         self._dials = Dials(link, addresses, nonce, known, self.standing, agent, store, roles)
         self._followers = MemberFollowers(store, link, self.standing, nonce)

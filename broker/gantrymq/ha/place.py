@@ -16,3 +16,6 @@ class Place:
     """The numbers of all members."""
     address: str
     ha_address: str
+    process: str
+    """A random text of this process: it tells its writes of the Lease from those of another process
+    in the same seat, even one whose disk is a copy of ours."""

@@ -21,6 +21,7 @@ from gantrymq.ha.place import Place
 ALL = frozenset({1, 2, 3})
 STEP = 0.05
 BEHIND = Standing(4, (Epoch(4, 0),), 0, 400, is_electable=True)
+PLACE = Place(1, ALL, "m1:10911", "m1:10912", process="71" * 16)
 ALONE = Lease("1", holder=NOBODY, epoch=4, in_sync=frozenset({1}))
 
 
@@ -83,8 +84,10 @@ class Around:
 class Life:
     """One agent, turned each STEP."""
 
-    def __init__(self, store: LeaseStore, around: Around, *, is_new: bool = False) -> None:
-        self.agent = Agent(Place(1, ALL, "m1:10911", "m1:10912"), 0.0, is_new=is_new)
+    def __init__(
+        self, store: LeaseStore, around: Around, *, is_new: bool = False, place: Place = PLACE
+    ) -> None:
+        self.agent = Agent(place, 0.0, is_new=is_new)
         self.around = around
         self.delay = 0.0
         self.now = 0.0

@@ -19,7 +19,7 @@ from gantrymq.runtime.kube_api import ApiPlace, KubeApi
 
 PLACE = ObjectName("mq", "main-broker-0")
 KEY = ("leases", "mq", "main-broker-0")
-PLACE_OF_TWO = Place(2, frozenset({1, 2}), "10.0.0.2:10911", "10.0.0.2:10912")
+PLACE_OF_TWO = Place(2, frozenset({1, 2}), "10.0.0.2:10911", "10.0.0.2:10912", "72" * 16)
 FIRST = Lease("", 1, "10.0.0.1:10911", "10.0.0.1:10912", 1, frozenset({1, 2}))
 
 

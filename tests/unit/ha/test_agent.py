@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.fakes.agents import (
     ALONE,
+    PLACE,
     STEP,
     Around,
     Life,
@@ -306,3 +307,27 @@ def test_a_full_disk_ends_no_reign_where_nobody_else_takes_messages() -> None:
     assert life.is_in(Phase.LEADING)
     assert life.may_acknowledge
     assert life.agent.epoch == epoch
+
+
+def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_lead() -> None:
+    """Both seek the same epoch: the loser reads its own number and the epoch that it sought."""
+    life = Life(LeaseStore(ALONE), Around())
+    life.delay = 0.1
+    life.run(STEP)  # it reads
+    twin = replace(PLACE, process="72" * 16)
+    life.store.edit(ALONE.taken(twin, 5, frozenset({1}), {1: "02" * 16}))
+    life.run(3 * STEP)
+    assert life.is_in(Phase.SEEKING)
+    life.run(1.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
+
+
+def test_a_master_says_again_where_it_is_with_each_renewal() -> None:
+    life = leading()
+    lease = life.store.lease
+    assert lease is not None
+    life.store.edit(replace(lease, address="m9:10911", ha_address="m9:10912"))
+    life.run(1.0)
+    assert life.store.lease is not None
+    assert (life.store.lease.address, life.store.lease.ha_address) == ("m1:10911", "m1:10912")

@@ -120,7 +120,7 @@ def test_who_leaves_counts_and_is_not_waited_for() -> None:
     chosen = replace(FREE, heir=2, leaver=1)
     assert verdict(chosen, CHANGED_AT).in_sync == {3}
     assert verdict(chosen, me=1).epoch, "where nobody else takes it"
-    taken = chosen.taken(Place(2, ALL, "m2:10911", "m2:10912"), 5, frozenset({3}))
+    taken = chosen.taken(Place(2, ALL, "m2:10911", "m2:10912", "72" * 16), 5, frozenset({3}))
     assert (taken.heir, taken.leaver) == (NOBODY, NOBODY)
 
 

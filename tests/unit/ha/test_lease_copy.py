@@ -24,11 +24,12 @@ LEASE = Lease(
     ha_address="10.0.0.1:10912",
     in_sync=frozenset({2, 1}),
     disks={2: TWO, 1: ONE},
+    writer="71" * 16,
 )
 GOLDEN = (
-    b'GLC1\xe0f*\xd5{"address":"10.0.0.1:10911","disks":{"1":"%b","2":"%b"},"epoch":3,"granted":2,'
+    b'GLC1\x6a\x21\x2a\x69{"address":"10.0.0.1:10911","disks":{"1":"%b","2":"%b"},"epoch":3,"granted":2,'
     b'"group":"%b","haAddress":"10.0.0.1:10912","heir":0,"holder":1,"inSync":[1,2],"leaver":0,'
-    b'"renewals":12}' % (ONE.encode(), TWO.encode(), GROUP.encode())
+    b'"renewals":12,"writer":"%b"}' % (ONE.encode(), TWO.encode(), GROUP.encode(), b"71" * 16)
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Wishes, Written
 from gantrymq.ha.lease_desk import LeaseDesk, Outcome
+from gantrymq.ha.place import Place
 
 LEASE = Lease(
     "7",
@@ -19,7 +20,9 @@ LEASE = Lease(
     renewals=50,
     group="ab" * 16,
     disks={1: "01" * 16, 2: "02" * 16},
+    writer="71" * 16,
 )
+PLACE = Place(1, frozenset({1, 2}), LEASE.address, LEASE.ha_address, LEASE.writer)
 
 
 def read(desk: LeaseDesk, answer: LeaseAnswer, now: float) -> Lease | None:
@@ -61,6 +64,10 @@ def test_no_other_change_is_one() -> None:
         replace(LEASE, version="8", epoch=3, renewals=60),
         replace(LEASE, version="8", in_sync=frozenset({1})),
         replace(LEASE, version="8", disks={1: "01" * 16, 2: "03" * 16}),
+        replace(LEASE, version="8", address="m9:10911"),
+        replace(LEASE, version="8", ha_address="m9:10912"),
+        replace(LEASE, version="8", granted=7),
+        replace(LEASE, version="8", writer=""),
         replace(LEASE, version="8", renewals=51, holder=2),
         replace(LEASE, version="8", renewals=51, doubt="its seal is broken"),
     ],
@@ -97,11 +104,16 @@ def test_an_earlier_life_remembers_for_this_one() -> None:
     assert lease.doubt
 
 
+def test_a_copy_of_a_version_that_knew_no_writer_contradicts_none() -> None:
+    desk = LeaseDesk(0.0, replace(LEASE, writer=""))
+    assert read(desk, Found(LEASE), 1.0) == LEASE
+
+
 def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
     desk = knowing()
     lease = read(desk, Found(replace(LEASE, version="8", renewals=49)), 2.0)
     assert lease is not None
-    desk.write(lease.renewed(lease.in_sync, 0, lease.disks), 2.0)
+    desk.write(lease.renewed(PLACE, lease.in_sync, 0, lease.disks), 2.0)
     (asked,) = desk.take_actions()
     assert desk.answered(asked.number, Written("9"), 2.1) is Outcome.WRITTEN
     assert desk.lease == replace(LEASE, version="9", renewals=51)
@@ -120,7 +132,7 @@ def test_an_empty_lease_that_was_made_says_nothing_of_the_set() -> None:
 
 def test_a_refused_write_is_read_again_at_once() -> None:
     desk = knowing()
-    desk.write(LEASE.renewed(LEASE.in_sync, 0), 2.0)
+    desk.write(LEASE.renewed(PLACE, LEASE.in_sync, 0), 2.0)
     (asked,) = desk.take_actions()
     assert desk.answered(asked.number, Conflict(), 2.1) is Outcome.FAILED
     assert desk.is_stale

@@ -17,6 +17,7 @@ from gantrymq.ha.lease_object import (
     LeaseObject,
     ObjectName,
     encode,
+    full_seal_of,
     read,
     seal_of,
 )
@@ -25,7 +26,7 @@ PLACE = ObjectName("mq", "main-broker-0")
 LEASE = Lease(
     "7", 2, "10.0.0.2:10911", "10.0.0.2:10912", 5, frozenset({1, 2}), frozenset({3}),
     1, 3, 99, 4, Wishes(preferred=1, switch_to=2, number=4, allows_unclean=True),
-    group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16},
+    group="ab" * 16, disks={1: "01" * 16, 2: "02" * 16}, writer="71" * 16,
 )  # fmt: skip
 
 numbers = st.integers(0, 10**12)
@@ -110,6 +111,7 @@ def test_what_is_not_ours_stays() -> None:
     assert notes == theirs["metadata"].pop("annotations") | {
         "gantrymq.dev/renewals": "100",
         "gantrymq.dev/seal": seal_of(replace(LEASE, renewals=100)),
+        "gantrymq.dev/seal-2": full_seal_of(replace(LEASE, renewals=100)),
     }
     assert written["metadata"] == theirs["metadata"]
     assert written["spec"]["strategy"] == "example.com/own"
@@ -153,6 +155,7 @@ def test_an_operator_may_make_it_with_wishes_alone() -> None:
         {"disks": "1=disk"},
         {"seal": None},
         {"seal": "0" * 32},
+        {"writer": "process"},
         {"in_sync": None},
         {"in_sync": ""},
         {"in_sync": "1,,2"},
@@ -181,6 +184,12 @@ def test_a_damaged_annotation_makes_the_lease_doubtful(annotations: dict[str, st
         {"renewals": "100"},
         {"disks": f"1={'03' * 16},2={'02' * 16}"},
         {"group_id": "cd" * 16},
+        {"address": "10.0.0.250:10911"},
+        {"ha_address": "10.0.0.250:10912"},
+        {"granted": "4000"},
+        {"writer": "72" * 16},
+        {"writer": None},
+        {"seal_2": seal_of(LEASE) + "-" + "0" * 32},
     ],
 )
 def test_an_edit_breaks_the_seal(annotations: dict[str, str | None]) -> None:
@@ -194,7 +203,19 @@ def test_another_holder_breaks_the_seal() -> None:
 
 
 def test_a_lease_of_a_version_without_groups_is_believed() -> None:
-    assert read(kept(replace(LEASE, group="", disks={}))).lease.doubt is None
+    assert read(kept(replace(LEASE, group="", disks={}, writer=""))).lease.doubt is None
+
+
+def test_a_lease_of_a_version_with_one_seal_is_believed_and_names_no_writer() -> None:
+    lease = read(kept(LEASE, seal_2=None, writer=None)).lease
+    assert lease == replace(LEASE, writer="")
+
+
+def test_a_broker_of_that_version_renews_what_a_newer_one_wrote() -> None:
+    """It leaves annotations that it does not know as they were."""
+    seal = seal_of(replace(LEASE, renewals=100))
+    lease = read(kept(LEASE, renewals="100", seal=seal)).lease
+    assert lease == replace(LEASE, renewals=100, writer="")
 
 
 @pytest.mark.parametrize(

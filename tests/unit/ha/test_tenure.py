@@ -9,7 +9,7 @@ from gantrymq.ha.lease import AUTHORITY_SECONDS, Lease, Wishes
 from gantrymq.ha.place import Place
 from gantrymq.ha.tenure import ASK_AFTER_SECONDS, Tenure
 
-PLACE = Place(1, frozenset({1, 2, 3}), "m1:10911", "m1:10912")
+PLACE = Place(1, frozenset({1, 2, 3}), "m1:10911", "m1:10912", process="71" * 16)
 UNCLEAN = replace(Lease(), wishes=Wishes(allows_unclean=True))
 
 

@@ -27,6 +27,10 @@ def seals_are_ignored() -> None:
     PATCH.setattr(lease_object, "_must_be_sealed", lambda lease, seal: None)
 
 
+def processes_of_a_seat_are_not_told_apart() -> None:
+    PATCH.setattr(Lease, "is_by", lambda self, place: self.holder == place.number)
+
+
 def wishes_are_strict() -> None:
     """A wish that cannot be read makes the Lease one that is not believed."""
     read = lease_object.read

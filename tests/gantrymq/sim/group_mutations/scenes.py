@@ -11,6 +11,7 @@ from gantrymq.ha.lease import DURATION_SECONDS
 from gantrymq.sim.group_history import Group
 from gantrymq.sim.group_mutations.log_scenes import LOG_SCENES
 from gantrymq.sim.group_mutations.role_scenes import ROLE_SCENES
+from gantrymq.sim.group_mutations.seat_scenes import SEAT_SCENES
 from gantrymq.sim.group_scenes import (
     ELECTED_SECONDS,
     FOR_GOOD,
@@ -112,6 +113,7 @@ def stuck_disk(seed: int) -> None:
 SCENES: Final[Mapping[str, Callable[[int], None]]] = {
     **LOG_SCENES,
     **ROLE_SCENES,
+    **SEAT_SCENES,
     "successor while touched": successor_while_touched,
     "successor with a typo": successor_with_a_typo,
     "allowed loss": allowed_loss,
