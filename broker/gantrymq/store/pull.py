@@ -15,6 +15,10 @@ next message would exceed what was asked for, or the bytes or count that the set
 of them for recent messages, less for those so far behind the log's end that they are likely not in
 memory any more. The first message always fits.
 
+A bulk pull has limits of its own, the same for all messages, and is a batch reader's. It lets others
+go first after each piece of BULK_UNITS, its first one included, and keeps no blocks of the log in
+memory: those are for consumers that read side by side.
+
 Records go out as they lie in the log: neighbours in one piece, and neither body nor properties are
 looked at unless there is a filter for them. But each must say that it has the unit's size and lies
 where the unit says. One that does not ends the answer before it; at the very start it is a
@@ -46,6 +50,9 @@ from gantrymq.store.sources import (
 from gantrymq.wire.message.record import Record, decode
 
 UNITS_MAX: Final = 800
+
+# Of a bulk pull, without a rest: with messages of 1 KB this is a quarter of a millisecond's work.
+BULK_UNITS: Final = 256
 
 # Records of other queues between two of ours: read along, rather than read twice. What is in memory
 # costs another look only, which takes as long as to copy so many bytes.
@@ -86,10 +93,20 @@ class PullQuery:
     """What a consumer asks for. `tags` decides by the unit's tags code, `matches` by the record.
 
     Who `keeps_offset` is not corrected: a slave leaves that to its master, unless it has
-    offsetCheckInSlave. Hot, hence slotted and not frozen; treat it as a value.
+    offsetCheckInSlave. `bulk_bytes_max` makes it a bulk pull of at most so many bytes. Hot, hence
+    slotted and not frozen; treat it as a value.
     """
 
-    __slots__ = ("count_max", "keeps_offset", "matches", "offset", "queue_id", "tags", "topic")
+    __slots__ = (
+        "bulk_bytes_max",
+        "count_max",
+        "keeps_offset",
+        "matches",
+        "offset",
+        "queue_id",
+        "tags",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -101,7 +118,9 @@ class PullQuery:
         matches: Callable[[Record], bool] | None = None,
         *,
         keeps_offset: bool = False,
+        bulk_bytes_max: i64 = 0,
     ) -> None:
+        self.bulk_bytes_max: i64 = bulk_bytes_max
         self.topic: str = topic
         self.queue_id: i64 = queue_id
         self.offset: i64 = offset
@@ -192,6 +211,7 @@ class _Batch:
         "_first",
         "_hot_bytes",
         "_hot_count",
+        "_is_bulk",
         "_last_position",
         "_log",
         "_memory_bytes",
@@ -221,10 +241,15 @@ class _Batch:
         self._end: i64 = end
         ratio = settings.access_message_in_memory_max_ratio
         self._memory_bytes: i64 = physical_memory_bytes * ratio // 100
+        self._is_bulk: bool = query.bulk_bytes_max > 0
         self._hot_count: i64 = settings.max_transfer_count_on_message_in_memory
         self._hot_bytes: i64 = settings.max_transfer_bytes_on_message_in_memory
         self._cold_count: i64 = settings.max_transfer_count_on_message_in_disk
         self._cold_bytes: i64 = settings.max_transfer_bytes_on_message_in_disk
+        if self._is_bulk:
+            bytes_max: i64 = settings.max_transfer_bytes_on_bulk_pull
+            self._hot_bytes = self._cold_bytes = min(query.bulk_bytes_max, bytes_max)
+            self._hot_count = self._cold_count = settings.max_transfer_count_on_bulk_pull
         self._hot_count = min(self._hot_count, count_max)
         self._cold_count = min(self._cold_count, count_max)
         self._next: i64 = query.offset
@@ -243,7 +268,7 @@ class _Batch:
     def collect(self) -> Reading[None]:
         """Look at units until the answer is full, or enough were looked at."""
         query = self._query
-        is_long = False
+        is_long = self._is_bulk
         while self._next < self._stop and not 0 < query.count_max <= self._count:
             if is_long:
                 yield None
@@ -266,7 +291,7 @@ class _Batch:
                 yield from self._read_rest(chosen, read)
             if self._next == before:
                 return
-            is_long = query.matches is not None or self._next - before == UNITS_MAX
+            is_long = self._is_bulk or query.matches is not None or self._next - before == UNITS_MAX
 
     def answer(self) -> Pulled:
         """What was gathered."""
@@ -288,6 +313,8 @@ class _Batch:
     def _units_max(self) -> i64:
         """How many units to look at next: without a filter, as many as messages are wanted."""
         query = self._query
+        if self._is_bulk:
+            return BULK_UNITS
         if query.tags is None and query.matches is None:
             return min(max(1, query.count_max), UNITS_MAX)
         return UNITS_MAX
@@ -376,7 +403,7 @@ class _Batch:
         """Add the records from `first` on that lie in one block which is in memory; the first that
         does not."""
         position, end = self._position(chosen[first]), self._past(chosen[first])
-        if end - position > BLOCK_RECORD_BYTES_MAX:
+        if self._is_bulk or end - position > BLOCK_RECORD_BYTES_MAX:
             return first
         start: i64 = self._log.block_start(position)
         if start == self._missed_block:

@@ -115,11 +115,18 @@ class StoreSettings:
         4 << 20, "the longest body, or batch of bodies", unit="bytes", lowest=1, highest=1 << 30
     )
     max_msgs_num_batch: int = setting(64, "messages a query by key answers at most", lowest=1)
+    max_transfer_bytes_on_bulk_pull: int = setting(
+        4 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
+        unit="bytes", lowest=1 << 16, highest=12 << 20,
+    )  # fmt: skip
     max_transfer_bytes_on_message_in_disk: int = setting(
         65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1
     )
     max_transfer_bytes_on_message_in_memory: int = setting(
         262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1
+    )
+    max_transfer_count_on_bulk_pull: int = setting(
+        4096, "messages a bulk pull answers at most", lowest=1, highest=16_384
     )
     max_transfer_count_on_message_in_disk: int = setting(
         8, "cold messages a pull answers at most", lowest=1

@@ -88,8 +88,10 @@ STORE_AT_ONCE: Final = frozenset(
         "file_reserved_time",
         "max_message_size",
         "max_msgs_num_batch",
+        "max_transfer_bytes_on_bulk_pull",
         "max_transfer_bytes_on_message_in_disk",
         "max_transfer_bytes_on_message_in_memory",
+        "max_transfer_count_on_bulk_pull",
         "max_transfer_count_on_message_in_disk",
         "max_transfer_count_on_message_in_memory",
     }

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.disk import DiskError
+from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 MASTER_ID: Final = 0
 
 OFFSET_RESET: Final = "OFFSET_RESET"
+
+# A field of ours beside RocketMQ's: who sets it to "true" reads in bulk, by maxMsgNums and
+# maxMsgBytes up to the store's limits for that.
+BULK_FIELD: Final = "bulk"
 
 # As plain numbers and texts: what an enum does with its members takes longer than the rest of a
 # look at them.
@@ -155,8 +160,17 @@ def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
         pull_.choice.tags,
         pull_.choice.matches,
         keeps_offset=not _corrects(state),
+        bulk_bytes_max=_bulk_bytes_max(pull_),
     )
     return pull(state.store, query, state.memory_bytes)
+
+
+def _bulk_bytes_max(pull_: Pull) -> int:
+    """The bytes that a batch reader asks for; 0 for every other consumer."""
+    ext = pull_.request.command.ext
+    if ext is None or ext.get(BULK_FIELD) != "true":
+        return 0
+    return pull_.header.max_msg_bytes or FRAME_BYTES_MAX
 
 
 def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
