@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 _USAGE: Final = """\
 usage: gantry PROGRAM|COMMAND [OPTIONS]
@@ -76,16 +76,8 @@ def _store(arguments: list[str]) -> int:
     return run(arguments)
 
 
-def _spark(arguments: list[str]) -> int:
-    """Jobs run in this process's place: they need packages that nothing here may import."""
-    from importlib.util import find_spec  # noqa: PLC0415 - as above
-
-    if find_spec("pyspark") is None:
-        sys.stderr.write(
-            "gantry spark: PySpark is not installed, and jobs need it; install it with"
-            " pip install 'gantrymq[spark]'\n"
-        )
-        return 78
+def _spark(arguments: list[str]) -> NoReturn:
+    """Jobs take this process's place: they import packages that nothing here may import."""
     command = [sys.executable, "-m", "gantrymq.spark", *arguments]
     os.execv(sys.executable, command)  # noqa: S606 - our own module, and no shell
 
