@@ -24,7 +24,14 @@ from gantrymq.ha.actions import Action, Say
 from gantrymq.ha.candidacy import Candidacy
 from gantrymq.ha.election import Verdict
 from gantrymq.ha.in_sync import InSync
-from gantrymq.ha.lease import NOBODY, RENEW_SECONDS, Lease, LeaseAnswer, Unanswered
+from gantrymq.ha.lease import (
+    EPOCH_MAX,
+    NOBODY,
+    RENEW_SECONDS,
+    Lease,
+    LeaseAnswer,
+    Unanswered,
+)
 from gantrymq.ha.lease_desk import LeaseDesk, Outcome
 from gantrymq.ha.phase import Phase
 from gantrymq.ha.place import Place
@@ -308,6 +315,9 @@ class Agent:
     def _seek(self, verdict: Verdict, around: Surroundings, now: float) -> None:
         """Make us master, with those of the set who are there: the others come back when they
         have everything again."""
+        if verdict.epoch > EPOCH_MAX:
+            self._say(f"not master: {_NO_EPOCH_LEFT}", is_warning=True)
+            return
         self.phase, self._sought = Phase.SEEKING, verdict.epoch
         text = f"seeking epoch {verdict.epoch}: {verdict.reason}"
         self._say(text, is_warning=verdict.is_unclean)
@@ -495,6 +505,12 @@ class Agent:
         if text != self._said:
             self._said = text
             self._words.append(Say(text, is_warning=is_warning))
+
+
+_NO_EPOCH_LEFT: Final = (
+    f"epoch {EPOCH_MAX} was the last one that there is, so somebody has edited the Lease before its"
+    " group had one; delete the Lease, move the stores of all members aside, and start anew"
+)
 
 
 def _other_master(lease: Lease | None, me: int) -> str:

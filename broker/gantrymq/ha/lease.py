@@ -175,6 +175,8 @@ def doubt_of(lease: Lease, known: Lease) -> str | None:
         return lease.doubt
     if lease.group != known.group and lease.group and known.group:
         return None  # another group's: whose disk this is says what that means
+    if known.group and not lease.group:  # without it there is no seal either
+        return "it names no group any more: somebody has edited it"
     if lease.mark < known.mark:
         return (
             f"it is older than what this member has seen: epoch {lease.epoch} renewal"

@@ -43,7 +43,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.ha.identity import is_uuid
 from gantrymq.ha.lease import DURATION_SECONDS, EPOCH_MAX, NOBODY, Lease, Wishes
 from gantrymq.wire import javajson
-from gantrymq.wire.jsonvalue import JsonObject, long_of, object_of, required_text_field, text_field
+from gantrymq.wire.jsonvalue import Json, JsonObject, object_of, required_text_field, text_field
 
 API_VERSION: Final = "coordination.k8s.io/v1"
 PREFIX: Final = "gantrymq.dev/"
@@ -57,8 +57,19 @@ _MEMBERS_MAX: Final = 64
 
 NUMBER_MAX: Final = 2**53
 
+SWITCH_NUMBER_MAX: Final = 10**9
+"""Of a switchover: whoever asks for the next one counts on from the last."""
+
+TRANSITIONS_MAX: Final = 2**31 - 1
+"""The API's, which refuses a Lease with more."""
+
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"[\x21-\x7e]+:[0-9]{1,5}")
+
+_UNBELIEVED: Final = (
+    "it is not believed; a master at work writes the Lease anew, and without one all members of the"
+    " group have to be heard"
+)
 
 _OURS: Final = (
     "epoch", "in-sync", "address", "ha-address", "heir", "leaver", "renewals", "granted",
@@ -102,10 +113,11 @@ def read(data: bytes) -> LeaseObject:
     version = required_text_field(metadata, "resourceVersion")
     notes = _Notes(object_of(metadata.get("annotations") or {}, "annotations"))
     spec = object_of(content.get("spec") or {}, "spec")
-    holder = _holder(text_field(spec, "holderIdentity") or "")
     wishes, fenced = _wishes(notes)
     lease = Lease(version, wishes=wishes, fenced=fenced)
+    _must_be_a_groups(spec, notes)
     try:
+        holder = _holder(spec)
         lease = replace(_written(notes, lease), holder=holder)
         _must_be_whole(lease)
         _must_be_sealed(lease, notes.text(_SEAL))
@@ -141,21 +153,38 @@ def _wishes(notes: _Notes) -> tuple[Wishes, frozenset[int]]:
     wishes = Wishes(
         notes.wished_number("preferred"),
         notes.wished_number("switch-to"),
-        notes.wished_number("switch-number"),
+        notes.wished_number("switch-number", SWITCH_NUMBER_MAX),
         notes.wished_truth("allow-unclean"),
     )
     return wishes, notes.wished_members("fenced")
 
 
-def _holder(text: str) -> int:
-    if not text:
-        return NOBODY
-    if not _NUMBER.fullmatch(text) or text == "0":
+def _must_be_a_groups(spec: JsonObject, notes: _Notes) -> None:
+    """RemoteError for the Lease of another program: it has a holder and nothing that members write.
+    A member's Lease whose holder was edited is only not believed."""
+    holder = spec.get("holderIdentity") or ""
+    if not _is_member(holder) and not any(notes.has(name) for name in _OURS):
         raise RemoteError(
-            f"spec.holderIdentity is {text[:100]!r}, and no number of a member: somebody else uses"
-            " this Lease; give leaseName another one, or delete it if nobody needs it"
+            f"spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member: another"
+            " program uses this Lease; give leaseName another name, or delete the Lease if nothing"
+            " needs it"
         )
-    return int(text)
+
+
+def _is_member(holder: Json) -> bool:
+    return holder == "" or (
+        isinstance(holder, str) and holder != "0" and bool(_NUMBER.fullmatch(holder))
+    )
+
+
+def _holder(spec: JsonObject) -> int:
+    holder = spec.get("holderIdentity") or ""
+    if not _is_member(holder):
+        raise RemoteError(
+            f"the Lease's spec.holderIdentity is {str(holder)[:100]!r}, and no number of a member:"
+            f" {_UNBELIEVED}"
+        )
+    return int(str(holder)) if holder else NOBODY
 
 
 def _must_be_whole(lease: Lease) -> None:
@@ -204,10 +233,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def _damaged(name: str, what: str) -> RemoteError:
-    return RemoteError(
-        f"the Lease's annotation {PREFIX}{name} is {what}: it is not believed; a master at work"
-        " writes the Lease anew, and without one all members of the group have to be heard"
-    )
+    return RemoteError(f"the Lease's annotation {PREFIX}{name} is {what}: {_UNBELIEVED}")
 
 
 @final
@@ -220,6 +246,9 @@ class _Notes:
         self._annotations = annotations
         self.ignored: list[str] = []
         """Why wishes were left out."""
+
+    def has(self, name: str) -> bool:
+        return PREFIX + name in self._annotations
 
     def text(self, name: str) -> str:
         value = self._annotations.get(PREFIX + name, "")
@@ -267,10 +296,10 @@ class _Notes:
 
     # What an operator wrote: a mistake in it is told, and counts as not written.
 
-    def wished_number(self, name: str) -> int:
+    def wished_number(self, name: str, most: int = NUMBER_MAX) -> int:
         text = self._wished(name)
-        if not _NUMBER.fullmatch(text or "0") or int(text or "0") > NUMBER_MAX:
-            self._ignore(name, text, "a number")
+        if not _NUMBER.fullmatch(text or "0") or int(text or "0") > most:
+            self._ignore(name, text, f"a number up to {most}")
             return 0
         return int(text or "0")
 
@@ -330,8 +359,10 @@ def _specified(
         "renewTime": now,
     }
     if lease.holder and (before is None or lease.epoch != before.lease.epoch):
-        transitions = long_of(spec.get("leaseTransitions") or 0, "leaseTransitions")
-        said |= {"acquireTime": now, "leaseTransitions": transitions + 1}
+        found = spec.get("leaseTransitions")
+        transitions = found if isinstance(found, int) else 0
+        count = min(max(transitions, 0) + 1, TRANSITIONS_MAX)
+        said |= {"acquireTime": now, "leaseTransitions": count}
     return said
 
 

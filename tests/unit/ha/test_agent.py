@@ -23,6 +23,7 @@ from gantrymq.ha.in_sync import PROGRESS_SECONDS
 from gantrymq.ha.lease import (
     AUTHORITY_SECONDS,
     DURATION_SECONDS,
+    EPOCH_MAX,
     Wishes,
 )
 from gantrymq.ha.phase import Phase
@@ -45,6 +46,14 @@ def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
     life.around.is_on_disk = True
     life.run(2 * STEP)
     assert life.is_in(Phase.LEADING)
+
+
+def test_an_epoch_that_no_member_could_read_is_not_sought() -> None:
+    life = Life(LeaseStore(replace(ALONE, epoch=EPOCH_MAX)), Around())
+    life.around.seen_epoch = EPOCH_MAX
+    life.run(3.0)
+    assert life.is_in(Phase.WATCHING)
+    assert not life.store.writes
 
 
 def test_a_held_lease_is_waited_for_by_our_own_clock() -> None:

@@ -68,6 +68,7 @@ def test_no_other_change_is_one() -> None:
         replace(LEASE, version="8", ha_address="m9:10912"),
         replace(LEASE, version="8", granted=7),
         replace(LEASE, version="8", writer=""),
+        replace(LEASE, version="8", renewals=60, group=""),
         replace(LEASE, version="8", renewals=51, holder=2),
         replace(LEASE, version="8", renewals=51, doubt="its seal is broken"),
     ],

@@ -14,6 +14,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.ha.lease import EPOCH_MAX, Lease, Wishes
 from gantrymq.ha.lease_object import (
     OBJECT_BYTES_MAX,
+    SWITCH_NUMBER_MAX,
     LeaseObject,
     ObjectName,
     encode,
@@ -43,7 +44,7 @@ leases = st.builds(
     heir=numbers,
     renewals=numbers,
     granted=numbers,
-    wishes=st.builds(Wishes, numbers, numbers, numbers, st.booleans()),
+    wishes=st.builds(Wishes, numbers, numbers, st.integers(0, SWITCH_NUMBER_MAX), st.booleans()),
     group=st.sampled_from(["", "ab" * 16]),
     disks=st.dictionaries(st.integers(1, 64), st.sampled_from(["01" * 16, "02" * 16]), max_size=3),
 )
@@ -246,11 +247,38 @@ def test_wishes_stay_as_an_operator_wrote_them() -> None:
     assert notes["gantrymq.dev/preferred"] == "broker-2"
 
 
-def test_somebody_elses_lease_is_left_alone() -> None:
+def test_the_lease_of_another_program_is_left_alone() -> None:
     content = json.loads(kept(LEASE))
     content["spec"]["holderIdentity"] = "node-a_0f3e"
-    with pytest.raises(RemoteError, match="somebody else uses"):
+    content["metadata"]["annotations"] = {}
+    with pytest.raises(RemoteError, match="another program uses this Lease"):
         read(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize("edited", ["node-a_0f3e", "0", "-1", 2])
+def test_a_group_does_not_believe_its_lease_with_an_edited_holder(edited: object) -> None:
+    content = json.loads(kept(LEASE))
+    content["spec"]["holderIdentity"] = edited
+    found = read(json.dumps(content).encode())
+    assert f"spec.holderIdentity is '{edited}', and no number of a member" in str(found.lease.doubt)
+    assert content_of(LEASE, found)["spec"]["holderIdentity"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("found", "written"), [(7, 8), (2**31 - 1, 2**31 - 1), (2**40, 2**31 - 1), (-5, 1), ("x", 1)]
+)
+def test_the_count_of_transitions_stays_one_that_the_api_takes(found: object, written: int) -> None:
+    content = json.loads(kept(LEASE))
+    content["spec"]["leaseTransitions"] = found
+    before = read(json.dumps(content).encode())
+    after = content_of(replace(LEASE, epoch=6), before)
+    assert after["spec"]["leaseTransitions"] == written
+
+
+def test_a_switchover_has_a_number_that_can_be_counted_on_from() -> None:
+    found = read(kept(LEASE, **{"switch-number": str(SWITCH_NUMBER_MAX + 1)}))
+    assert found.lease.wishes.number == 0
+    assert "a number up to 1000000000" in found.ignored[0]
 
 
 def test_what_is_no_lease_is_told() -> None:
