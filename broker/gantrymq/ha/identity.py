@@ -27,9 +27,9 @@ _FILE: Final = JsonFile(
     PATH,
     b"GID1",
     1 << 12,
-    "it tells which group this disk belongs to; restore it from a copy, or run"
-    " `gantry store archive` on this directory, and its member begins empty and copies its master's"
-    " log anew",
+    "it tells which group this disk belongs to; restore it from a copy. Where another member of the"
+    " group is in sync, run `gantry store archive` on this directory instead, and this member copies"
+    " its master's log anew",
 )
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 

@@ -26,8 +26,9 @@ _FILE: Final = JsonFile(
     PATH,
     b"GFM1",
     1 << 16,
-    "it tells which master this member has seen last; empty the store of this member, and it copies"
-    " its master's log anew",
+    "it tells which master this member has seen last; restore it from a copy. Where another member"
+    " of the group is in sync, run `gantry store archive` on this directory instead, and this member"
+    " copies its master's log anew",
 )
 
 

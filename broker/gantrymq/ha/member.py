@@ -50,9 +50,11 @@ PUBLISH_SECONDS: Final = 0.5
 NEVER: Final = float("inf")
 
 _DECIDE: Final = (
-    "it has no part in it, and nothing on it is touched; run `gantry store archive` on this store"
-    " and the member begins empty beside what it had, or `gantry store adopt --group` with the"
-    " Lease's UUID where its messages are this group's"
+    "it has no part in it, and nothing on it is touched. Where all members of the group say so, the"
+    " Lease was replaced and the disks are right: restore the Lease, or delete it and restart the"
+    " members. Where this member alone does, run `gantry store archive` on this store, and the"
+    " member begins empty beside what it had; or `gantry store adopt --group` with the Lease's UUID"
+    " where its messages are this group's"
 )
 
 
