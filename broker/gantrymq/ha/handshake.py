@@ -42,6 +42,9 @@ from gantrymq.wire.jsonvalue import (
 
 NONCE_BYTES: Final = 16
 
+# Above the last epoch that is sought: a disk that has seen such a one still has a log to copy.
+HEARD_EPOCH_MAX: Final = 2 * EPOCH_MAX
+
 _FOLLOWER: Final = "follower"
 _MASTER: Final = "master"
 
@@ -301,8 +304,8 @@ def _standing(said: JsonObject) -> Standing:
     )
     if standing.sure_to is not None and not 0 <= standing.sure_to <= standing.end:
         raise RemoteError(f"a log that ends at {standing.end} is sure to {standing.sure_to}")
-    if standing.epoch > EPOCH_MAX:
-        raise RemoteError(f"epoch {standing.epoch} is above {EPOCH_MAX}: no group gets there")
+    if standing.epoch > HEARD_EPOCH_MAX:
+        raise RemoteError(f"epoch {standing.epoch} is above {HEARD_EPOCH_MAX}: no group gets there")
     if not (0 <= standing.start <= standing.end and standing.epoch >= 0):
         raise RemoteError(f"a log from {standing.start} to {standing.end}: there is none")
     return standing

@@ -217,7 +217,8 @@ class MemberFollowers:
         if theirs.epoch > ours.epoch and (ours.group or not theirs.group):
             words = f"member {number} knows epoch {theirs.epoch}, and member {me} {ours.epoch} only"
             link.refuse("stale", words, ours)
-            return [NewerEpoch(theirs.epoch)]
+            # The epochs of a disk that has not taken our group's UUID may be another group's.
+            return [NewerEpoch(theirs.epoch)] if theirs.group == ours.group else ()
         if reign is None:
             link.refuse("not-master", f"member {me} is not master", ours)
             return ()

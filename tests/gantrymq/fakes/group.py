@@ -59,14 +59,16 @@ class Master(OpenedStore):
         )
         self.epoch = EPOCH
         self.epochs: Epochs = (Epoch(EPOCH, self.store.log.start),)
+        self.group = ""
         self.in_sync = InSync(1, in_sync or {1, 2}, self.now, flushes=flushes)
-        self.followers = MemberFollowers(
-            self.store, links, lambda: standing(self, self.epoch, self.epochs), _NONCES.__next__
-        )
+        self.followers = MemberFollowers(self.store, links, self.standing, _NONCES.__next__)
         self._last_link = 0
         if leads:
             self.followers.lead(self.epoch, self.in_sync, self.now)
             self.followers.tables({}, self.now)
+
+    def standing(self) -> Standing:
+        return standing(self, self.epoch, self.epochs)._replace(group=self.group)
 
     def opened(self, address: str = "10.0.0.9:40000") -> MemberFollower:
         self._last_link += 1

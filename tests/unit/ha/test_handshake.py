@@ -7,6 +7,7 @@ import pytest
 from gantrymq.base.errors import RemoteError
 from gantrymq.ha.epochs import Epoch
 from gantrymq.ha.handshake import (
+    HEARD_EPOCH_MAX,
     FollowersMeeting,
     MastersMeeting,
     Member,
@@ -16,6 +17,7 @@ from gantrymq.ha.handshake import (
     refusal,
     welcome,
 )
+from gantrymq.ha.lease import EPOCH_MAX
 from gantrymq.ha.member_frames import Kind, Letter, MemberReader
 from gantrymq.ha.proofs import GroupSecret
 
@@ -83,6 +85,22 @@ def test_a_follower_may_be_refused() -> None:
         meeting.to_follower(1)
     assert (refused.value.reason, refused.value.standing) == ("stale", theirs)
     assert meeting.follower.master == MASTER
+
+
+def test_a_member_that_has_seen_an_epoch_above_the_last_is_heard() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    seen = THEIRS._replace(epoch=EPOCH_MAX + 1)
+    meeting.by_master += welcome(seen)
+    assert meeting.to_follower(1) == seen
+
+
+def test_an_epoch_that_no_group_gets_to_is_refused() -> None:
+    meeting = Meeting()
+    meeting.prove()
+    meeting.by_master += welcome(THEIRS._replace(epoch=HEARD_EPOCH_MAX + 1))
+    with pytest.raises(RemoteError, match="no group gets there"):
+        meeting.to_follower(1)
 
 
 def test_nobody_is_sure_of_more_than_there_is() -> None:

@@ -49,6 +49,15 @@ def test_who_knows_a_newer_epoch_is_told_to_the_owner() -> None:
     assert master.in_sync.acknowledged(Report(1 << 40, 0)) == 0
 
 
+def test_an_epoch_of_a_disk_without_a_group_deposes_no_master_of_one() -> None:
+    """It may have it from another group, before members knew groups."""
+    master = Master()
+    master.group = "ab" * 16
+    pipe = connected(master, Follower(epoch=EPOCH + 1))
+    assert refused_reason(pipe) == "stale"
+    assert [type(each) for each in pipe.told_master] == [Met]
+
+
 def test_nobody_follows_one_that_is_no_master_any_more() -> None:
     master, follower = Master(), Follower()
     pipe = connected(master, follower)
