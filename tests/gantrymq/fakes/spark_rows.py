@@ -12,6 +12,7 @@ MIDNIGHT = datetime(2026, 11, 28, tzinfo=UTC)
 
 # A value of a column; what is not given is null.
 Value = str | int | bytes | datetime | dict[str, str] | None
+Message = dict[str, Value]
 
 
 def at(seconds: float) -> datetime:
@@ -19,7 +20,7 @@ def at(seconds: float) -> datetime:
     return MIDNIGHT + timedelta(seconds=seconds)
 
 
-def message_rows(spark: SparkSession, *messages: dict[str, Value]) -> DataFrame:
+def message_rows(spark: SparkSession, *messages: Message) -> DataFrame:
     """A row each: topic `orders` of broker-a, offsets in their order, stored at MIDNIGHT."""
     rows = []
     for offset, message in enumerate(messages):

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
 from gantrymq.client.blocking import Admin
-from gantrymq.spark.jobs.arguments import Connection, DeadLetterArguments, LiveSource
+from gantrymq.spark.jobs.arguments import Connection, DeadLetterArguments, Filters, LiveSource
 from gantrymq.spark.jobs.replay import resent
-from gantrymq.spark.jobs.rows import read
+from gantrymq.spark.jobs.rows import filtered, read
 from gantrymq.spark.jobs.summary import Summary, Table
 from gantrymq.spark.options.connection import connection_options
 from gantrymq.spark.options.values import OptionValues
@@ -37,10 +37,12 @@ def run(spark: SparkSession, arguments: DeadLetterArguments) -> Summary:
     if not topics:
         return Summary("dlq", {"topics": 0, "messages": 0})
     options = {**arguments.read_options, "topic": ",".join(topics)}
-    rows = with_origin(read(spark, LiveSource(options), arguments.filters))
+    rows = filtered(with_origin(read(spark, LiveSource(options), Filters())), arguments.filters)
     if arguments.resend is not None:
-        known = rows.where("origin IS NOT NULL").withColumn("topic", F.col("origin"))
-        return resent(known, None, arguments.resend, dry_run=arguments.dry_run, job="dlq")
+        known = rows.where("origin IS NOT NULL")
+        return resent(
+            known, F.col("origin"), arguments.resend, dry_run=arguments.dry_run, job="dlq"
+        )
     grouped = [tuple(row) for row in by_group(rows).collect()]
     samples = [tuple(row) for row in latest(rows, arguments.samples).collect()]
     return Summary(
@@ -89,7 +91,7 @@ def latest(rows: DataFrame, most: int) -> DataFrame:
     newest = Window.partitionBy("kind", "group", "origin").orderBy(
         F.desc("storeTimestamp"), "brokerName", "queueId", F.desc("queueOffset")
     )
-    body = F.substring(F.decode("body", "UTF-8"), 1, BODY_SHOWN)
+    body = F.substring(F.make_valid_utf8(F.col("body").cast("string")), 1, BODY_SHOWN)
     stored = F.col("storeTimestamp").cast("string")
     return (
         rows.withColumn("place", F.row_number().over(newest))

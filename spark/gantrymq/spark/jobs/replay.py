@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
 from gantrymq.spark.jobs.arguments import ReplayArguments, Sending
@@ -16,19 +16,19 @@ COLUMNS = ("topic", "messages", "bytes", "first stored", "last stored")
 def run(spark: SparkSession, arguments: ReplayArguments) -> Summary:
     """With `dry_run` nothing is sent."""
     rows = read(spark, arguments.source, arguments.filters)
-    return resent(rows, arguments.topic, arguments.sending, dry_run=arguments.dry_run)
+    target = F.col("topic") if arguments.topic is None else F.lit(arguments.topic)
+    return resent(rows, target, arguments.sending, dry_run=arguments.dry_run)
 
 
 def resent(
-    rows: DataFrame, topic: str | None, sending: Sending, *, dry_run: bool, job: str = "replay"
+    rows: DataFrame, target: Column, sending: Sending, *, dry_run: bool, job: str = "replay"
 ) -> Summary:
-    """Counts the messages, and sends them. Without `topic` each goes to its own."""
+    """Counts the messages, and sends each to the topic that `target` says."""
     counted = [_told(row) for row in counts(rows)]
     if not dry_run and counted:
-        send(sendable(rows, topic, sending.replay_id), sending)
+        send(sendable(rows, target, sending.replay_id), sending)
     facts: dict[str, Value] = {
         "replay id": sending.replay_id,
-        "sent to": topic or "the topic of each message",
         "messages": sum(int(row[1] or 0) for row in counted),
         "sent": "no: a dry run" if dry_run else "yes",
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark's documents
 
 from gantrymq.spark.jobs.arguments import Sending
@@ -42,8 +42,8 @@ NOT_COPIED: Final = tuple(
 )
 
 
-def sendable(rows: DataFrame, topic: str | None, replay_id: str) -> DataFrame:
-    """The sink's columns of a copy of each message. Without `topic` each keeps its own."""
+def sendable(rows: DataFrame, target: Column, replay_id: str) -> DataFrame:
+    """The sink's columns of a copy of each message; `target` says the topic of each."""
     names = F.array(*map(F.lit, NOT_COPIED))
     own = F.map_filter(
         F.coalesce("properties", F.create_map().cast("map<string,string>")),
@@ -54,7 +54,7 @@ def sendable(rows: DataFrame, topic: str | None, replay_id: str) -> DataFrame:
     ordered = rows.repartition(TASKS, *_QUEUE).sortWithinPartitions(*_QUEUE, "queueOffset")
     return ordered.select(
         "body",
-        (F.col("topic") if topic is None else F.lit(topic)).alias("topic"),
+        target.alias("topic"),
         "tags",
         "keys",
         marked.alias("properties"),

@@ -79,7 +79,8 @@ def top_keys(rows: DataFrame, most: int) -> DataFrame:
 def top_producers(rows: DataFrame, most: int) -> DataFrame:
     """By address without port: a producer has several connections in its life."""
     address = F.regexp_extract("bornHost", r"^\[?(.*?)\]?:\d+$", 1)
-    return _top(rows.select("topic", address.alias("producer")), "producer", most)
+    known = rows.where(F.col("bornHost").isNotNull())
+    return _top(known.select("topic", address.alias("producer")), "producer", most)
 
 
 def _counted(rows: DataFrame, *by: Column) -> DataFrame:

@@ -24,10 +24,12 @@ _PUB_FIELDS: Final = 12
 
 def fields(bodies: DataFrame) -> DataFrame:
     """One row a record, with the array `f` of its fields."""
-    text = F.decode("body", "UTF-8")
+    text = F.make_valid_utf8(F.col("body").cast("string"))
     records = bodies.select(F.explode(F.split(text, _RECORD)).alias("record"))
     # A record may follow a line end, as Java's clients join them.
-    return records.select(F.split(F.ltrim("record"), _FIELD).alias("f")).where(F.size("f") > 1)
+    return records.select(F.split(F.ltrim("record", F.lit("\r\n ")), _FIELD).alias("f")).where(
+        F.size("f") > 1
+    )
 
 
 def sends(records: DataFrame) -> DataFrame:

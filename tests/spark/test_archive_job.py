@@ -1,0 +1,225 @@
+"""The job `archive` on a real broker: each message once, whatever is interrupted; compaction."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from gantrymq.client import Message
+from gantrymq.client.blocking import Admin, Producer
+from gantrymq.fakes.spark_rows import at, message_rows
+from gantrymq.spark.jobs import archive, compaction
+from gantrymq.spark.jobs.archive_record import FOLDER, RecordFolder
+from gantrymq.spark.jobs.arguments import ArchiveArguments, CompactArguments, LiveSource
+from gantrymq.spark.jobs.compaction import JOURNAL, WORK
+from gantrymq.spark.jobs.ending import Ending
+from gantrymq.spark.jobs.failures import JobError
+from gantrymq.spark.jobs.files import Files
+from gantrymq.spark.jobs.summary import Summary
+from gantrymq.spark.jobs.tables import archive_table, open_table
+from gantrymq.testing.server import StandaloneServer
+
+KEY = ("topic", "brokerName", "queueId", "queueOffset")
+JVM_SECONDS = 240  # a second JVM, on a machine that runs other stages too
+
+
+def fill(server: StandaloneServer, topic: str, count: int, start: int = 0) -> None:
+    """Messages of ten bytes: m00000000 and the numbers after it."""
+    with Producer("archive-tests", name_servers=server.name_servers) as producer:
+        for number in range(start, start + count):
+            producer.send(Message(topic, f"m{number:09}", keys=[str(number)]))
+
+
+@pytest.fixture
+def topic(gantry_server: StandaloneServer, request: pytest.FixtureRequest) -> str:
+    name: str = request.node.name
+    with Admin(name_servers=gantry_server.name_servers) as admin:
+        admin.create_topic(name, queues=2)
+    return name
+
+
+def arguments(server: StandaloneServer, topic: str, path: Path) -> ArchiveArguments:
+    source = LiveSource({"nameServer": server.name_servers, "topic": topic})
+    return ArchiveArguments(str(path), "parquet", source, f"{path}/_checkpoint")
+
+
+def archived(spark: SparkSession, job: ArchiveArguments) -> Summary:
+    return archive.run(spark, job, Ending(is_stream=True))
+
+
+def numbers(rows: DataFrame) -> list[int]:
+    return sorted(int(row["body"][1:]) for row in rows.select("body").collect())
+
+
+@pytest.mark.newest_spark
+def test_each_run_archives_what_came_since_the_last(
+    spark: SparkSession, gantry_server: StandaloneServer, topic: str, tmp_path: Path
+) -> None:
+    job = arguments(gantry_server, topic, tmp_path / "archive")
+    fill(gantry_server, topic, 5)
+    assert archived(spark, job).facts["rows"] == 5
+    assert archived(spark, job).facts["rows"] == 0
+    fill(gantry_server, topic, 3, start=5)
+    summary = archived(spark, job)
+    assert (summary.facts["rows"], summary.facts["bytes"]) == (3, 30)
+    topics, up_to = summary.tables
+    assert topics.rows == [(topic, 3, 30)]
+    assert sum(int(row[3] or 0) for row in up_to.rows) == 8
+    rows = open_table(spark, job.path, "parquet")
+    assert numbers(rows) == list(range(8))
+    assert rows.select(*KEY).distinct().count() == 8
+    assert (tmp_path / "archive" / f"topic={topic}").is_dir()
+
+
+def test_a_lost_checkpoint_costs_no_message_and_doubles_none(
+    spark: SparkSession, gantry_server: StandaloneServer, topic: str, tmp_path: Path
+) -> None:
+    job = arguments(gantry_server, topic, tmp_path / "archive")
+    fill(gantry_server, topic, 4)
+    archived(spark, job)
+    (tmp_path / "archive" / "_checkpoint").rename(tmp_path / "lost")
+    fill(gantry_server, topic, 4, start=4)
+    assert archived(spark, job).facts["rows"] == 4
+    assert numbers(open_table(spark, job.path, "parquet")) == list(range(8))
+
+
+def test_a_batch_that_broke_off_before_its_record_is_written_once(
+    spark: SparkSession,
+    gantry_server: StandaloneServer,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = arguments(gantry_server, topic, tmp_path / "archive")
+    fill(gantry_server, topic, 6)
+    with monkeypatch.context() as patched:
+        patched.setattr(RecordFolder, "write", _fail)
+        with pytest.raises(Exception, match="the disk of the record is full"):
+            archived(spark, job)
+    assert numbers(open_table(spark, job.path, "parquet")) == list(range(6))
+    fill(gantry_server, topic, 2, start=6)
+    archived(spark, job)
+    assert numbers(open_table(spark, job.path, "parquet")) == list(range(8))
+
+
+def _fail(*_: object) -> None:
+    raise OSError("the disk of the record is full")
+
+
+def test_small_files_become_one_with_the_same_rows_and_the_archive_goes_on(
+    spark: SparkSession, gantry_server: StandaloneServer, topic: str, tmp_path: Path
+) -> None:
+    job = arguments(gantry_server, topic, tmp_path / "archive")
+    for start in range(0, 12, 4):
+        fill(gantry_server, topic, 4, start)
+        archived(spark, job)
+    compact = CompactArguments(job.path, "parquet")
+    summary = compaction.run(spark, compact)
+    ((_, rows, before, after),) = summary.tables[0].rows
+    assert (rows, after) == (12, 1)
+    assert int(before or 0) > 1
+    assert len(list((tmp_path / "archive").glob("topic=*/day=*/batch=*/*.parquet"))) == 1
+    assert compaction.run(spark, compact).facts["compacted"] == 0
+    fill(gantry_server, topic, 4, start=12)
+    archived(spark, job)
+    assert numbers(open_table(spark, job.path, "parquet")) == list(range(16))
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_compaction_that_broke_off_is_finished(
+    spark: SparkSession, tmp_path: Path, *, is_moved: bool
+) -> None:
+    """The journal is there; the new folder is in its place, or not yet."""
+    files = Files(spark, str(tmp_path))
+    place = tmp_path / "topic=orders" / "day=2026-11-28"
+    old = [place / "batch=q-00000000", place / "batch=q-00000001"]
+    new = place / "batch=compacted-1" if is_moved else tmp_path / WORK / "batch=compacted-1"
+    for folder in (*old, new):
+        folder.mkdir(parents=True)
+        (folder / "part.parquet").write_bytes(b"rows")
+    (tmp_path / FOLDER).mkdir()
+    steps = {
+        "from": str(tmp_path / WORK / "batch=compacted-1"),
+        "to": str(place / "batch=compacted-1"),
+        "old": list(map(str, old)),
+    }
+    (tmp_path / FOLDER / JOURNAL).write_text(json.dumps(steps))
+    compaction.finish(files, str(tmp_path))
+    assert [each.name for each in place.iterdir()] == ["batch=compacted-1"]
+    assert list((tmp_path / FOLDER).iterdir()) == []
+    assert not (tmp_path / WORK).exists()
+
+
+def test_what_a_reader_must_not_see_is_found_before_it_is_recorded(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two topics and two days of one batch, read back by their folders."""
+    table = archive_table(spark, str(tmp_path), "parquet")
+    rows = message_rows(spark, {}, {"topic": "%DLQ%a/b"}, {"storeTimestamp": at(-1)})
+    dated = rows.withColumn("day", f.to_date("storeTimestamp"))
+    written = table.write(dated.withColumn("batch", f.lit("q-00000007")), "q", 7)
+    assert written.expected == 3
+    assert written.rows is not None
+    assert written.rows.count() == 3
+    assert {row["topic"] for row in written.rows.collect()} == {"orders", "%DLQ%a/b"}
+
+
+def test_delta_without_its_jars_is_refused_with_what_helps(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with pytest.raises(JobError, match=r"spark\.jars"):
+        archive_table(spark, str(tmp_path), "delta")
+
+
+def test_an_archive_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="nowhere"):
+        open_table(spark, str(tmp_path / "nowhere"), "parquet")
+
+
+@pytest.fixture
+def continuous(
+    gantry_server: StandaloneServer, topic: str, tmp_path: Path
+) -> Iterator[subprocess.Popen[str]]:
+    flags = ["-n", gantry_server.name_servers, "-t", topic, "--path", str(tmp_path / "archive")]
+    conf = ["--master", "local[1]", "--conf", "spark.ui.enabled=false"]
+    command = [sys.executable, "-m", "gantrymq.app", "spark", "archive", *flags, *conf, "--json"]
+    process = subprocess.Popen(
+        [*command, "--continuous", "1s"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.timeout(JVM_SECONDS)
+def test_sigterm_ends_a_continuous_archive_after_its_batch(
+    spark: SparkSession,
+    gantry_server: StandaloneServer,
+    topic: str,
+    tmp_path: Path,
+    continuous: subprocess.Popen[str],
+) -> None:
+    """The command `gantry spark archive`, in a process of its own."""
+    fill(gantry_server, topic, 7)
+    assert continuous.stderr is not None
+    told = next(line for line in continuous.stderr if line.startswith("archived micro-batch"))
+    assert "queues=" in told
+    continuous.send_signal(signal.SIGTERM)
+    out, _ = continuous.communicate(timeout=60)
+    assert continuous.returncode == 143
+    summary = json.loads(out)
+    rows = open_table(spark, str(tmp_path / "archive"), "parquet")
+    assert rows.count() == summary["rows"] > 0
+    commits = tmp_path / "archive" / "_checkpoint" / "commits"
+    assert any(name.name.isdecimal() for name in commits.iterdir())
