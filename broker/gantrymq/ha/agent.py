@@ -167,7 +167,8 @@ class Agent:
         """What became of a request."""
         if isinstance(answer, Unanswered):
             self._say(f"the lease could not be reached: {answer.text}", is_warning=True)
-        outcome, lease = self._desk.answered(number, answer, now), self._desk.lease
+        outcome = self._desk.answered(number, answer, now, leads=self.epoch > 0)
+        lease = self._desk.lease
         if outcome is Outcome.WRITTEN and lease is not None:
             self._wrote(lease)
         elif outcome is Outcome.READ:

@@ -169,12 +169,15 @@ class Lease:
         )
 
 
-def doubt_of(lease: Lease, known: Lease) -> str | None:
-    """Why a Lease that was read cannot be what followed on `known`; None where it can."""
+def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
+    """Why a Lease that was read cannot be what followed on `known`; None where it can. `leads`: the
+    member that read it is master by `known`."""
     if lease.doubt is not None:
         return lease.doubt
     if lease.group != known.group and lease.group and known.group:
-        return None  # another group's: whose disk this is says what that means
+        # Where no master is at work, whose disk this is says what that means.
+        text = f"it is of the group {lease.group}, and the master's is {known.group}"
+        return f"{text}: somebody has put it in the place of ours" if leads else None
     if known.group and not lease.group:  # without it there is no seal either
         return "it names no group any more: somebody has edited it"
     if lease.mark < known.mark:

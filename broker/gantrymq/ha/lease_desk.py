@@ -124,8 +124,11 @@ class LeaseDesk:
         self._ask(lease, now)
         self._actions.append(WriteLease(self._last_number, lease))
 
-    def answered(self, number: int, answer: LeaseAnswer, now: float) -> Outcome | None:
-        """What became of a request; None when it is not the one under way."""
+    def answered(
+        self, number: int, answer: LeaseAnswer, now: float, *, leads: bool = False
+    ) -> Outcome | None:
+        """What became of a request; None when it is not the one under way. `leads`: the lease that
+        we know is ours, and we are master by it."""
         asked = self._asked
         if asked is None or asked.number != number:
             return None
@@ -133,9 +136,9 @@ class LeaseDesk:
         self._answered_at = now
         match answer:
             case Found(lease):
-                return self._found(lease, now)
+                return self._found(lease, now, leads=leads)
             case Missing():
-                return self._found(None, now)
+                return self._found(None, now, leads=leads)
             case Written(version):
                 assert asked.lease is not None
                 self.sent_at = asked.sent_at
@@ -161,14 +164,14 @@ class LeaseDesk:
         self._asked = _Asked(self._last_number, now, lease)
         self.tried_at = now
 
-    def _found(self, lease: Lease | None, now: float) -> Outcome:
-        known, found = self.lease, self._believed(lease)
+    def _found(self, lease: Lease | None, now: float, *, leads: bool) -> Outcome:
+        known, found = self.lease, self._believed(lease, leads=leads)
         if not self.is_known or _renewal(found) != _renewal(known):
             self.changed_at = now
         self._know(found, now)
         return Outcome.READ
 
-    def _believed(self, found: Lease | None) -> Lease | None:
+    def _believed(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
         """What is to be taken for the lease: where what was found cannot be it, what we knew, to be
         written in its place."""
         known = self.lease or self._kept
@@ -176,7 +179,7 @@ class LeaseDesk:
             return found
         if found is None:
             return replace(known, version="", doubt="somebody has deleted it")
-        doubt = doubt_of(found, known)
+        doubt = doubt_of(found, known, leads=leads)
         if doubt is None:
             return found
         return replace(

@@ -262,6 +262,15 @@ class LeaseStore:
             self.lease = None
             self.on_change(None)
 
+    def exchange(self, group: str) -> None:
+        """Somebody applies the Lease of another group, which says the same beside that."""
+        if self.lease is not None:
+            self._is_tampered = True
+            theirs, ours = replace(self.lease, group=group), LeaseObject(self.lease, self._content)
+            body = lease_object.encode(theirs, ours, _NAME, 0)
+            content = object_of(javajson.loads(body, OBJECT_BYTES_MAX), "the Lease")
+            self._put(content, "somebody who applies another group's")
+
     def restore(self, saved: Saved) -> None:
         """Somebody applies a copy that he has kept."""
         if self.lease is not None:

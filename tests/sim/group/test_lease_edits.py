@@ -10,6 +10,7 @@ from gantrymq.sim.group_history import Group
 from gantrymq.sim.group_scenes import (
     ELECTED_SECONDS,
     WELL_SECONDS,
+    cut,
     follower,
     is_answered,
     is_led_on,
@@ -144,4 +145,40 @@ def test_a_copy_of_this_epoch_is_put_right_by_a_master_at_work(seed: int) -> Non
     assert not is_led()
     assert is_whole(group)
     assert follower(group).process is not None
+    must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_master_at_work_replaces_the_lease_of_another_group(seed: int) -> None:
+    """And is master again after a restart: the Lease is its group's."""
+    group = well(seed, 3)
+    old, lease = master(group), group.leases.truth
+    assert lease is not None
+    group.leases.exchange("ee" * 16)
+    run(group, LATER_SECONDS)
+    assert group.leases.truth is not None
+    assert group.leases.truth.group == lease.group
+    assert leads(old)
+    assert is_whole(group)
+    is_led = is_led_on(group)
+    old.restart_seconds = (1.0, 1.0)
+    old.kill()
+    until(group, is_led, ELECTED_SECONDS)
+    must_have_everything(group)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_edited_addresses_keep_no_follower_away_once_its_link_was_cut(seed: int) -> None:
+    group = well(seed, 3)
+    old, node = master(group), follower(group)
+    group.leases.edit({"ha-address": "10.0.0.250:10912", "address": "10.0.0.250:10911"})
+    run(group, 3.0)
+    assert group.leases.truth is not None
+    assert "10.0.0.250" not in group.leases.truth.ha_address
+    heal = cut(group, node.number, {old.number})
+    run(group, 5.0)
+    heal()
+    until(group, lambda: is_whole(group), WELL_SECONDS)
     must_have_everything(group)

@@ -332,6 +332,17 @@ def test_of_two_processes_in_one_seat_the_one_whose_write_was_refused_does_not_l
     assert not life.store.writes
 
 
+def test_a_master_puts_its_own_lease_in_the_place_of_another_groups() -> None:
+    life = leading()
+    lease = life.store.lease
+    assert lease is not None
+    life.store.edit(replace(lease, group="ee" * 16))
+    life.run(2.0)
+    assert life.agent.epoch == lease.epoch
+    assert life.store.lease is not None
+    assert life.store.lease.group == lease.group
+
+
 def test_a_master_says_again_where_it_is_with_each_renewal() -> None:
     life = leading()
     lease = life.store.lease

@@ -98,6 +98,18 @@ def test_the_lease_of_another_group_takes_its_place() -> None:
     assert read(knowing(), Found(other), 2.0) == other
 
 
+def test_a_master_doubts_the_lease_of_another_group_in_the_place_of_its_own() -> None:
+    desk = knowing()
+    desk.read(2.0)
+    (asked,) = desk.take_actions()
+    desk.answered(
+        asked.number, Found(replace(LEASE, version="9", group="cd" * 16)), 2.0, leads=True
+    )
+    assert desk.lease is not None
+    assert desk.lease.doubt
+    assert (desk.lease.version, desk.lease.group) == ("9", LEASE.group)
+
+
 def test_an_earlier_life_remembers_for_this_one() -> None:
     desk = LeaseDesk(0.0, LEASE)
     lease = read(desk, Found(replace(LEASE, version="8", renewals=20)), 1.0)
