@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.client.blocking import Admin, Producer
 from gantrymq.client.core.message import Message
+from gantrymq.spark.source.data_loss import DataLossError
 from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_reader import StreamReader
 from gantrymq.testing.server import StandaloneServer
@@ -192,3 +194,17 @@ def next_millisecond() -> int:
     while time.time() * 1000 < now_ms + 2:
         time.sleep(0.001)
     return now_ms
+
+
+def wait_for_loss(reader: StreamReader, start: Json, messages: int) -> None:
+    """Until the stream says that so many are gone; the broker deletes them file by file."""
+    gives_up_at = time.monotonic() + WAIT_SECONDS
+    lost = 0
+    while time.monotonic() < gives_up_at:
+        try:
+            reader.latestOffset(start, ReadAllAvailable())
+        except DataLossError as error:
+            lost = sum(loss.end - loss.first for loss in error.losses)
+        if lost == messages:
+            return
+    raise AssertionError(f"{lost} messages are gone, not {messages}")

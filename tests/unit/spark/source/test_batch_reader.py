@@ -18,7 +18,6 @@ from gantrymq.spark_cases.topics import (
     batch,
     batch_reader,
     bodies,
-    expire,
     next_millisecond,
 )
 from gantrymq.testing.server import StandaloneServer
@@ -159,27 +158,6 @@ def test_wrong_options_fail_before_any_task(
     }
     with pytest.raises(RocketMQOptionError, match=text):
         batch_reader(topic.options(**named)).partitions()
-
-
-def test_expired_messages_fail_a_batch_or_are_skipped(
-    small_files_server: StandaloneServer,
-) -> None:
-    topic = TopicOfTest(small_files_server, queues=2)
-    topic.send(400, size=1000)
-    planned = batch_reader(topic.options(failOnDataLoss=False))
-    before = list(planned.partitions())
-    firsts = expire(topic, small_files_server)
-    left = topic.sent[sum(firsts.values()) :]
-    assert batch(topic.options()) == sorted(left)
-
-    old = f'{{"{topic.name}":{{"{BROKER}":{{"0":5,"1":-2}}}}}}'
-    with pytest.raises(DataLossError, match=f"offsets 5 to {firsts[0] - 1} were deleted"):
-        batch(topic.options(startingOffsets=old))
-    assert batch(topic.options(startingOffsets=old, failOnDataLoss=False)) == sorted(left)
-
-    assert bodies(planned, before) == sorted(left), "messages expired after the plan"
-    with pytest.raises(DataLossError, match=f"offsets 0 to {firsts[0] - 1} were deleted"):
-        bodies(batch_reader(topic.options()), before)
 
 
 def test_a_range_behind_the_end_fails_or_ends_early(

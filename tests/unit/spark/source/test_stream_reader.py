@@ -13,7 +13,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from gantrymq.client.blocking import Admin
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.spark.options import RocketMQOptionError
-from gantrymq.spark.source.data_loss import DataLossError
 from gantrymq.spark.source.membership import GroupInUseError
 from gantrymq.spark.source.stream_reader import StreamReader
 from gantrymq.spark_cases.topics import (
@@ -21,9 +20,9 @@ from gantrymq.spark_cases.topics import (
     Json,
     TopicOfTest,
     bodies,
-    expire,
     stream_reader,
     wait_for_end,
+    wait_for_loss,
     waiting,
 )
 from gantrymq.testing.server import StandaloneServer
@@ -215,30 +214,6 @@ def test_a_broker_that_is_down_keeps_its_queues_where_they_are(
         server.start()
 
 
-def test_expired_messages_fail_a_stream_or_are_counted(
-    small_files_server: StandaloneServer,
-) -> None:
-    topic = TopicOfTest(small_files_server, queues=2)
-    topic.send(400, size=1000)
-    failing = opened(topic.options())
-    skipping = opened(topic.options(failOnDataLoss=False))
-    start = failing.initialOffset()
-    logged = failing.latestOffset(start, ALL)
-    assert skipping.initialOffset() == start
-    firsts = expire(topic, small_files_server)
-    lost = sum(firsts.values())
-    wait_for_loss(failing, start, lost)
-    with pytest.raises(DataLossError):
-        failing.partitions(start, logged)
-    gives_up_at = time.monotonic() + WAIT_SECONDS
-    end = skipping.latestOffset(start, ALL)
-    while end.get("lost", 0) < lost and time.monotonic() < gives_up_at:
-        end = skipping.latestOffset(start, ALL)
-    assert end["lost"] == lost
-    assert len(read(skipping, start, end)) == 400 - lost
-    assert len(read(skipping, start, logged)) == 400 - lost
-
-
 def test_a_topic_that_was_made_anew_is_a_loss(topic: TopicOfTest) -> None:
     topic.send(20)
     failing = opened(topic.options(pollWaitMs=20))
@@ -295,17 +270,3 @@ def wait_for_lag(topic: TopicOfTest, group: str, wanted: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"the lag is {lags(topic, group)}")
-
-
-def wait_for_loss(reader: StreamReader, start: Json, messages: int) -> None:
-    """Until the stream says that so many are gone; the broker deletes them file by file."""
-    gives_up_at = time.monotonic() + WAIT_SECONDS
-    lost = 0
-    while time.monotonic() < gives_up_at:
-        try:
-            reader.latestOffset(start, ALL)
-        except DataLossError as error:
-            lost = sum(loss.end - loss.first for loss in error.losses)
-        if lost == messages:
-            return
-    raise AssertionError(f"{lost} messages are gone, not {messages}")
