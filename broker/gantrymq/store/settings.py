@@ -115,8 +115,9 @@ class StoreSettings:
         4 << 20, "the longest body, or batch of bodies", unit="bytes", lowest=1, highest=1 << 30
     )
     max_msgs_num_batch: int = setting(64, "messages a query by key answers at most", lowest=1)
+    # A larger answer is no faster, and keeps the loop for several milliseconds when it is sent.
     max_transfer_bytes_on_bulk_pull: int = setting(
-        4 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
+        1 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
         unit="bytes", lowest=1 << 16, highest=12 << 20,
     )  # fmt: skip
     max_transfer_bytes_on_message_in_disk: int = setting(
