@@ -55,28 +55,39 @@ def archived(spark: SparkSession, job: ArchiveArguments) -> Summary:
     return archive.run(spark, job, Ending(is_stream=True))
 
 
+def compacted(spark: SparkSession, job: ArchiveArguments) -> Summary:
+    return compaction.run(spark, CompactArguments(job.path, "parquet"))
+
+
 def numbers(rows: DataFrame) -> list[int]:
     return sorted(int(row["body"][1:]) for row in rows.select("body").collect())
 
 
 @pytest.mark.newest_spark
-def test_each_run_archives_what_came_since_the_last(
+def test_each_run_archives_what_came_since_the_last_also_after_compaction(
     spark: SparkSession, gantry_server: StandaloneServer, topic: str, tmp_path: Path
 ) -> None:
     job = arguments(gantry_server, topic, tmp_path / "archive")
     fill(gantry_server, topic, 5)
     assert archived(spark, job).facts["rows"] == 5
-    assert archived(spark, job).facts["rows"] == 0
     fill(gantry_server, topic, 3, start=5)
     summary = archived(spark, job)
     assert (summary.facts["rows"], summary.facts["bytes"]) == (3, 30)
     topics, up_to = summary.tables
     assert topics.rows == [(topic, 3, 30)]
     assert sum(int(row[3] or 0) for row in up_to.rows) == 8
-    rows = open_table(spark, job.path, "parquet")
-    assert numbers(rows) == list(range(8))
-    assert rows.select(*KEY).distinct().count() == 8
-    assert (tmp_path / "archive" / f"topic={topic}").is_dir()
+
+    ((_, rows, before, after),) = compacted(spark, job).tables[0].rows
+    assert (rows, after) == (8, 1)
+    assert int(before or 0) > 1
+    assert len(list((tmp_path / "archive" / f"topic={topic}").glob("day=*/batch=*/*.parquet"))) == 1
+    assert compacted(spark, job).facts["compacted"] == 0
+
+    fill(gantry_server, topic, 4, start=8)
+    assert archived(spark, job).facts["rows"] == 4
+    everything = open_table(spark, job.path, "parquet")
+    assert numbers(everything) == list(range(12))
+    assert everything.select(*KEY).distinct().count() == 12
 
 
 def test_a_lost_checkpoint_costs_no_message_and_doubles_none(
@@ -112,25 +123,6 @@ def test_a_batch_that_broke_off_before_its_record_is_written_once(
 
 def _fail(*_: object) -> None:
     raise OSError("the disk of the record is full")
-
-
-def test_small_files_become_one_with_the_same_rows_and_the_archive_goes_on(
-    spark: SparkSession, gantry_server: StandaloneServer, topic: str, tmp_path: Path
-) -> None:
-    job = arguments(gantry_server, topic, tmp_path / "archive")
-    for start in range(0, 12, 4):
-        fill(gantry_server, topic, 4, start)
-        archived(spark, job)
-    compact = CompactArguments(job.path, "parquet")
-    summary = compaction.run(spark, compact)
-    ((_, rows, before, after),) = summary.tables[0].rows
-    assert (rows, after) == (12, 1)
-    assert int(before or 0) > 1
-    assert len(list((tmp_path / "archive").glob("topic=*/day=*/batch=*/*.parquet"))) == 1
-    assert compaction.run(spark, compact).facts["compacted"] == 0
-    fill(gantry_server, topic, 4, start=12)
-    archived(spark, job)
-    assert numbers(open_table(spark, job.path, "parquet")) == list(range(16))
 
 
 @pytest.mark.parametrize("is_moved", [False, True])

@@ -43,3 +43,9 @@ def test_help_loads_no_program() -> None:
         "sys.exit(any(name in sys.modules for name in ('asyncio', 'aiohttp', 'uvloop')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_spark_hands_over_to_its_own_module() -> None:
+    command = [sys.executable, "-m", "gantrymq.app", "spark", "archive", "--help"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert told.startswith("usage: gantry spark archive")
