@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.client.blocking import Admin, Producer
 from gantrymq.client.core.message import Message
-from gantrymq.spark.source.data_loss import DataLossError
+from gantrymq.spark.source.planning.data_loss import DataLossError
 from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_reader import StreamReader
 from gantrymq.testing.server import StandaloneServer

@@ -12,15 +12,15 @@ from pyspark.sql.types import StructType
 
 from gantrymq.spark.options.read_options import BatchOptions
 from gantrymq.spark.source import places
-from gantrymq.spark.source.bounds import QueueSpan
 from gantrymq.spark.source.cluster import Cluster
-from gantrymq.spark.source.data_loss import DataLossError
-from gantrymq.spark.source.micro_batch import clamp
-from gantrymq.spark.source.positions import ending_positions, starting_positions
-from gantrymq.spark.source.pushed_filters import PushedFilters
+from gantrymq.spark.source.planning.bounds import QueueSpan
+from gantrymq.spark.source.planning.data_loss import DataLossError
+from gantrymq.spark.source.planning.micro_batch import clamp
+from gantrymq.spark.source.planning.positions import ending_positions, starting_positions
+from gantrymq.spark.source.planning.pushed_filters import PushedFilters
+from gantrymq.spark.source.planning.splits import split
 from gantrymq.spark.source.reading import SpanReader
 from gantrymq.spark.source.row_schema import row_schema
-from gantrymq.spark.source.splits import split
 
 log: Final = logging.getLogger("gantrymq.spark")
 

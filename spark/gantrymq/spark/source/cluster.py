@@ -18,12 +18,12 @@ from gantrymq.remoting.failures import RequestError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.connection import ConnectionOptions
 from gantrymq.spark.options.read_options import Selection
-from gantrymq.spark.source.bounds import Bounds, QueueBounds
 from gantrymq.spark.source.client_keywords import client_keywords
-from gantrymq.spark.source.layout import Layout, layout_of
 from gantrymq.spark.source.membership import GroupMember
-from gantrymq.spark.source.selection import matching_topics, must_exist, named_topics
-from gantrymq.spark.source.time_search import first_stored_at
+from gantrymq.spark.source.planning.bounds import Bounds, QueueBounds
+from gantrymq.spark.source.planning.layout import Layout, layout_of
+from gantrymq.spark.source.planning.selection import matching_topics, must_exist, named_topics
+from gantrymq.spark.source.planning.time_search import first_stored_at
 from gantrymq.wire.bodies.queue_stats import TopicStatsTable
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gantrymq.spark.options.read_options import ByGroup, Place
-from gantrymq.spark.source.bounds import QueueBounds
 from gantrymq.spark.source.cluster import Cluster
-from gantrymq.spark.source.layout import Layout
-from gantrymq.spark.source.positions import Found, moments_wanted
+from gantrymq.spark.source.planning.bounds import QueueBounds
+from gantrymq.spark.source.planning.layout import Layout
+from gantrymq.spark.source.planning.positions import Found, moments_wanted
 
 
 def find(place: Place, cluster: Cluster, layout: Layout, bounds: QueueBounds) -> Found:

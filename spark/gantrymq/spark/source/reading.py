@@ -25,9 +25,9 @@ from gantrymq.client.bulk import (
 from gantrymq.client.core.subscriptions import Subscription, subscription
 from gantrymq.spark.frames import decode
 from gantrymq.spark.options.read_options import ReadOptions
-from gantrymq.spark.source.bounds import QueueSpan
 from gantrymq.spark.source.client_keywords import client_tls
-from gantrymq.spark.source.data_loss import Cause, DataLossError, Loss
+from gantrymq.spark.source.planning.bounds import QueueSpan
+from gantrymq.spark.source.planning.data_loss import Cause, DataLossError, Loss
 
 log: Final = logging.getLogger("gantrymq.spark")
 

@@ -23,12 +23,12 @@ from pyspark.sql.types import StructType
 from gantrymq.spark.options.read_options import StreamOptions
 from gantrymq.spark.options.table import ROWS_MAX
 from gantrymq.spark.source import places
-from gantrymq.spark.source.data_loss import DataLossError
-from gantrymq.spark.source.micro_batch import clamp, spans_between
-from gantrymq.spark.source.positions import starting_positions
+from gantrymq.spark.source.planning.data_loss import DataLossError
+from gantrymq.spark.source.planning.micro_batch import clamp, spans_between
+from gantrymq.spark.source.planning.positions import starting_positions
+from gantrymq.spark.source.planning.splits import split
 from gantrymq.spark.source.reading import SpanReader
 from gantrymq.spark.source.row_schema import row_schema
-from gantrymq.spark.source.splits import split
 from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_watch import StreamWatch, View
 from gantrymq.spark.source.trigger import Trigger

@@ -20,10 +20,10 @@ from typing import Final, final
 from gantrymq.base.errors import GantryError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import StreamOptions
-from gantrymq.spark.source.bounds import QueueBounds
 from gantrymq.spark.source.cluster import Cluster
-from gantrymq.spark.source.layout import Layout
 from gantrymq.spark.source.membership import GroupInUseError, GroupMember
+from gantrymq.spark.source.planning.bounds import QueueBounds
+from gantrymq.spark.source.planning.layout import Layout
 from gantrymq.spark.source.progress import Progress
 
 log: Final = logging.getLogger("gantrymq.spark")

@@ -9,9 +9,9 @@ from typing import Final, final
 
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import StreamOptions
-from gantrymq.spark.source.data_loss import DataLossError
-from gantrymq.spark.source.limits import must_wait, rows_allowed
-from gantrymq.spark.source.micro_batch import Pending, pending
+from gantrymq.spark.source.planning.data_loss import DataLossError
+from gantrymq.spark.source.planning.limits import must_wait, rows_allowed
+from gantrymq.spark.source.planning.micro_batch import Pending, pending
 from gantrymq.spark.source.stream_offset import StreamOffset
 from gantrymq.spark.source.stream_watch import StreamWatch, View
 

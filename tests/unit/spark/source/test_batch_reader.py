@@ -11,8 +11,8 @@ from gantrymq.client.blocking import Admin
 from gantrymq.spark.options import RocketMQOptionError
 from gantrymq.spark.source import reading
 from gantrymq.spark.source.batch_reader import BatchReader, FilteringBatchReader
-from gantrymq.spark.source.bounds import QueueSpan
-from gantrymq.spark.source.data_loss import DataLossError
+from gantrymq.spark.source.planning.bounds import QueueSpan
+from gantrymq.spark.source.planning.data_loss import DataLossError
 from gantrymq.spark_cases.topics import (
     TopicOfTest,
     batch,

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from gantrymq.spark.source.data_loss import DataLossError
+from gantrymq.spark.source.planning.data_loss import DataLossError
 from gantrymq.spark.source.stream_reader import StreamReader
 from gantrymq.spark_cases.topics import (
     WAIT_SECONDS,

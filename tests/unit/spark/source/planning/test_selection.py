@@ -9,7 +9,7 @@ import pytest
 from gantrymq.spark.options import RocketMQOptionError
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import Selection
-from gantrymq.spark.source.selection import (
+from gantrymq.spark.source.planning.selection import (
     matching_topics,
     must_exist,
     named_topics,

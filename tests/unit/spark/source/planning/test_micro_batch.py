@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.bounds import Bounds, QueueSpan
-from gantrymq.spark.source.data_loss import Cause, Loss
-from gantrymq.spark.source.micro_batch import clamp, pending, spans_between
+from gantrymq.spark.source.planning.bounds import Bounds, QueueSpan
+from gantrymq.spark.source.planning.data_loss import Cause, Loss
+from gantrymq.spark.source.planning.micro_batch import clamp, pending, spans_between
 from gantrymq.spark.source.stream_offset import StreamOffset
 
 A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)

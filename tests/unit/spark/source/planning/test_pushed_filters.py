@@ -17,8 +17,8 @@ from pyspark.sql.datasource import (
 )
 
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.bounds import QueueSpan
-from gantrymq.spark.source.pushed_filters import PushedFilters
+from gantrymq.spark.source.planning.bounds import QueueSpan
+from gantrymq.spark.source.planning.pushed_filters import PushedFilters
 
 SPANS = [QueueSpan(QueueKey(topic, "b", number), 0, 10) for topic in "tu" for number in range(3)]
 OFFSET, QUEUE, TOPIC = ("queueOffset",), ("QUEUEID",), ("topic",)

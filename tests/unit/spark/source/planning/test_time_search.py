@@ -7,8 +7,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantrymq.spark.source.bounds import Bounds
-from gantrymq.spark.source.time_search import first_stored_at
+from gantrymq.spark.source.planning.bounds import Bounds
+from gantrymq.spark.source.planning.time_search import first_stored_at
 
 TIMES = st.lists(st.integers(0, 20), max_size=30).map(sorted)
 

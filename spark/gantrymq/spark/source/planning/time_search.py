@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gantrymq.client.core.steps import Flow
-from gantrymq.spark.source.bounds import Bounds
+from gantrymq.spark.source.planning.bounds import Bounds
 
 
 async def first_stored_at(

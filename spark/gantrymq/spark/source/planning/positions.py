@@ -8,7 +8,7 @@ from typing import Final
 from gantrymq.spark.options.assignment import EARLIEST, LATEST, QueueKey, QueueValues
 from gantrymq.spark.options.errors import RocketMQOptionError
 from gantrymq.spark.options.read_options import ByGroup, ByOffset, ByTimestamp, Place
-from gantrymq.spark.source.bounds import Bounds, QueueBounds
+from gantrymq.spark.source.planning.bounds import Bounds, QueueBounds
 
 Found = Mapping[QueueKey, int | None]
 """What brokers answered for a queue: an offset, or that there is none."""

@@ -7,8 +7,8 @@ import pytest
 from gantrymq.spark.options import RocketMQOptionError
 from gantrymq.spark.options.assignment import EARLIEST, LATEST, QueueKey
 from gantrymq.spark.options.read_options import ByGroup, ByOffset, ByTimestamp
-from gantrymq.spark.source.bounds import Bounds
-from gantrymq.spark.source.positions import (
+from gantrymq.spark.source.planning.bounds import Bounds
+from gantrymq.spark.source.planning.positions import (
     ending_positions,
     moments_wanted,
     starting_positions,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import SplitLimits
-from gantrymq.spark.source.bounds import QueueSpan
-from gantrymq.spark.source.splits import split
+from gantrymq.spark.source.planning.bounds import QueueSpan
+from gantrymq.spark.source.planning.splits import split
 
 A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from gantrymq.base.errors import GantryError
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.bounds import QueueBounds
+from gantrymq.spark.source.planning.bounds import QueueBounds
 
 # An error text names so many losses, and counts the rest.
 NAMED_MAX: Final = 20

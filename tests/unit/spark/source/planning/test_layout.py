@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import Selection
-from gantrymq.spark.source.layout import Member, layout_of
+from gantrymq.spark.source.planning.layout import Member, layout_of
 from gantrymq.wire.bodies.route import BrokerData, QueueData, TopicRouteData
 
 READ_WRITE, WRITE_ONLY = 6, 2

@@ -1,4 +1,4 @@
-"""How much a micro-batch takes: in proportion, exactly as much as allowed, and nobody starves."""
+"""How much a micro-batch takes: in proportion, exactly as much as allowed, and no queue starves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import TriggerLimits
-from gantrymq.spark.source.limits import must_wait, rows_allowed, shares
+from gantrymq.spark.source.planning.limits import must_wait, rows_allowed, shares
 
 A, B, C = (QueueKey("t", "b", number) for number in range(3))
 QUEUES = st.builds(QueueKey, st.just("t"), st.just("b"), st.integers(0, 30))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.spark.options.assignment import QueueKey
 from gantrymq.spark.options.read_options import Selection
-from gantrymq.spark.source.selection import wanted_queues
+from gantrymq.spark.source.planning.selection import wanted_queues
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import Permission
 
@@ -23,7 +23,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The queues that are read, and who is asked about them."""
+    """The queues that are read, and the brokers that are asked about them."""
 
     queues: frozenset[QueueKey]
     members: Mapping[str, Member]

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import final
 
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.bounds import QueueBounds, QueueSpan
-from gantrymq.spark.source.data_loss import Cause, Loss, find_losses, lost_messages, without_losses
-from gantrymq.spark.source.limits import shares
+from gantrymq.spark.source.planning.bounds import QueueBounds, QueueSpan
+from gantrymq.spark.source.planning.data_loss import (
+    Cause,
+    Loss,
+    find_losses,
+    lost_messages,
+    without_losses,
+)
+from gantrymq.spark.source.planning.limits import shares
 from gantrymq.spark.source.stream_offset import StreamOffset
 
 

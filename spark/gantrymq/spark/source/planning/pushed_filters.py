@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from gantrymq.spark.options.assignment import OFFSET_MAX
-from gantrymq.spark.source.bounds import QueueSpan
+from gantrymq.spark.source.planning.bounds import QueueSpan
 
 _NAMES: Final = {"topic", "brokername", "queueid"}
 _OFFSET: Final = "queueoffset"

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from gantrymq.spark.options.read_options import SplitLimits
-from gantrymq.spark.source.bounds import QueueSpan
+from gantrymq.spark.source.planning.bounds import QueueSpan
 
 
 def split(spans: Iterable[QueueSpan], limits: SplitLimits) -> list[QueueSpan]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.bounds import Bounds
-from gantrymq.spark.source.data_loss import (
+from gantrymq.spark.source.planning.bounds import Bounds
+from gantrymq.spark.source.planning.data_loss import (
     Cause,
     DataLossError,
     Loss,
