@@ -16,7 +16,9 @@ from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.spark.columns import COLUMNS
 from gantrymq.spark.options.table import OPTIONS, Option
+from gantrymq.spark.session import CONFIGURATION
 from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
@@ -159,11 +161,35 @@ def _spark_option(option: Option[Any]) -> str:  # Any: each has its own type of 
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+def spark_columns_page() -> str:
+    """Every column that a read can make, and what a session should be set to."""
+    lines = [
+        "# Columns of the Spark format `rocketmq`",
+        _MADE,
+        "A read makes all of them unless its schema or the option `columns` names some. Every",
+        "column can be null. `propertiesFormat=json` makes `properties` a string.",
+        "",
+        "| column | type | meaning |",
+        "|---|---|---|",
+        *(f"| `{each.name}` | {each.spark_type.simpleString()} | {each.doc} |" for each in COLUMNS),
+        "",
+        "## Settings of a session",
+        "",
+        "`gantrymq.spark.configure(builder)` sets these.",
+        "",
+        "| setting | value | why |",
+        "|---|---|---|",
+        *(f"| `{each.name}` | {each.value} | {each.reason} |" for each in CONFIGURATION),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
     "namesrv-settings.md": name_server_settings_page,
     "requests.md": requests_page,
+    "spark-columns.md": spark_columns_page,
     "spark-options.md": spark_options_page,
     "store-settings.md": store_settings_page,
 }

@@ -20,7 +20,7 @@ BODIES: Final = {"1 KiB": 1024, "128 bytes": 128}
 READS: Final = {
     "aggregate": "count, bytes and last offset",
     "noop": "all columns, written nowhere",
-    "two columns": "the same of two columns by a schema",
+    "two columns": "count, bytes and last offset of two columns by a schema",
 }
 ONLY_GANTRY: Final = "two columns"
 MICRO_BATCH_ROWS: Final = 20

@@ -17,14 +17,16 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.fakes.example_runs import RUN_SECONDS, printed, said
 from gantrymq.testing.server import StandaloneServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
+OF_SPARK = sorted(FOLDER.glob("*_spark_*.py"))  # tests/spark runs them: they need Java
+RUN_HERE = [path for path in EXAMPLES if path not in OF_SPARK]
 SLOW_FIRST = ("13_transactions", "09_delay_level")
 AT_ONCE = 5
-RUN_SECONDS = 120.0
 LINES_MAX = 90
 
 pytestmark = pytest.mark.timeout(300)
@@ -32,31 +34,6 @@ pytestmark = pytest.mark.timeout(300)
 
 def named(path: Path) -> str:
     return path.stem
-
-
-def said(example: Path) -> list[str]:
-    """What an example says that it prints: the last part of its docstring."""
-    text = ast.get_docstring(ast.parse(example.read_text())) or ""
-    _, found, lines = text.partition("\nPrints:\n")
-    return [line.removeprefix("    ") for line in lines.splitlines()] if found else []
-
-
-def printed(example: Path, environment: dict[str, str]) -> list[list[str]]:
-    """By two runs, one after the other."""
-    runs = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, example],
-            env=environment,
-            cwd=environment["HOME"],
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        runs.append(done.stdout.splitlines())
-    return runs
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +45,13 @@ def outputs(
         "NAMESRV_ADDR": gantry_server.name_servers,
         "HOME": str(tmp_path_factory.mktemp("home")),
     }
-    order = sorted(EXAMPLES, key=lambda path: path.stem not in SLOW_FIRST)
+    order = sorted(RUN_HERE, key=lambda path: path.stem not in SLOW_FIRST)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         yield {path: pool.submit(printed, path, environment) for path in order}
         pool.shutdown(cancel_futures=True)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=named)
+@pytest.mark.parametrize("example", RUN_HERE, ids=named)
 def test_an_example_prints_what_it_says_twice_in_a_row(
     example: Path, outputs: dict[Path, Future[list[list[str]]]]
 ) -> None:
