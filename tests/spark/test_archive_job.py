@@ -125,6 +125,20 @@ def _fail(*_: object) -> None:
     raise OSError("the disk of the record is full")
 
 
+@pytest.mark.parametrize(
+    "text", ['{"v":1,"batch":4,"query":"q","rows":1,"bytes":2,"upTo":{}}', "{"]
+)
+def test_a_record_that_broke_off_in_its_last_step_counts_when_it_is_whole(
+    spark: SparkSession, tmp_path: Path, text: str
+) -> None:
+    records = RecordFolder(Files(spark, str(tmp_path)), str(tmp_path))
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "q.json.new").write_text(text)
+    assert records.of("q").batch == (4 if len(text) > 1 else -1)
+    records.write(records.of("q").after(5, []))
+    assert [record.batch for record in records.all()] == [5]
+
+
 @pytest.mark.parametrize("is_moved", [False, True])
 def test_a_compaction_that_broke_off_is_finished(
     spark: SparkSession, tmp_path: Path, *, is_moved: bool

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gantrymq.spark.jobs.failures import JobError
-from gantrymq.spark.jobs.files import Files
+from gantrymq.spark.jobs.files import BESIDE, Files
 from gantrymq.spark.options.assignment import QueueKey
 
 FOLDER: Final = "_archive"
@@ -120,13 +120,26 @@ class RecordFolder:
     def of(self, query: str) -> Record:
         """A new one when the query has archived nothing yet."""
         path = self._path(query)
-        if not self._files.exists(path):
-            return Record(query)
-        return decode(self._files.read(path), path)
+        if self._files.exists(path):
+            return decode(self._files.read(path), path)
+        return self._interrupted(query, path + BESIDE)
+
+    def _interrupted(self, query: str, path: str) -> Record:
+        """A write that broke off before its last step leaves the new record beside its place.
+
+        It is whole, unless it is the query's first, which then counts as not written.
+        """
+        if self._files.exists(path):
+            try:
+                return decode(self._files.read(path), path)
+            except JobError:
+                pass
+        return Record(query)
 
     def all(self) -> list[Record]:
-        names = self._files.names(self._folder)
-        return [self.of(name[: -len(".json")]) for name in names if name.endswith(".json")]
+        names = (name.removesuffix(BESIDE) for name in self._files.names(self._folder))
+        queries = {name.removesuffix(".json") for name in names if name.endswith(".json")}
+        return [self.of(query) for query in sorted(queries)]
 
     def write(self, record: Record) -> None:
         self._files.write(self._path(record.query), encode(record))

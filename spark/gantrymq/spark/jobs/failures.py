@@ -23,8 +23,11 @@ class JobError(GantryError):
     """The job cannot do what it was asked for; the text says why, and what helps."""
 
 
-class JobEndedError(GantryError):
-    """A signal ended the job before it was done."""
+class JobEndedError(BaseException):
+    """A signal ended the job before it was done.
+
+    It is raised in the middle of calls of the JVM, whose Python side wraps every Exception.
+    """
 
     def __init__(self, exit_code: int) -> None:
         super().__init__("ended by SIGTERM" if exit_code == TERMINATED else "interrupted")

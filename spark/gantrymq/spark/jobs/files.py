@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from pyspark.sql import SparkSession
 
-_BUFFER = 1 << 16
+# What a file is called until it is whole.
+BESIDE: Final = ".new"
 
 
 @final
@@ -61,8 +62,8 @@ class Files:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """Whole, or not at all: written beside it, then renamed over it."""
-        beside = path + ".new"
+        """Written beside it, then put in its place: one of both is whole at any time."""
+        beside = path + BESIDE
         stream = self._system.create(self._path(beside), True)
         stream.write(bytearray(text.encode()))
         stream.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -36,6 +37,8 @@ from gantrymq.spark.jobs.job_session import job_session
 from gantrymq.spark.jobs.summary import Summary, as_json, as_text
 from gantrymq.spark.jobs.tables import DELTA_SETTINGS
 
+STOP_SECONDS: Final = 20.0  # tasks are cancelled; Kubernetes kills after 30
+
 # A failure of Spark may hold the traces of many tasks; the first lines say what happened.
 ERROR_LINES: Final = 12
 
@@ -48,8 +51,13 @@ def run_job(session: SessionArguments, job: JobArguments) -> int:
         try:
             with Ending(is_stream=is_stream) as ending:
                 summary = do(spark, job, ending)
-        finally:
+        except JobEndedError:
+            _stop_from_another_thread(spark)
+            raise
+        except BaseException:
             spark.stop()
+            raise
+        spark.stop()
     except JobEndedError as error:
         return _failed(session, error, error.exit_code)
     except (GantryError, OSError) as error:
@@ -75,6 +83,13 @@ def do(spark: SparkSession, job: JobArguments, ending: Ending) -> Summary:
             return dead_letters.run(spark, job)
         case _:
             return traces.run(spark, job, _now_ms())
+
+
+def _stop_from_another_thread(spark: SparkSession) -> None:
+    """This thread's connection to the JVM still waits for the call that a signal broke off."""
+    stopping = threading.Thread(target=spark.stop, daemon=True)
+    stopping.start()
+    stopping.join(STOP_SECONDS)
 
 
 def _needed(job: JobArguments) -> Mapping[str, str]:
