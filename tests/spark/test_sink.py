@@ -48,6 +48,7 @@ def bodies(server: StandaloneServer, topic: str) -> list[int]:
     return sorted(int(message.body) for message in messages(server, topic))
 
 
+@pytest.mark.newest_spark
 def test_all_columns_of_a_batch_are_stored(
     spark: SparkSession, gantry_server: StandaloneServer, topic: str
 ) -> None:
@@ -240,6 +241,7 @@ def stream(
     return Stream(spark, gantry_server, tmp_path, topic)
 
 
+@pytest.mark.newest_spark
 def test_a_stream_whose_driver_dies_before_its_commit_stores_nothing_twice(stream: Stream) -> None:
     stream.fill(0, 1000)
     stream.run()

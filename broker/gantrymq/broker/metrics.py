@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.state import State
+from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
 PREFIX: Final = "gantry_broker_"
@@ -19,6 +20,7 @@ def families(core: Broker) -> Iterable[Metric]:
     yield _requests(core)
     state = core.state
     yield from _replication(state)
+    yield from _sessions(state.store.sessions)
     for name, about, size in (
         ("topics", "Topics", len(state.topics)),
         ("groups", "Consumer groups", len(state.groups)),
@@ -55,6 +57,27 @@ def _replication(state: State) -> Iterable[Metric]:
          sum(fault is not None for fault in state.copying.faults.values())),
     ):  # fmt: skip
         yield GaugeMetricFamily(PREFIX + name, about, value)
+
+
+def _sessions(sessions: ProducerSessions) -> Iterable[Metric]:
+    """Of producer sessions."""
+    yield GaugeMetricFamily(
+        f"{PREFIX}producer_sessions", "Producer sessions that are known", len(sessions)
+    )
+    forgotten = CounterMetricFamily(
+        f"{PREFIX}producer_sessions_forgotten",
+        "Producer sessions that were forgotten, by the bound that they met",
+        labels=["setting"],
+    )
+    forgotten.add_metric(["producerSessionHours"], sessions.expired)
+    forgotten.add_metric(["producerSessionsMax"], sessions.evicted)
+    yield forgotten
+    for name, about, value in (
+        ("messages_repeated", "Messages that were sent again and not stored again",
+         sessions.repeats),
+        ("session_sends_refused", "Sends that were fenced or out of sequence", sessions.refused),
+    ):  # fmt: skip
+        yield CounterMetricFamily(PREFIX + name, about, value)
 
 
 def _requests(core: Broker) -> Metric:

@@ -25,7 +25,7 @@ from gantrymq.store.recovery import Recovery
 from gantrymq.store.segments import Segments
 
 # Each is noticed by one of the first 30 today; the generator may change.
-SEEDS = range(300)
+SEEDS = range(700)
 
 PATCH = pytest.MonkeyPatch()
 

@@ -36,7 +36,7 @@ def noticed(name: str, histories: int) -> str:
 
 @pytest.mark.parametrize("name", sorted(BREAKS.keys() - {WHOLE}))
 def test_a_broken_store_is_noticed(name: str) -> None:
-    assert noticed(name, 300) == "True"
+    assert noticed(name, 700) == "True"
 
 
 def test_the_store_as_it_is_passes_as_many_histories() -> None:

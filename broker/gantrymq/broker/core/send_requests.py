@@ -113,8 +113,10 @@ def _send_one(
     answer = yield from put(state, [to_store], is_batch=False, session=session)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
+    unique_key = codec.get(to_store.properties, property_names.UNIQ_KEY)
+    is_of_session = session is not None
     return _answer_stored(
-        state, [to_store], answer, queue_id, codec.get(to_store.properties, property_names.UNIQ_KEY)
+        state, [to_store], answer, queue_id, unique_key, is_of_session=is_of_session
     )
 
 
@@ -178,7 +180,8 @@ def _send_batch(
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
     unique_key = codec.get(sends.sent_properties(header), property_names.UNIQ_KEY)
-    return _answer_stored(state, records, answer, records[0].queue_id, unique_key)
+    queue_id, is_of_session = records[0].queue_id, session is not None
+    return _answer_stored(state, records, answer, queue_id, unique_key, is_of_session=is_of_session)
 
 
 # ---------------------------------------------------------------------- answers
@@ -190,6 +193,8 @@ def _answer_stored(
     answer: PutAnswer,
     queue_id: int,
     unique_key: str | None,
+    *,
+    is_of_session: bool,
 ) -> Reply:
     host = records[0].store_host
     is_new = bool(answer.positions)
@@ -203,7 +208,7 @@ def _answer_stored(
         trace_on=sends.trace_on(state),
     )
     code, ext = answer.status.response_code, header.encode()
-    if answer.repeats:
+    if is_of_session:
         ext[session_sends.REPEATS_FIELD] = str(answer.repeats)
     return Reply(Command(code, ext=ext, remark=answer.remark or None))
 

@@ -1,7 +1,8 @@
 """Sends of producer sessions: what the request says, and what its messages are stored with.
 
     gantrySession   id ":" epoch ":" number of the first message, a field of the request
-    gantryRepeats   how many of the messages were sent before, a field of the answer
+    gantryRepeats   how many of the messages were sent before, a field of the answer: its sender
+                    knows by it that the broker knows sessions
 
 Each message is stored with its own place in the session as GANTRY_SESSION, which only the broker
 says: a message that was consumed and is sent once more by an ordinary producer is a new one.

@@ -1,12 +1,13 @@
-"""The errors of bulk reads: messages that the queue no longer has, or does not have any more.
+"""The errors of bulk reads and sends of their own.
 
-Both say exactly which messages are missing; whether that fails the program is for the caller to
-decide. What keeps a queue from being read for the moment is a ClientError of another kind, after
-`recover_s` of trying.
+Those of reads say exactly which messages are missing; whether that fails the program is for the
+caller to decide. What keeps a queue from being read for the moment is a ClientError of another
+kind, after `recover_s` of trying.
 """
 
 from __future__ import annotations
 
+from gantrymq.client.core.errors import SendError
 from gantrymq.remoting.failures import ClientError
 from gantrymq.wire.bodies.shared import MessageQueue
 
@@ -50,3 +51,7 @@ class QueueTruncatedError(ClientError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.queue, self.asked, self.end, self.end_of_queue)
+
+
+class NotSupportedError(SendError):
+    """A broker knows no producer sessions."""

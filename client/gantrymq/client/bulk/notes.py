@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from gantrymq.client.bulk.connections import Connections
+from gantrymq.client.bulk.errors import NotSupportedError
 from gantrymq.client.bulk.layout import Layout
 from gantrymq.client.bulk.outgoing import Origin
 from gantrymq.client.core.errors import BrokerError, RouteError, SendError
@@ -31,10 +32,6 @@ _FINAL: Final = frozenset(
         ResponseCode.NO_PERMISSION,
     }
 )
-
-
-class NotSupportedError(SendError):
-    """A broker knows no producer sessions."""
 
 
 @final

@@ -3,8 +3,8 @@ r"""One message to be sent in bulk, and its bytes.
     part          as wire/message/batch.py has it
     properties    name \x01 value \x02 ..., UNIQ_KEY last
 
-UNIQ_KEY is made of the sender's name, epoch, partition and row: whoever sends the row again gives
-it the same key, so that consumers can see a duplicate where a broker cannot.
+UNIQ_KEY is made of the sender's name, epoch, partition and row: a run that sends the row again
+gives it the same key, so that consumers can see a duplicate where a broker cannot.
 
     UNIQ_KEY      blake2b(name, epoch) 8 bytes | partition 4 | row 4, in hexadecimal
 """

@@ -8,11 +8,12 @@ those in front of it, unless the broker says that it has them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, final
 
 from gantrymq.client.bulk.connection import Connection
 from gantrymq.client.bulk.connections import Connections
+from gantrymq.client.bulk.errors import NotSupportedError
 from gantrymq.client.bulk.requests import REPEATS_FIELD, BulkRequest
 from gantrymq.client.bulk.verdict import Verdict, judge
 from gantrymq.client.core.errors import RouteError, SendError, code_name
@@ -96,15 +97,26 @@ class BrokerWindow:
             is_first_of_lane=self._is_first_of_lane(request),
         )
         if verdict is Verdict.STORED:
-            del self._unacknowledged[request]
-            if not request.was_tried:
-                self.repeats += int((answer.ext or {}).get(REPEATS_FIELD, 0))
+            self._stored(request, answer.ext or {})
             self._failing_since, self._wait_seconds = None, FIRST_WAIT_SECONDS
             return
         told = f"code {code_name(answer.code)}, {answer.remark or 'without a remark'}"
         if verdict is Verdict.REFUSED:
             raise SendError(f"{request.text}: refused, {told}", ())
         self._begin_again(told, None)
+
+    def _stored(self, request: BulkRequest, ext: Mapping[str, str]) -> None:
+        """It is done; SendError where the broker did not know that it is of a session."""
+        if request.lane.session_id is not None and REPEATS_FIELD not in ext:
+            raise NotSupportedError(
+                f"{request.text}: stored by a broker that knows no producer sessions, so it may be"
+                " stored twice. All members of a group must be of a version that knows them; or set"
+                " delivery to at-least-once.",
+                (),
+            )
+        del self._unacknowledged[request]
+        if not request.was_tried:
+            self.repeats += int(ext.get(REPEATS_FIELD, 0))
 
     def _is_first_of_lane(self, request: BulkRequest) -> bool:
         return next(each for each in self._unacknowledged if each.lane is request.lane) is request
