@@ -24,7 +24,7 @@ from gantrymq.store.persistence import Persistence
 from gantrymq.store.recovery import Recovery
 from gantrymq.store.segments import Segments
 
-# Each is noticed by one of the first 30 today; the generator may change.
+# Each is noticed by one of the first 500 today; the generator may change.
 SEEDS = range(700)
 
 PATCH = pytest.MonkeyPatch()
