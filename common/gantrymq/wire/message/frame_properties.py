@@ -28,6 +28,7 @@ _SLOT_BYTES: Final = 4
 _MESSAGE_BYTES: Final = 24
 _NAME_END: Final = 1
 _VALUE_END: Final = 2
+_NAME_END_BYTES: Final = b"\x01"
 _VALUE_END_BYTES: Final = b"\x02"
 
 
@@ -63,20 +64,23 @@ def value_positions(buffer: bytes, frames: FrameWalk, name: str) -> bytes:
 def _write_value(buffer: bytes, start: bytes, begin: i64, end: i64, writer: BytesWriter) -> None:
     """Add the positions of the last value of that name in these properties."""
     size: i64 = len(start)
-    found: i64 = buffer.rfind(start, begin, end)
-    while found >= 0:
-        if found == begin or buffer[found - 1] == _VALUE_END:
-            value = found + size
-            value_end: i64 = buffer.find(_VALUE_END_BYTES, value, end)
-            if value_end < 0:
-                value_end = end
-            if value_end > value:
-                write_i32_le(writer, i32(value))
-                write_i32_le(writer, i32(value_end))
-                return
-        found = buffer.rfind(start, begin, found + size - 1)
-    write_i32_le(writer, i32(begin))
-    write_i32_le(writer, i32(begin))
+    first = start[0]
+    value = value_end = begin
+    entry = begin
+    at = begin
+    while at <= end:
+        if at == end or buffer[at] == _VALUE_END:
+            # The first byte spares most copies.
+            if (
+                at - entry > size
+                and buffer[entry] == first
+                and buffer[entry : entry + size] == start
+            ):
+                value, value_end = entry + size, at
+            entry = at + 1
+        at += 1
+    write_i32_le(writer, i32(value))
+    write_i32_le(writer, i32(value_end))
 
 
 def property_entries(buffer: bytes, frames: FrameWalk) -> PropertyEntries:
@@ -101,8 +105,9 @@ def _write_entries(
 ) -> i64:
     """Add the positions of one message's entries; how many there are."""
     first: i64 = len(positions) // (ENTRY_POSITIONS * _SLOT_BYTES)
-    starts: list[int] = []
-    ends: list[int] = []
+    count: i64 = 0
+    marks: i64 = 0
+    may_repeat = False
     start = begin
     name_end: i64 = -1
     at = begin
@@ -112,9 +117,10 @@ def _write_entries(
             name_end = at
         elif byte == _VALUE_END:
             if start < name_end < at - 1:
-                _note_repeated(buffer, starts, ends, start, name_end, first, repeated)
-                starts.append(int(start))
-                ends.append(int(name_end))
+                mark = _mark(buffer, start, name_end)
+                may_repeat = may_repeat or (marks & mark) != 0
+                marks |= mark
+                count += 1
                 write_i32_le(positions, i32(start))
                 write_i32_le(positions, i32(name_end))
                 write_i32_le(positions, i32(name_end + 1))
@@ -122,27 +128,25 @@ def _write_entries(
             start = at + 1
             name_end = -1
         at += 1
-    return len(starts)
+    if may_repeat:
+        _note_repeated(buffer[begin:end], int(first), repeated)
+    return count
 
 
-def _note_repeated(
-    buffer: bytes,
-    starts: list[int],
-    ends: list[int],
-    start: i64,
-    end: i64,
-    first: i64,
-    repeated: list[int],
-) -> None:
-    """The entry of this name, the last one so far, replaces an earlier one."""
-    length = end - start
-    for index in range(i64(len(starts))):
-        earlier: i64 = starts[index]
-        if (
-            i64(ends[index]) - earlier == length
-            and buffer[earlier] == buffer[start]  # rarely: spares the copies below
-            and buffer[earlier : earlier + length] == buffer[start:end]
-        ):
-            number = int(first + index)
-            if number not in repeated[-len(starts) :]:
-                repeated.append(number)
+def _mark(buffer: bytes, start: i64, end: i64) -> i64:
+    """One of 64 bits; names with different ones are different."""
+    number = (end - start) * 5 + i64(buffer[start]) * 3 + i64(buffer[end - 1])
+    return i64(1) << (number & 63)
+
+
+def _note_repeated(properties: bytes, first: int, repeated: list[int]) -> None:
+    """Find the entries that a later one replaces, among those that count from `first` on."""
+    numbers: dict[bytes, int] = {}
+    number = first
+    for entry in properties.split(_VALUE_END_BYTES):
+        name, _, value = entry.partition(_NAME_END_BYTES)
+        if name and value:
+            if name in numbers:
+                repeated.append(numbers[name])
+            numbers[name] = number
+            number += 1

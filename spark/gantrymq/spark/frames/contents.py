@@ -219,8 +219,13 @@ def properties_json(frames: StoredFrames) -> AnyArray:
 
 
 def _property(frames: StoredFrames, name: str) -> AnyArray:
-    positions = value_positions(frames.buffer, frames.frames, name)
-    places = np.frombuffer(positions, "<i4")
-    is_absent = places[1::VALUE_POSITIONS] == places[:-1:VALUE_POSITIONS]
-    numbers = np.arange(0, len(places) - 1, VALUE_POSITIONS)
-    return taken(STRING, frames.buffer, positions, numbers, is_absent)
+    """Found once: message ids are unique keys, mostly."""
+    kept = frames.kept.get(name)
+    if kept is None:
+        positions = value_positions(frames.buffer, frames.frames, name)
+        places = np.frombuffer(positions, "<i4")
+        is_absent = places[1::VALUE_POSITIONS] == places[:-1:VALUE_POSITIONS]
+        numbers = np.arange(0, len(places) - 1, VALUE_POSITIONS)
+        kept = taken(STRING, frames.buffer, positions, numbers, is_absent)
+        frames.kept[name] = kept
+    return kept

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
@@ -46,6 +47,8 @@ class StoredFrames:
         self.buffer = buffer
         self.frames = frames
         self.count = frames.count
+        self.kept: dict[str, pa.Array[Any]] = {}  # Any: see arrays.py
+        """Columns that more than one column is made of."""
         self._bytes: Bytes = np.frombuffer(buffer, np.uint8)
         self._slots: Int32s = np.frombuffer(frames.slots, "<i4")
 
