@@ -153,7 +153,7 @@ cluster-status: .venv/installed ## nodes, versions, faults and kubeconfig of the
 cluster-load: .venv/installed ## put images on every node (IMAGES="archive.tar name:tag")
 	$(BIN)/python -m cluster load $(IMAGES)
 
-images: .venv/ready ## build the container images, unless they exist; load them into a running test cluster
+images: .venv/ready ## build the container images, unless they exist; load them into a running test cluster (SPARK=1: Spark's too)
 	$(BIN)/python -m images
 
 images-test: .venv/ready ## run each image as a pod does, without a cluster: read-only, no root, signals

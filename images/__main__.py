@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.shell import ClusterError
 from images import build, delivery, sizes
-from images.components import COMPONENTS, Release
+from images.components import Component, Release, wanted
 from images.engine import Engine, engine_from_environment
 
-DEPLOYED = [component.name for component in COMPONENTS if component.is_deployed]
 EPILOG = """\
 The environment may say:
   IMAGE_ENGINE   docker or buildah; the default is docker where its daemon answers
@@ -21,6 +22,7 @@ The environment may say:
   IMAGE_PREFIX   registry and organisation of the names; the default is gantrymq
   IMAGE_SOURCE   the address of the sources, for the images' labels; the default is none
   TAG            the default is the version and a digest of the content
+  SPARK          1 makes the image spark as well: Java, PySpark and the jars of Delta
 """
 
 
@@ -45,20 +47,27 @@ def main(arguments: list[str]) -> int:
 
 def run(verb: str) -> int:
     engine = engine_from_environment()
-    release, is_new = build.build(engine)
+    components = wanted(os.environ)
+    release, is_new = build.build(engine, components)
+    deployed = names_of_deployed(components)
+    references = [release.reference(name) for name in deployed]
     if verb != "load":
-        print("\n".join(release.reference(name) for name in DEPLOYED), flush=True)
+        print("\n".join(references), flush=True)
     if verb == "sizes" or (verb == "all" and is_new):
-        print(sizes.table(measured(engine, release)), flush=True)
+        print(sizes.table(measured(engine, release, deployed)), flush=True)
     if verb in {"all", "load"}:
-        delivery.load([release.reference(name) for name in DEPLOYED])
+        delivery.load(references)
     return 0
 
 
-def measured(engine: Engine, release: Release) -> dict[str, sizes.Size]:
+def names_of_deployed(components: Iterable[Component]) -> list[str]:
+    return [component.name for component in components if component.is_deployed]
+
+
+def measured(engine: Engine, release: Release, deployed: list[str]) -> dict[str, sizes.Size]:
     scale = sizes.Scale()
     found = {}
-    for name in DEPLOYED:
+    for name in deployed:
         with tempfile.TemporaryDirectory(prefix="gantry-image-") as scratch:
             archive = Path(scratch) / "image.tar"
             engine.save(release.reference(name), archive)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.settings import layout_from_environment
 from cluster.shell import ClusterError, run
-from images import payload, sources
-from images.components import CHECKOUT, COMPONENTS, DEFAULT_PREFIX, Release
+from images import payload, sources, spark_payload
+from images.components import CHECKOUT, COMPONENTS, DEFAULT_PREFIX, Component, Release
 from images.engine import Engine
 
 KEPT_BUILDS = 3  # of each component: enough to go back, few enough for a small disk
@@ -21,8 +23,8 @@ def cache_folder() -> Path:
     return folder
 
 
-def build(engine: Engine) -> tuple[Release, bool]:
-    """The images of this checkout, and whether they had to be built.
+def build(engine: Engine, components: Sequence[Component]) -> tuple[Release, bool]:
+    """The images of this checkout, and whether one of them had to be built.
 
     BASE, IMAGE_PREFIX, IMAGE_SOURCE and TAG of the environment replace the defaults. The default
     tag names the content: nodes notice a change, and an image with that tag needs no second build.
@@ -42,32 +44,38 @@ def build(engine: Engine) -> tuple[Release, bool]:
         )
         is_named_by_content = not os.environ.get("TAG")
         if is_named_by_content and all(
-            engine.has(release.reference(component.name)) for component in COMPONENTS
+            engine.has(release.reference(component.name)) for component in components
         ):
             return release, False
         payload.make_context(snapshot, context, cache_folder())
+        if any(component.name == "spark" for component in components):
+            spark_payload.add_to_context(snapshot, context, cache_folder())
         labels = {"VERSION": version, "REVISION": revision(CHECKOUT), "SOURCE": source}
-        build_components(engine, release, snapshot, context, base, labels)
+        recipe = Recipe(snapshot, context, base, labels)
+        for component in components:
+            build_component(engine, release, component, recipe)
     if is_named_by_content:
         remove_old_builds(engine, release)
     payload.remove_unused(cache_folder())
     return release, True
 
 
-def build_components(
-    engine: Engine,
-    release: Release,
-    snapshot: Path,
-    context: Path,
-    base: str,
-    labels: dict[str, str],
-) -> None:
-    for component in COMPONENTS:
-        parent = release.reference(component.parent) if component.parent else base
-        dockerfile = snapshot / component.dockerfile.relative_to(CHECKOUT)
-        reference = release.reference(component.name)
-        print(f"building {reference} with {engine.name}", flush=True)
-        engine.build(dockerfile, context, reference, {"BASE": parent, **labels})
+@dataclass(frozen=True)
+class Recipe:
+    """What all images of one build are made from."""
+
+    snapshot: Path
+    context: Path
+    base: str
+    labels: dict[str, str]
+
+
+def build_component(engine: Engine, release: Release, component: Component, recipe: Recipe) -> None:
+    parent = release.reference(component.parent) if component.parent else recipe.base
+    dockerfile = recipe.snapshot / component.dockerfile.relative_to(CHECKOUT)
+    reference = release.reference(component.name)
+    print(f"building {reference} with {engine.name}", flush=True)
+    engine.build(dockerfile, recipe.context, reference, {"BASE": parent, **recipe.labels})
 
 
 def revision(checkout: Path) -> str:

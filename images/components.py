@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ class Component:
     name: str
     parent: str = "base"  # the component that its Dockerfile begins from; "" for the Python image
     is_deployed: bool = True  # pods run it; the others are only built upon
+    switch: str = ""  # NAME=1 in the environment asks for it; "": it is always built
 
     @property
     def dockerfile(self) -> Path:
@@ -28,7 +30,19 @@ COMPONENTS = (
     Component("broker"),
     Component("namesrv"),
     Component("operator"),
+    # Half a gigabyte that most builds do without. Its parent is not Gantry's base: a new version of
+    # Gantry then replaces its last layer, not Java and Spark.
+    Component("spark", parent="", switch="SPARK"),
 )
+
+
+def wanted(environment: Mapping[str, str]) -> tuple[Component, ...]:
+    """The components that this build is asked for."""
+    return tuple(
+        component
+        for component in COMPONENTS
+        if not component.switch or environment.get(component.switch) == "1"
+    )
 
 
 @dataclass(frozen=True)

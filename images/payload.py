@@ -24,9 +24,13 @@ PYTHON_VERSION = (3, 11)  # of the base images: compiled modules load in no othe
 INSTALLED_AT = "/opt/gantry/lib"  # inside the image; tracebacks name this folder
 UNNEEDED_FILES = ("*.c", "*.h", "*.pxd", "*.pxi", "*.pyx", "*.pyi")
 UNNEEDED_FOLDERS = ("tests", "__pycache__")
+# Where wheels have the libraries they bring along: edited after linking, they do not load once they
+# are stripped.
+BUNDLED = ".libs"
+SOURCE_ONLY = "pyspark"  # published as an archive of Python and jars; there is nothing to compile
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-PACKAGE_FOLDERS_MAX = 6  # two for each build; those of the last three builds
-INSTALL_TIMEOUT_S = 600.0  # a slow network; twenty packages, 25 MB
+PACKAGE_FOLDERS_MAX = 9  # three for each build; those of the last three builds
+INSTALL_TIMEOUT_S = 1800.0  # a slow network; 25 MB, and for Spark half a gigabyte
 
 
 def check_python() -> None:
@@ -84,7 +88,8 @@ def installed(locked: str, cache: Path) -> Path:
     listing.write_text(locked)
     # Every package is named with its hash, so none brings others along.
     run(
-        *(*PIP, "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-compile"),
+        *(*PIP, "--no-deps", "--require-hashes", "--no-compile"),
+        *("--only-binary=:all:", f"--no-binary={SOURCE_ONLY}"),
         *("--target", unfinished, "--requirement", listing),
         timeout_s=INSTALL_TIMEOUT_S,
     )
@@ -128,7 +133,11 @@ def slim(folder: Path) -> None:
     for pattern in UNNEEDED_FILES:
         for path in list(folder.rglob(pattern)):
             path.unlink()
-    libraries = [*folder.rglob("*.so"), *folder.rglob("*.so.*")]
+    libraries = [
+        library
+        for library in (*folder.rglob("*.so"), *folder.rglob("*.so.*"))
+        if not library.parent.name.endswith(BUNDLED)
+    ]
     if libraries:
         run("strip", "--strip-unneeded", *libraries)
 

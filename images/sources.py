@@ -18,7 +18,7 @@ from tools.speedups import hot_sources
 DIGEST_LENGTH = 12  # hexadecimal digits: enough that two builds of one version never collide
 SINGLE_FILES = (
     *("pyproject.toml", "hatch_build.py", "tools/speedups.py", "README.md", "LICENSE"),
-    *("requirements/run.txt", "requirements/operator.txt"),
+    *("requirements/run.txt", "requirements/operator.txt", "requirements/spark.txt"),
 )
 LEFT_OUT = shutil.ignore_patterns("__pycache__")
 

@@ -43,6 +43,7 @@ for device in null zero random urandom; do
     touch "$root/dev/$device"
     mount --bind "/dev/$device" "$root/dev/$device"
 done
+ln -s /proc/self/fd "$root/dev/fd"
 mkdir "$root/dev/shm"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t tmpfs -o uid=${user%:*},gid=${user#*:},mode=750 tmpfs "$root$home"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from images.components import CHECKOUT, COMPONENTS, Component, Release
+from images.components import CHECKOUT, COMPONENTS, Component, Release, wanted
 from images.engine import PUBLIC_BASE
 
 NAMES = [component.name for component in COMPONENTS]
@@ -33,3 +33,10 @@ def test_a_dockerfile_takes_its_base_from_outside(component: Component) -> None:
 def test_the_reference_has_registry_component_and_tag() -> None:
     release = Release(prefix="registry.example.org/mq", tag="1.0-abc")
     assert release.reference("broker") == "registry.example.org/mq/broker:1.0-abc"
+
+
+def test_the_image_of_spark_is_built_when_it_is_asked_for() -> None:
+    usual = ["base", "broker", "namesrv", "operator"]
+    assert [component.name for component in wanted({})] == usual
+    assert [component.name for component in wanted({"SPARK": "0"})] == usual
+    assert [component.name for component in wanted({"SPARK": "1"})] == [*usual, "spark"]

@@ -75,6 +75,18 @@ def test_slimming_keeps_libraries_that_load(tmp_path: Path) -> None:
     assert done.stdout.strip() == str(library), done.stderr
 
 
+def test_slimming_leaves_libraries_that_a_wheel_brought_along(tmp_path: Path) -> None:
+    """numpy's, once it is stripped, is refused by the dynamic linker."""
+    found = importlib.util.find_spec("lz4._version")
+    assert found is not None
+    (tmp_path / "lz4.libs").mkdir()
+    library = tmp_path / "lz4.libs" / "library.so"
+    shutil.copy(str(found.origin), library)
+    size = library.stat().st_size
+    payload.slim(tmp_path)
+    assert library.stat().st_size == size
+
+
 def test_bytecode_is_used_although_its_source_changed(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("print('from bytecode')\n")
     payload.add_bytecode(tmp_path)
