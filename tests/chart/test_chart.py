@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from cluster.settings import layout_from_environment
 from gantrymq.broker.lease_client import OWNER, PROBLEMS
-from gantrymq.e2e.kubectl import environment
+from gantrymq.e2e.chart import CHART, KUBERNETES, helm
 from gantrymq.ha.lease import Lease
 from gantrymq.ha.lease_object import PREFIX, ObjectName, encode
 
-ROOT = Path(__file__).resolve().parents[2]
-CHART = ROOT / "charts" / "gantry"
-KUBERNETES = "1.36.0"
 Json = dict[str, Any]
-
-
-@cache
-def helm() -> str:
-    """The helm of the test cluster's binaries, or of the PATH."""
-    built = sorted(layout_from_environment().cache.glob("bin/*/helm"))
-    found = shutil.which("helm", path=environment()["PATH"]) or (str(built[0]) if built else None)
-    if found is None:
-        pytest.fail("helm is missing: make cluster-bits builds it, or install helm", pytrace=False)
-    return found
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
