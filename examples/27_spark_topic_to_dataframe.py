@@ -15,6 +15,7 @@ Prints:
 """
 
 import os
+import sys
 import tempfile
 import time
 
@@ -25,6 +26,7 @@ from gantrymq.spark import configure
 
 NAME_SERVERS = os.environ.get("NAMESRV_ADDR", "127.0.0.1:9876")
 TOPIC = f"orders-{time.time_ns()}"
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark starts its workers with it
 
 
 def write(rows: DataFrame) -> None:
