@@ -170,7 +170,7 @@ def test_an_api_server_without_policies_gets_none() -> None:
 def test_the_policy_names_what_members_write_and_leaves_wishes_alone() -> None:
     policy = only(rendered(), "ValidatingAdmissionPolicy")
     expressions = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
-    found = set(re.findall(r"'([a-z-]+)'", expressions["ofMembers"].partition("].map")[0]))
+    found = set(re.findall(r"'([a-z0-9-]+)'", expressions["ofMembers"].partition("].map")[0]))
     assert {f"gantrymq.dev/{each}" for each in found} == annotations_of_members()
 
 
