@@ -46,8 +46,12 @@ class Server:
 
     def _accept(self) -> None:
         """One connection after the other; one that says nothing is the last."""
-        while self._serve(self._listener.accept()[0]):
-            pass
+        is_over = False
+        while not is_over:
+            try:
+                is_over = not self._serve(self._listener.accept()[0])
+            except ConnectionError:
+                is_over = False  # the client gave it up with answers under way
 
     def _serve(self, connection: socket.socket) -> bool:
         reader, count = FrameReader(), 0
