@@ -20,7 +20,9 @@ from gantrymq.spark.jobs.summary import as_json
 from gantrymq.testing.server import StandaloneServer
 
 WAIT_SECONDS = 60.0
-TRACES = "RMQ_SYS_TRACE_TOPIC"
+TEST_SECONDS = 600  # see test_archive_job.py
+
+pytestmark = pytest.mark.timeout(TEST_SECONDS)
 
 # Any: a summary as a reader of --json has it.
 Report = dict[str, Any]
