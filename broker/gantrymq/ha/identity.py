@@ -28,8 +28,8 @@ _FILE: Final = JsonFile(
     b"GID1",
     1 << 12,
     "it tells which group this disk belongs to; restore it from a copy. Where another member of the"
-    " group is in sync, run `gantry store archive` on this directory instead, and this member copies"
-    " its master's log anew",
+    " group is in sync, run `gantry store archive` on this directory instead, and this member"
+    " copies its master's log anew",
 )
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 

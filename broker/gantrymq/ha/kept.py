@@ -27,8 +27,8 @@ _FILE: Final = JsonFile(
     b"GFM1",
     1 << 16,
     "it tells which master this member has seen last; restore it from a copy. Where another member"
-    " of the group is in sync, run `gantry store archive` on this directory instead, and this member"
-    " copies its master's log anew",
+    " of the group is in sync, run `gantry store archive` on this directory instead, and this"
+    " member copies its master's log anew",
 )
 
 

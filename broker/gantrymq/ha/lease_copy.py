@@ -31,8 +31,8 @@ _FILE: Final = JsonFile(
     b"GLC1",
     1 << 16,
     "it is the last Lease that this member has seen; restore it from a copy. Where another member"
-    " of the group is in sync, run `gantry store archive` on this directory instead, and this member"
-    " copies its master's log anew",
+    " of the group is in sync, run `gantry store archive` on this directory instead, and this"
+    " member copies its master's log anew",
 )
 
 

@@ -15,9 +15,9 @@ next message would exceed what was asked for, or the bytes or count that the set
 of them for recent messages, less for those so far behind the log's end that they are likely not in
 memory any more. The first message always fits.
 
-A bulk pull has limits of its own, the same for all messages, and is a batch reader's. It lets others
-go first after each piece of BULK_UNITS, its first one included, and keeps no blocks of the log in
-memory: those are for consumers that read side by side.
+A bulk pull has limits of its own, the same for all messages, and is a batch reader's. It lets other
+reads go first after each piece of BULK_UNITS, its first one included, and keeps no blocks of the
+log in memory: those are for consumers that read side by side.
 
 Records go out as they lie in the log: neighbours in one piece, and neither body nor properties are
 looked at unless there is a filter for them. But each must say that it has the unit's size and lies
