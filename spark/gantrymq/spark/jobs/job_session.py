@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -15,6 +17,7 @@ def job_session(arguments: SessionArguments, needed: Mapping[str, str]) -> Spark
 
     Days of an archive and minutes of statistics are UTC's, wherever a job runs.
     """
+    _use_this_python(arguments)
     builder = configure(SparkSession.builder.appName(arguments.name or f"gantry-{arguments.job}"))
     if arguments.master is not None:
         builder = builder.master(arguments.master)
@@ -24,3 +27,15 @@ def job_session(arguments: SessionArguments, needed: Mapping[str, str]) -> Spark
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(arguments.log_level)
     return session
+
+
+def _use_this_python(arguments: SessionArguments) -> None:
+    """Spark's workers are `python3` of the path by default, which need not have gantrymq.
+
+    Executors of a cluster have a Python of their own image, and PYSPARK_PYTHON says which.
+    """
+    if any(name.startswith("spark.pyspark.") for name in arguments.conf):
+        return
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if arguments.master is None or arguments.master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -62,7 +63,7 @@ def run_job(session: SessionArguments, job: JobArguments) -> int:
         return _failed(session, error, error.exit_code)
     except (GantryError, OSError) as error:
         return _failed(session, error, FAILED)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         return _failed(session, _shortened(str(error)), FAILED)
     sys.stdout.write((as_json if session.as_json else as_text)(summary) + "\n")
     return summary.exit_code
