@@ -254,6 +254,7 @@ def test_settings_of_the_job_win() -> None:
         ({"job": "guess"}, "spark/jobs/0/job"),
         ({"name": "Not_A_Name"}, "spark/jobs/0/name"),
         ({"resources": {"driver": {"overheadMiB": 100}}}, "overheadMiB"),
+        ({"resources": {"executors": {"memoryMiB": 450}}}, "memoryMiB"),
         ({"storage": {}}, "storage"),
         ({"nameserver": "x"}, "nameserver"),
         ({"continuous": "often"}, "continuous"),
