@@ -76,6 +76,7 @@ spark.app.name: {{ .job.name }}
 spark.python.unix.domain.socket.enabled: "true"
 spark.sql.python.filterPushdown.enabled: "true"
 spark.sql.streaming.metricsEnabled: "true"
+spark.ui.showConsoleProgress: "false"
 {{- end -}}
 
 {{/* Settings of a driver that runs its tasks itself. */}}

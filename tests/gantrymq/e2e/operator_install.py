@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from gantrymq.e2e.kubectl import Json, Namespace, condition, tool, wait_until
 
@@ -17,11 +20,11 @@ NAMESPACE: Final = "gantry-system"
 INSTALL_SECONDS: Final = 120.0
 
 
-def build_images() -> dict[str, str]:
+def build_images(*, spark: bool = False) -> dict[str, str]:
     """Build the images of this checkout and put them on every node; their names by component."""
     done = subprocess.run(
         [sys.executable, "-m", "images", "load"], cwd=ROOT, check=False, capture_output=True,
-        text=True,
+        text=True, env={**os.environ, "SPARK": "1" if spark else "0"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^(\S+/(\w+):\S+): (?:loaded|every node has it)", done.stdout, re.MULTILINE)
@@ -37,7 +40,9 @@ class Operator:
         self.namespace = Namespace(NAMESPACE)
         self._images = images
 
-    def install(self, *settings: str, chart: Path = CHART) -> None:
+    def install(
+        self, *settings: str, chart: Path = CHART, values: Mapping[str, Any] | None = None
+    ) -> None:
         """`helm upgrade --install`, as a user would do it."""
         prefix, _, tag = self._images["operator"].rpartition(":")
         registry = prefix.rpartition("/")[0]
@@ -47,7 +52,8 @@ class Operator:
              # Definitions that stayed from another release, or were applied by hand.
              "--take-ownership", "--wait", f"--timeout={INSTALL_SECONDS:g}s",
              *(word for each in chosen for word in ("--set", each)),
-             seconds=INSTALL_SECONDS + 10)  # fmt: skip
+             "--values", "-",
+             given=json.dumps(values or {}), seconds=INSTALL_SECONDS + 10)  # fmt: skip
 
     def uninstall(self) -> None:
         tool("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
