@@ -57,7 +57,8 @@ class Checks:
         self.epoch = 0
         """The latest that was led."""
         self.has_lost_a_disk = False
-        """Whether one of the set is gone for good: another one may have to be believed unheard."""
+        """Whether one of the set, or of the set before, by which a member may still go, is gone for
+        good: another one may have to be believed unheard."""
         self.history: dict[int, Stored] = {}
         self.mirrors: dict[int, Mirror] = {}
         self.tables = TableChecks(world)
@@ -133,7 +134,7 @@ class Checks:
         """It is another one, an older one, or one that lied: these were on it, and it is no matter
         whether messages wait for it or not."""
         lease = self._store.truth
-        self.has_lost_a_disk |= key in self._true_set
+        self.has_lost_a_disk |= key in self._true_set | self._true_before
         if lease is not None and key in self.keys(lease):
             self._world.tally["new disks in the set"] += 1
             self._losses.replaced(self.keys(lease))
