@@ -12,7 +12,13 @@ from gantrymq.base.settings import Layer, Source, bind, setting_fields, settings
 from gantrymq.store.settings import FlushDiskType, StoreSettings
 
 JAVA = json.loads((Path(__file__).parent / "java_store_settings.json").read_text())
-OURS = {"keptTailsBytesMax", "producerSessionHours", "producerSessionsMax"}
+OURS = {
+    "keptTailsBytesMax",
+    "maxTransferBytesOnBulkPull",
+    "maxTransferCountOnBulkPull",
+    "producerSessionHours",
+    "producerSessionsMax",
+}
 UNSET_IN_JAVA = {"storePathRootDir", "storePathCommitLog"}  # made from the home folder there
 DIFFERENT = {"cleanFileForciblyEnable": "false"}
 
