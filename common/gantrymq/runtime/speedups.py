@@ -25,6 +25,7 @@ _IN_EVERY_SERVER: Final = ("gantrymq.remoting.", "gantrymq.runtime.", "gantrymq.
 HOT_MODULES: Final = (
     "gantrymq.broker.core.access",
     "gantrymq.broker.core.admission",
+    "gantrymq.broker.core.batch_sends",
     "gantrymq.broker.core.broker",
     "gantrymq.broker.core.commits",
     "gantrymq.broker.core.entry_texts",
@@ -38,6 +39,7 @@ HOT_MODULES: Final = (
     "gantrymq.broker.core.resets",
     "gantrymq.broker.core.responses",
     "gantrymq.broker.core.series",
+    "gantrymq.broker.core.session_sends",
     "gantrymq.broker.core.slaves",
     "gantrymq.broker.core.state",
     "gantrymq.broker.core.stats",
