@@ -33,7 +33,7 @@ class Amount:
     """How much is measured."""
 
     rows: Mapping[str, int]
-    """Of a topic, by its body's size."""
+    """How many messages a topic has, by the size of their bodies."""
     rounds: int
     micro_batches: int
 

@@ -31,7 +31,7 @@ class DefaultSource(DataSource):
         return "rocketmq"
 
     def schema(self) -> StructType:
-        """Of a read without a schema of the user's."""
+        """The columns of a read for which the user gives no schema."""
         from gantrymq.spark.options import read_options  # noqa: PLC0415 - see above
         from gantrymq.spark.source.row_schema import schema_of_options  # noqa: PLC0415
 
@@ -41,7 +41,7 @@ class DefaultSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Of a batch."""
+        """Reads a batch."""
         from gantrymq.spark.options.read_options import batch_options  # noqa: PLC0415
         from gantrymq.spark.source.batch_reader import (  # noqa: PLC0415
             BatchReader,
@@ -53,20 +53,20 @@ class DefaultSource(DataSource):
         return kind(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Of a stream."""
+        """Reads a stream."""
         from gantrymq.spark.options.read_options import stream_options  # noqa: PLC0415
         from gantrymq.spark.source.stream_reader import StreamReader  # noqa: PLC0415
 
         return StreamReader(stream_options(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Of a batch."""
+        """Writes a batch."""
         from gantrymq.spark.sink.writers import BatchWriter  # noqa: PLC0415
 
         return BatchWriter(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Of a micro-batch of a stream."""
+        """Writes one micro-batch of a stream."""
         from gantrymq.spark.sink.writers import StreamWriter  # noqa: PLC0415
 
         return StreamWriter(self.options, schema, overwrite=overwrite)

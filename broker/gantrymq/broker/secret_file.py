@@ -34,7 +34,7 @@ class SecretFile:
         self._stamp = stamp_of(path)
         found = _read(path)
         self.fingerprints = tuple(map(fingerprint, found))
-        """Of the secrets in use: the one that makes proofs first."""
+        """The fingerprints of the secrets in use; first that of the secret that makes proofs."""
         self.secret = GroupSecret(*found)
 
     def refresh(self) -> None:

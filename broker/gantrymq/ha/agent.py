@@ -509,8 +509,8 @@ class Agent:
 
 
 _NO_EPOCH_LEFT: Final = (
-    f"epoch {EPOCH_MAX} was the last one that there is, so somebody has edited the Lease before its"
-    " group had one; delete the Lease, move the stores of all members aside, and start anew"
+    f"the Lease has reached the highest epoch, {EPOCH_MAX}, which only an edit can cause: delete"
+    " the Lease, move the stores of all members aside, and start anew"
 )
 
 

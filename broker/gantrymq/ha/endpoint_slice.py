@@ -47,8 +47,8 @@ SERVICE_LABEL: Final = "kubernetes.io/service-name"
 FOREIGN_MAX: Final = 20
 
 UNREADABLE_EPOCH: Final = 10**18
-"""Of a slice whose epoch was edited into something else than a number: above every epoch, so that
-it is overruled as a higher one is."""
+"""Stands for an epoch that was edited and is no number. It is above every epoch, so the master
+overrules it as it overrules a higher one."""
 
 _MIRROR: Final = "endpointslicemirroring-controller.k8s.io"
 _MANAGER: Final = "endpointslice.kubernetes.io/managed-by"

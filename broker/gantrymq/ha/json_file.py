@@ -34,7 +34,7 @@ class JsonFile:
     path: str
     magic: bytes
     bytes_max: int
-    """Of the whole file; a longer one is refused, as its sum is wrong."""
+    """The largest size of the whole file; a longer file is refused, like one with a wrong sum."""
     advice: str
     """What the file says and what an operator does when it is damaged."""
 

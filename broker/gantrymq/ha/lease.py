@@ -177,9 +177,9 @@ def doubt_of(lease: Lease, known: Lease, *, leads: bool = False) -> str | None:
     if lease.group != known.group and lease.group and known.group:
         # Where no master is at work, whose disk this is says what that means.
         text = f"it is of the group {lease.group}, and the master's is {known.group}"
-        return f"{text}: somebody has put it in the place of ours" if leads else None
+        return f"{text}: an edit has put it in the place of ours" if leads else None
     if known.group and not lease.group:  # without it there is no seal either
-        return "it names no group any more: somebody has edited it"
+        return "it names no group any more: its annotations were edited"
     if lease.mark < known.mark:
         return (
             f"it is older than what this member has seen: epoch {lease.epoch} renewal"

@@ -58,7 +58,7 @@ _MEMBERS_MAX: Final = 64
 NUMBER_MAX: Final = 2**53
 
 SWITCH_NUMBER_MAX: Final = 10**9
-"""Of a switchover: whoever asks for the next one counts on from the last."""
+"""The highest number of a switchover: the next request takes the last number plus one."""
 
 TRANSITIONS_MAX: Final = 2**31 - 1
 """The API's, which refuses a Lease with more."""

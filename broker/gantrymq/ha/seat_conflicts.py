@@ -21,7 +21,7 @@ OVER_SECONDS: Final = 10.0
 @final
 @dataclass(slots=True)
 class _Refusal:
-    """Of one seat: why, and when for the first and for the last time."""
+    """Why the master refused one seat, and when it did so first and last."""
 
     text: str
     first_at: float

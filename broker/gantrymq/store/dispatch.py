@@ -1,5 +1,5 @@
-"""Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order;
-the table of producer sessions is told of its messages (sessions/table.py).
+"""Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order.
+Dispatch also brings the table of producer sessions up to date (sessions/table.py).
 
 Every record becomes a unit of its queue, except those of prepared and rolled back transactions and
 of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back

@@ -9,7 +9,7 @@ masters, slaves and after restarts alike.
     epoch below the known one                     fenced: refused
     number at most the last of the epoch          a repeat: not stored again
     the next number                               stored
-    any other number                              out of sequence: refused, the next one is told
+    any other number                              out of sequence: refused, with the next number
     a newer epoch, or an unknown session          must begin at 0
 
 Between its admission and its dispatch a message is only reserved. Invariant: a message is called a

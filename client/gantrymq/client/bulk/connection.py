@@ -33,7 +33,8 @@ Context = Callable[[], ssl.SSLContext]
 
 @final
 class Connection:
-    """Of one thread. `send`, then `receive` until the answer is there; or `ask`. Then `close`."""
+    """One blocking connection to a broker, used by one thread: `send`, then `receive` the answer;
+    or `ask` for both. Its owner closes it."""
 
     def __init__(
         self,

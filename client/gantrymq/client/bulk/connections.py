@@ -29,7 +29,7 @@ from gantrymq.wire.command import Command
 
 @final
 class Connections:
-    """Of one thread of one process."""
+    """The connections and routes that one thread of one process uses."""
 
     def __init__(self, settings: BulkSettings) -> None:
         self.settings = settings

@@ -50,7 +50,7 @@ class BulkRequest:
         """Whether an earlier try may have reached the broker."""
 
     def command(self, group: str, born_ms: int) -> Command:
-        """Of one try."""
+        """The request, as this try sends it."""
         queue, lane = self.lane.queue, self.lane
         ext = {
             "a": group,
@@ -149,5 +149,5 @@ class Lane:
 
 
 def session_id(origin: Origin, queue: MessageQueue) -> str:
-    """Of one queue's messages."""
+    """Names the producer session of the messages that this origin sends to the queue."""
     return f"{origin.name}/{origin.partition}/{queue.topic}/{queue.queue_id}"

@@ -44,7 +44,7 @@ class SendLimits:
     max_in_flight: int = 4
     """Requests to each broker."""
     batch_bytes: int = 240_000
-    """Of a request: brokers take those below 256 KiB by a faster way, and each queue collects so
+    """Bytes a request: brokers take those below 256 KiB by a faster way, and each queue collects so
     much in memory."""
     message_bytes_max: int = 4 << 20
     messages_per_second: int | None = None
@@ -52,7 +52,7 @@ class SendLimits:
 
 @final
 class BulkSender:
-    """Of one thread, which closes it: with `with`, or by `close`."""
+    """Sends messages to queues, used by one thread, which ends it by `with` or `close`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class BulkSender:
 
     @property
     def repeats(self) -> int:
-        """Of the messages that were acknowledged, those that an earlier run had stored."""
+        """How many of the acknowledged messages an earlier run had already stored."""
         return sum(window.repeats for window in self._windows.values())
 
     def flush(self) -> None:

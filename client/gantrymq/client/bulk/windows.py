@@ -6,7 +6,8 @@ answer that ends before its window leaves a gap, which is asked for before anyth
 
     queue      start ........ gap [a b) | window [b c) | window [c d) ........ end
 
-With a filter nobody can say how many messages a window has: then one pull is under way at a time.
+With a filter the reader cannot know how many messages a window has: then one pull is under way at
+a time.
 
 Invariant: the windows under way, the gap first, lie one behind the other without overlap; messages
 are given in the order of the queue.

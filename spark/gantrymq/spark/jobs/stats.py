@@ -71,7 +71,7 @@ def by_topic(rows: DataFrame) -> DataFrame:
 
 
 def top_keys(rows: DataFrame, most: int) -> DataFrame:
-    """Of a message with several keys, each counts."""
+    """The most frequent keys; a message with several keys counts for each."""
     keys = rows.select("topic", F.explode(F.split("keys", " ")).alias("key"))
     return _top(keys.where("key <> ''"), "key", most)
 

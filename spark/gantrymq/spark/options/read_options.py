@@ -95,7 +95,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """Of a batch. It reads from `starting` up to `ending`."""
+    """The options of a batch read: it reads from `starting` up to `ending`."""
 
     read: ReadOptions
     starting: Place
@@ -105,7 +105,7 @@ class BatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """Of a stream. `starting` counts for a new query alone."""
+    """The options of a stream: `starting` counts for a new query alone."""
 
     read: ReadOptions
     starting: Place

@@ -15,7 +15,8 @@ RUN_ROWS: Final = 64
 
 @final
 class QueueChoice:
-    """Of one task: by queueId, else by shardingKey, else in runs from queue to queue."""
+    """Chooses the queue of each row of one task: by queueId, else by shardingKey, else in runs that
+    go from queue to queue."""
 
     __slots__ = ("_partition",)
 

@@ -25,7 +25,7 @@ _SINK_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 @final
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Of one write, batch or stream."""
+    """The options of one write, batch or stream."""
 
     connection: ConnectionOptions
     topic: str | None
@@ -36,7 +36,7 @@ class WriteOptions:
     limits: SendLimits
 
     def settings(self) -> BulkSettings:
-        """Of the process that connects: files are read where it runs."""
+        """The connection settings of this process: secret files are read where it runs."""
         connection = self.connection
         return BulkSettings(
             name_servers=connection.name_servers,

@@ -26,7 +26,7 @@ log: Final = logging.getLogger("gantrymq.spark")
 
 
 class BatchReader(DataSourceReader):
-    """Of one query. Spark calls `partitions` on the driver and `read` on executors."""
+    """Reads for one batch query. Spark calls `partitions` on the driver and `read` on executors."""
 
     def __init__(self, options: BatchOptions, schema: StructType) -> None:
         """Raises RocketMQOptionError on a schema that cannot be made."""

@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Of one query. Method names are Spark's."""
+    """Reads for one streaming query. Method names are Spark's."""
 
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         """Raises RocketMQOptionError on a schema that cannot be made."""

@@ -20,7 +20,7 @@ log: Final = logging.getLogger("gantrymq.spark")
 
 @final
 class Trigger:
-    """Of one stream, in the process that Spark keeps for it."""
+    """Plans the micro-batches of one stream, in the process that Spark keeps for it."""
 
     def __init__(self, options: StreamOptions, watch: StreamWatch) -> None:
         self._options = options

@@ -11,7 +11,7 @@ from gantrymq.spark.options.read_options import TriggerLimits
 Rows = Mapping[QueueKey, int]
 
 ASSUMED_BYTES: Final = 1024.0
-"""Of a message of a queue whose broker tells no sizes."""
+"""The size of a message where the broker tells none."""
 
 
 def must_wait(waiting: int, limits: TriggerLimits, waited_s: float) -> bool:
