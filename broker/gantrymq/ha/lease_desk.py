@@ -3,7 +3,8 @@
 Invariants. One request is under way at a time. What may not be the last version any more, because
 a write was refused or nobody knows what became of it, is read before it is written again. A renewal
 is a change of holder, epoch or renewals: whoever else touches the object keeps nobody alive. What
-contradicts what is known does not take its place (`Lease.doubt`).
+contradicts what is known does not take its place (`Lease.doubt`); and what was doubted when nothing
+was known is held against no later lease.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class LeaseDesk:
         "_actions",
         "_answered_at",
         "_asked",
-        "_kept",
         "_last_number",
+        "_sound",
         "changed_at",
         "is_known",
         "is_stale",
@@ -77,8 +78,9 @@ class LeaseDesk:
         self._actions: list[ReadLease | WriteLease] = []
         self._answered_at = -NEVER
         self._asked: _Asked | None = None
-        self._kept = kept
         self._last_number = 0
+        self._sound = kept
+        """The last one that was not doubted, of an earlier life as well."""
         self.changed_at = now
         """When we first knew the lease as it is; never before it became so."""
         self.is_known = False
@@ -174,9 +176,9 @@ class LeaseDesk:
     def _believed(self, found: Lease | None, *, leads: bool = False) -> Lease | None:
         """What is to be taken for the lease: where what was found cannot be it, what we knew, to be
         written in its place."""
-        known = self.lease or self._kept
-        if known is None:
+        if self._sound is None:
             return found
+        known = self.lease or self._sound
         if found is None:
             return replace(known, version="", doubt="somebody has deleted it")
         doubt = doubt_of(found, known, leads=leads)
@@ -193,6 +195,8 @@ class LeaseDesk:
 
     def _know(self, lease: Lease | None, now: float) -> None:
         self.lease, self.is_known, self.is_stale = lease, True, False
+        if lease is not None and lease.doubt is None:
+            self._sound = lease
         self.read_at = now + WATCH_SECONDS
 
 

@@ -9,6 +9,7 @@ import pytest
 from gantrymq.sim.group_history import Group
 from gantrymq.sim.group_scenes import (
     ELECTED_SECONDS,
+    FOR_GOOD,
     WELL_SECONDS,
     cut,
     follower,
@@ -87,6 +88,28 @@ def test_an_epoch_that_was_edited_in_is_on_no_disk(seed: int, epoch: str) -> Non
     kill_for_good(old)
     until(group, is_led, ELECTED_SECONDS)
     assert group.checks.epoch == before + 1
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("members", [2, 3])
+def test_an_epoch_that_a_new_disk_reads_first_keeps_its_member_from_no_later_master(
+    seed: int, members: int
+) -> None:
+    """The member's disk knows no other Lease, and the master ends before it puts the edit right."""
+    group = well(seed, members)
+    old, node = master(group), follower(group)
+    node.restart_seconds = FOR_GOOD
+    node.kill()
+    until(group, lambda: node.number not in group.leases.past[-1].lease.in_sync, WELL_SECONDS)
+    node.replace_disk()
+    group.leases.edit({"epoch": "9" * 9})
+    is_led = is_led_on(group)
+    old.restart_seconds = (LATER_SECONDS, LATER_SECONDS)
+    old.kill()
+    until(group, is_led, LATER_SECONDS + WELL_SECONDS)
+    until(group, lambda: is_whole(group), WELL_SECONDS)
+    must_have_everything(group)
 
 
 @pytest.mark.timeout(0)

@@ -117,6 +117,23 @@ def test_an_earlier_life_remembers_for_this_one() -> None:
     assert lease.doubt
 
 
+@pytest.mark.parametrize("between", [[], [Missing()]])
+def test_a_lease_that_was_doubted_when_none_was_known_contradicts_no_later_one(
+    between: list[LeaseAnswer],
+) -> None:
+    """As a member with a new disk reads it, just after somebody has edited the epoch."""
+    desk = LeaseDesk(0.0)
+    edited = replace(LEASE, version="8", epoch=999_999_999, doubt="its seal is broken")
+    for answer in [Found(edited), *between]:
+        read(desk, answer, 1.0)
+    mended = replace(LEASE, version="9", epoch=5)
+    assert read(desk, Found(mended), 2.0) == mended
+    older = read(desk, Found(replace(LEASE, version="10")), 3.0)
+    assert older is not None
+    assert older.doubt
+    assert older.mark == mended.mark
+
+
 def test_a_copy_of_a_version_that_knew_no_writer_contradicts_none() -> None:
     desk = LeaseDesk(0.0, replace(LEASE, writer=""))
     assert read(desk, Found(LEASE), 1.0) == LEASE
