@@ -22,6 +22,8 @@ from gantrymq.wire.command import Command
 
 GROUP_ADDRESS: Final = "10.96.0.1:10911"
 CLOSED: Final = "the connection was closed"
+AGAIN_SECONDS: Final = 0.5
+"""Between two tries of a kernel to say that a connection has ended."""
 
 Then: TypeAlias = Callable[[Command | str], None]
 
@@ -178,21 +180,29 @@ class Caller:
             self._part(channel)
 
     def hang_up_all(self) -> None:
+        """As the kernel does for a process that has ended."""
         for address in list(self._channels):
             self.hang_up(address)
 
     # ------------------------------------------------------------------ inside
 
     def _part(self, channel: Channel) -> None:
-        service = channel.service
+        self._tell_end(channel)
+        self.heard(channel, 0, CLOSED)
+
+    def _tell_end(self, channel: Channel) -> None:
+        """The service hears that the connection ends; the kernel says it until it has arrived."""
+        service, network, number = channel.service, self.network, self.place.number
 
         def arrive() -> None:
             if not service.life.is_over and not channel.is_closing:
                 channel.is_closing = True
                 service.place.arrive(0.0, lambda: service.hung_up(channel), service.life)
 
-        self.network.post(self.place.number, service.place.number, arrive)
-        self.heard(channel, 0, CLOSED)
+        if service.life.is_over or not network.is_up(number):
+            return
+        if not network.post(number, service.place.number, arrive):
+            self.place.world.after(AGAIN_SECONDS, lambda: self._tell_end(channel))
 
     def _reach(self, address: str, target: str, command: Command, note: object) -> None:
         """The request arrives at the node."""

@@ -186,8 +186,11 @@ class BrokerProcess:
             self._files[save.file.value] = save.content
 
     def end(self, *, has_power: bool) -> None:
-        """It is over: whoever asked something hears so, if the machine can still say it."""
+        """It is over: whoever asked something hears so, and whom it asked, if the machine can still
+        say it."""
         self.life.is_over = True
+        if has_power:
+            self.caller.hang_up_all()
         for channel in self._channels:
             if has_power:
                 channel.close()
