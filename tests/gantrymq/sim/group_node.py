@@ -303,9 +303,7 @@ class Node:
             self.boots += 1
         self.mounts += 1
         volume = self.volume
-        volume.disk = volume.disk.crash()
-        if volume.has_lied:
-            volume.has_lied, volume.is_damaged = False, True
+        if volume.crash():
             self._checks.lost_its_disk(volume.key, self._missing_records())
         else:
             self._checks.went_down(volume.key, self._missing_records())

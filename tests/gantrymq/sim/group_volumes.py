@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, final
 
@@ -58,7 +58,20 @@ class Volume:
         choose, self.disk.choose = self.disk.choose, keep_all
         self.disk = self.disk.crash()
         self.disk.choose = choose
+        self._lies_no_more()
+
+    def crash(self) -> bool:
+        """The power goes, or the mount. Whether it had lied: that comes out now."""
+        had_lied = self.has_lied
+        self.disk = self.disk.crash()
+        self.is_damaged |= had_lied
+        self._lies_no_more()
+        return had_lied
+
+    def _lies_no_more(self) -> None:
+        """A disk that went on lying unnoticed could lose at any later time what it said it had."""
         self.has_lied = False
+        self.disk.faults = replace(self.disk.faults, lost_sync=0)
 
     def snapshot(self) -> Volume:
         """A copy of it as the storage system sees it now; it is well, and has space."""
