@@ -69,7 +69,7 @@ class Volume:
         return had_lied
 
     def _lies_no_more(self) -> None:
-        """A disk that went on lying unnoticed could lose at any later time what it said it had."""
+        """It was chosen when others had everything, which may be different from now on."""
         self.has_lied = False
         self.disk.faults = replace(self.disk.faults, lost_sync=0)
 
