@@ -217,7 +217,7 @@ class Agent:
         """Whatever we proposed is decided."""
         self._proposal = None
         if self.in_sync is not None:
-            self.in_sync.settled(lease.in_sync | lease.claimed)
+            self.in_sync.settled(lease.in_sync, lease.claimed)
 
     # ------------------------------------------------------------------ what to do now
 

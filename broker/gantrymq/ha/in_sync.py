@@ -72,6 +72,7 @@ class InSync:
         "_me",
         "_progress",
         "_proposed",
+        "_sure",
         "fenced",
         "lets_go",
         "persisted",
@@ -100,6 +101,8 @@ class InSync:
         self._me = me
         self._progress = {each: _Progress(_NOTHING, now) for each in self.persisted - {me}}
         self._proposed: frozenset[int] | None = None
+        self._sure = self.persisted
+        """Those of the set by a Lease that is believed; the others a doubted one claims."""
 
     # ------------------------------------------------------------------ the disks
 
@@ -216,9 +219,11 @@ class InSync:
         assert self._proposed is None
         self._proposed = members
 
-    def settled(self, persisted: AbstractSet[int]) -> None:
-        """The lease was read or written, and this is what it says."""
-        self.persisted = frozenset(persisted) | {self._me}
+    def settled(self, persisted: AbstractSet[int], claimed: AbstractSet[int] = frozenset()) -> None:
+        """The lease was read or written, and this is what it says. Whom a doubted one claims to be
+        in sync is waited for as well, and does not make the set large enough."""
+        self._sure = frozenset(persisted) | {self._me}
+        self.persisted = self._sure | claimed
         self._proposed = None
         self.lets_go = False
         for progress in self._progress.values():
@@ -243,10 +248,16 @@ class InSync:
         return self.persisted | (self._proposed or frozenset())
 
     @property
+    def sure(self) -> frozenset[int]:
+        """Those of the persisted set that are in it by a Lease that is believed."""
+        return self._sure
+
+    @property
     def size(self) -> int:
-        """How many are in it, whichever set it is."""
-        proposed = self.persisted if self._proposed is None else self._proposed
-        return min(len(self.persisted), len(proposed))
+        """How many are surely in it, whichever set it is."""
+        return (
+            len(self._sure) if self._proposed is None else min(len(self._sure), len(self._proposed))
+        )
 
     # ------------------------------------------------------------------ what may be acknowledged
 

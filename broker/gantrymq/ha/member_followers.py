@@ -329,7 +329,7 @@ class MemberFollowers:
         """Why nothing is acknowledged now."""
         if in_sync.size >= self._settings.min_in_sync:
             return None
-        members = ", ".join(map(str, sorted(in_sync.persisted)))
+        members = ", ".join(map(str, sorted(in_sync.sure)))
         return (
             f"The message is stored, but too few members have it: in sync are {in_sync.size} "
             f"({members}), and minInSyncReplicas is {self._settings.min_in_sync}. A member that "

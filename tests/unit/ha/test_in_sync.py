@@ -120,6 +120,16 @@ def test_whom_a_proposal_names_can_be_elected_and_who_only_comes_cannot() -> Non
     assert group.electable == {1, 3}
 
 
+def test_whom_a_doubted_lease_claims_has_to_have_all_and_is_not_surely_in_sync() -> None:
+    group = of(1)
+    group.settled({1}, {1, 2, 3})
+    group.heard(2, has(70), 100, 0.1)
+    assert group.acknowledged(has(100)) == 0
+    assert group.size == 1
+    group.settled({1})
+    assert group.acknowledged(has(100)) == 100
+
+
 def test_who_is_full_does_not_come() -> None:
     group = of(1)
     group.heard(2, Report(100, 100, is_refusing=True), 100, 0.1)

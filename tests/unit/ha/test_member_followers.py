@@ -202,6 +202,17 @@ def test_below_the_minimum_nothing_is_acknowledged() -> None:
     assert "mqadmin haStatus" in answer.remark
 
 
+def test_whom_only_a_doubted_lease_names_does_not_make_the_set_large_enough() -> None:
+    master = master_for_a_while({1})
+    connected(master, Follower())
+    master.in_sync.settled({1}, {1, 2})
+    master.round()
+    master.put(1)
+    (answer,) = master.turn().answers
+    assert answer.status is PutStatus.SLAVE_NOT_AVAILABLE
+    assert "in sync are 1 (1)" in answer.remark
+
+
 def test_who_waits_when_the_set_gets_too_small_is_told_so_at_once() -> None:
     master = master_for_a_while({1, 2})
     connected(master, Follower())

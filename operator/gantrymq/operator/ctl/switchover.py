@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from gantrymq.base.errors import GantryError
+from gantrymq.operator.plan.view.lease import SWITCH_NUMBER_MAX
 
 Json = dict[str, Any]
 
@@ -54,13 +55,14 @@ def read_lease(lease: Json) -> GroupLease:
         text = annotations.get(PREFIX + name, "")
         return int(text) if _NUMBER.fullmatch(text) else 0
 
+    switch_number = number("switch-number")
     members = annotations.get(PREFIX + "in-sync", "").split(",")
     holder = (lease.get("spec") or {}).get("holderIdentity") or "0"
     return GroupLease(
         int(holder) if _NUMBER.fullmatch(holder) else 0,
         number("epoch"),
         frozenset(int(each) for each in members if _NUMBER.fullmatch(each)),
-        number("switch-number"),
+        switch_number if switch_number <= SWITCH_NUMBER_MAX else 0,
         number("granted"),
         lease["metadata"]["resourceVersion"],
     )

@@ -40,6 +40,11 @@ def test_the_lowest_other_member_in_sync_is_chosen() -> None:
     }
 
 
+def test_a_number_that_members_ignore_is_not_counted_on_from() -> None:
+    found = read_lease(lease(in_sync="1,2", switch_number="9000000000", granted="6"))
+    assert request(found, "broker-0", 2).number == 7
+
+
 def test_the_number_of_a_request_is_above_all_earlier_ones() -> None:
     found = read_lease(lease(in_sync="1,2", switch_number="4", granted="6"))
     assert request(found, "broker-0", 2).number == 7

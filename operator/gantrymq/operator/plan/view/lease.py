@@ -27,6 +27,10 @@ PREFIX: Final = "gantrymq.dev/"
 PREFERRED: Final = f"{PREFIX}preferred"
 SWITCH_TO: Final = f"{PREFIX}switch-to"
 SWITCH_NUMBER: Final = f"{PREFIX}switch-number"
+SWITCH_NUMBER_MAX: Final = 10**9
+"""Members ignore a larger one, which only a hand writes; the next request counts from the last that
+was carried out."""
+
 SWITCH_AT: Final = f"{PREFIX}switch-at"
 """When the operator asked for the switchover, in Unix seconds; only the operator reads it."""
 
@@ -108,7 +112,7 @@ def read_lease(content: Json) -> GroupLease:
         notes.members("fenced"),
         notes.number("preferred"),
         notes.number("switch-to"),
-        notes.number("switch-number"),
+        notes.switch_number(),
         granted,
         notes.number("switch-at"),
         seconds_at(content, "spec", "renewTime"),
@@ -135,6 +139,13 @@ class _Notes:
             self.problems.append(f"{PREFIX}{name} is {text[:40]!r}, not a number")
             return 0
         return int(text or "0")
+
+    def switch_number(self) -> int:
+        number = self.number("switch-number")
+        if number > SWITCH_NUMBER_MAX:
+            self.problems.append(f"{SWITCH_NUMBER} is {number}, more than {SWITCH_NUMBER_MAX}")
+            return 0
+        return number
 
     def members(self, name: str) -> frozenset[int]:
         text = annotation_of(self._content, PREFIX + name)

@@ -23,6 +23,11 @@ def test_a_switchover_that_was_granted_is_over() -> None:
     assert not read_lease(lease(switch_to="2", switch_number="4", granted="4")).is_switching
 
 
+def test_a_switch_number_that_members_ignore_counts_as_absent() -> None:
+    found = read_lease(lease(switch_to="2", switch_number="1000000001", granted="4"))
+    assert (found.switch_number, found.is_switching) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("annotation", "value"),
     [("preferred", "broker-2"), ("fenced", "one"), ("switch_number", "4.0")],
