@@ -10,6 +10,7 @@ from gantrymq.operator.kube import reducers
 from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, Json, Plan
 from gantrymq.operator.plan.planner import plan
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
+from gantrymq.operator.plan.switchover import RETRY_SECONDS
 from gantrymq.operator.plan.view.lease import read_lease
 from gantrymq.operator_model import controllers, members
 from gantrymq.operator_model.api import Api, RefusedError, time_text
@@ -174,15 +175,19 @@ class World:
         return planned
 
     def settle(self, rounds: int = ROUNDS_MAX) -> Plan:
-        """Reconcile until nothing is left to do and the status says the same twice."""
+        """Reconcile until nothing is left to do and the status stays as it is: for one more round,
+        and where the plan waits for something, until the operator would have asked again."""
         before: Mapping[str, Any] = {}
+        unchanged_since = self.api.now
         for _ in range(rounds):
             is_moving = self.files.is_about_to_step()
             planned = self.reconcile()
-            is_still = not planned.actions and not is_moving
-            if self.resource is None or (is_still and planned.status == before):
+            if self.resource is None:
                 return planned
-            before = planned.status
+            if planned.actions or is_moving or planned.status != before:
+                before, unchanged_since = planned.status, self.api.now
+            elif not planned.waits or self.api.now > unchanged_since + RETRY_SECONDS:
+                return planned
         last = self.plan()
         raise AssertionError(f"does not settle: {last.actions} {last.waits}")
 
