@@ -16,6 +16,7 @@ from gantrymq.spark.columns import COLUMNS, PROPERTIES, column_named
 from gantrymq.spark.frames import contents
 from gantrymq.spark.frames.stored import StoredFrames
 from gantrymq.wire.message.frame_walk import walk
+from gantrymq.wire.message.sys_flag import NEED_UNWRAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ def decode(
     data = buffer if isinstance(buffer, bytes) else bytes(buffer)
     try:
         frames = StoredFrames(data, walk(data, first_offset, end_offset))
+        _refuse_inner_batches(frames.frames.sys_flags)
         arrays = [_array(frames, broker_name, field) for field in schema]
     except (CorruptionError, RemoteError) as error:
         raise FrameError(
@@ -46,6 +48,15 @@ def decode(
             f" decoded: {error}; see what the broker has stored: gantry store check"
         ) from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _refuse_inner_batches(sys_flags: int) -> None:
+    """Each of their records has many messages, which would become one row."""
+    if sys_flags & NEED_UNWRAP:
+        raise RemoteError(
+            "the topic stores batches as one record (queue.type=BatchCQ), and these are not read;"
+            " read a topic whose queue.type is SimpleCQ"
+        )
 
 
 def _array(frames: StoredFrames, broker_name: str, field: pa.Field[Any]) -> AnyArray:

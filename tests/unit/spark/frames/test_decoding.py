@@ -20,7 +20,7 @@ from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.message import compression
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.record import Record, decode_all, encode
-from gantrymq.wire.message.sys_flag import TRANSACTION_COMMIT
+from gantrymq.wire.message.sys_flag import NEED_UNWRAP, TRANSACTION_COMMIT
 
 V4 = hosts.parse("10.1.2.3:54321")
 V6 = hosts.parse("[fe80::2]:10911")
@@ -195,6 +195,12 @@ def test_body_that_cannot_be_decompressed_is_refused() -> None:
     broken = record(body=b"no zlib stream", sys_flag=0x301)
     with pytest.raises(FrameError, match=r"message 0: .*no zlib stream"):
         decode(stored([broken]), "b", arrow_schema(["body"]), first_offset=0, end_offset=1)
+
+
+def test_batch_that_is_stored_as_one_record_is_refused() -> None:
+    batch = record(sys_flag=NEED_UNWRAP)
+    with pytest.raises(FrameError, match=r"queue\.type=BatchCQ"):
+        decode(stored([batch]), "b", arrow_schema(["body"]), first_offset=0, end_offset=1)
 
 
 def test_name_that_is_no_column_is_refused() -> None:
