@@ -4,7 +4,7 @@ Invariants. One request is under way at a time. What may not be the last version
 a write was refused or nobody knows what became of it, is read before it is written again. A renewal
 is a change of holder, epoch or renewals: whoever else touches the object keeps nobody alive. What
 contradicts what is known does not take its place (`Lease.doubt`); and what was doubted when nothing
-was known is held against no later lease.
+was known is held against no later lease. Two writes of ours never have the same mark.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gantrymq.ha.lease import (
     Found,
     Lease,
     LeaseAnswer,
+    Mark,
     Missing,
     Unanswered,
     Written,
@@ -63,6 +64,7 @@ class LeaseDesk:
         "_asked",
         "_last_number",
         "_sound",
+        "_tried",
         "changed_at",
         "is_known",
         "is_stale",
@@ -81,6 +83,8 @@ class LeaseDesk:
         self._last_number = 0
         self._sound = kept
         """The last one that was not doubted, of an earlier life as well."""
+        self._tried = Mark()
+        """The highest that we have written, or tried to."""
         self.changed_at = now
         """When we first knew the lease as it is; never before it became so."""
         self.is_known = False
@@ -121,8 +125,14 @@ class LeaseDesk:
         self.read_at = now + WATCH_SECONDS
 
     def write(self, lease: Lease, now: float) -> None:
-        """In the place of the version that it names."""
+        """In the place of the version that it names. Its mark is above that of our last write, also
+        where somebody has set that back before we heard of it: others have seen it, and would take
+        another one with the same mark for no renewal."""
         assert not self.is_stale
+        epoch, renewals = self._tried
+        if 0 < lease.epoch == epoch and lease.renewals <= renewals:
+            lease = replace(lease, renewals=renewals + 1)
+        self._tried = max(self._tried, lease.mark)
         self._ask(lease, now)
         self._actions.append(WriteLease(self._last_number, lease))
 

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.ha.lease import Conflict, Found, Lease, LeaseAnswer, Missing, Wishes, Written
+from gantrymq.ha.actions import WriteLease
+from gantrymq.ha.lease import (
+    Conflict,
+    Found,
+    Lease,
+    LeaseAnswer,
+    Missing,
+    Unanswered,
+    Wishes,
+    Written,
+)
 from gantrymq.ha.lease_desk import LeaseDesk, Outcome
 from gantrymq.ha.place import Place
 
@@ -147,6 +157,24 @@ def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
     (asked,) = desk.take_actions()
     assert desk.answered(asked.number, Written("9"), 2.1) is Outcome.WRITTEN
     assert desk.lease == replace(LEASE, version="9", renewals=51)
+
+
+def test_a_write_that_was_undone_before_it_was_known_is_no_mark_of_the_next_one() -> None:
+    """Somebody restores an earlier Lease over it; others have seen it, and wait for a renewal."""
+    desk = knowing()
+    desk.write(LEASE.renewed(PLACE, LEASE.in_sync, 0, LEASE.disks), 2.0)
+    (first,) = desk.take_actions()
+    desk.answered(first.number, Unanswered("no answer in time"), 3.0)
+    lease = read(desk, Found(replace(LEASE, version="9", renewals=20)), 3.0)
+    assert lease is not None
+    desk.write(lease.renewed(PLACE, lease.in_sync, 0, lease.disks), 3.1)
+    (second,) = desk.take_actions()
+    assert isinstance(first, WriteLease)
+    assert isinstance(second, WriteLease)
+    assert LEASE.mark < first.lease.mark < second.lease.mark
+    desk.answered(second.number, Written("10"), 3.2)
+    assert desk.lease is not None
+    assert desk.lease.mark == second.lease.mark
 
 
 def test_an_empty_lease_that_was_made_says_nothing_of_the_set() -> None:
