@@ -22,7 +22,7 @@ from gantrymq.base.disk import DiskError
 from gantrymq.ha.actions import Action, Dial, HangUp, Restart, Say
 from gantrymq.ha.agent import Agent
 from gantrymq.ha.chronicle import Chronicle
-from gantrymq.ha.election import FRESH_SECONDS, Sighting
+from gantrymq.ha.election import FRESH_SECONDS, UNCLEAN_SECONDS, Sighting
 from gantrymq.ha.events import Copied, Ended
 from gantrymq.ha.handshake import Standing
 from gantrymq.ha.lease import NOBODY
@@ -145,14 +145,22 @@ class Dials:
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
     def saw(self, member: int, standing: Standing, now: float) -> None:
-        """What another member said of itself, whoever began. Of two that live under one number the
-        one counts whose disk the lease names."""
-        known, lease = self.sightings.get(member), self._agent.lease
-        if known is not None and lease is not None and now < known.at + FRESH_SECONDS:
-            is_other = known.standing.disk != standing.disk
-            if is_other and lease.disks.get(member, "") == known.standing.disk != "":
-                return
-        self.sightings[member] = Sighting(standing, now)
+        """What another member said of itself, whoever began."""
+        known = self.sightings.get(member)
+        if known is None or not self._counts(known, member, standing, now):
+            self.sightings[member] = Sighting(standing, now)
+
+    def _counts(self, known: Sighting, member: int, other: Standing, now: float) -> bool:
+        """Whether of two that live under one number this one counts, and not the other: its disk is
+        the one that the lease names. Without a lease it is the one whose disk knows the group: by
+        the other's word a group would be made that has none of its messages."""
+        disk, lease = known.standing.disk, self._agent.lease
+        if disk == other.disk:
+            return False
+        if lease is not None:
+            return now < known.at + FRESH_SECONDS and lease.disks.get(member, "") == disk != ""
+        is_known_alone = known.standing.group != "" and other.group == ""
+        return is_known_alone and now < known.at + UNCLEAN_SECONDS
 
     def take_actions(self) -> Sequence[Action]:
         actions, self._actions = self._actions, []

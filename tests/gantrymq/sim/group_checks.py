@@ -172,10 +172,15 @@ class Checks:
         has_all = self.top is None or self.mirror(key).has(self.top)
         return has_all and not self._losses.has_taken(key)
 
-    def reread(self, key: int, lost: int, *, was_cut: bool) -> None:
-        """It starts, and so many records are gone that were on its disk: only those that were to
-        be cut."""
-        assert was_cut or not lost, f"member {key} starts without {lost} records of its disk"
+    def reread(
+        self, key: int, gone: list[Stored], *, was_cut: bool, has_lied: bool = False
+    ) -> None:
+        """It starts, and these records of its disk are gone: only those that were to be cut. What a
+        disk that lied has lost besides may tell a start to cut the log once more."""
+        if gone and has_lied:
+            self.lost_its_disk(key, gone)
+            return
+        assert was_cut or not gone, f"member {key} starts without {len(gone)} records of its disk"
         assert key < FOREIGN or not was_cut, "the volume of another group was cut"
         self._look_at_disk(key, f"{key} of the set starts")
 

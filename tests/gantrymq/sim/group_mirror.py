@@ -130,11 +130,11 @@ class Mirror:
         assert self.end == log_end, f"the log ends at {log_end}, but records at {self.end}"
         return self.records[first:]
 
-    def reread(self, disk: MemoryDisk, log_end: int) -> int:
-        """After a start: all of it again, as it is now; how many records are gone or others."""
+    def reread(self, disk: MemoryDisk, log_end: int) -> list[Stored]:
+        """After a start: all of it again, as it is now; what is gone, or another record."""
         before = self._begin_again()
         self.follow(disk, log_end)
-        return len(self._missing(before))
+        return self._missing(before)
 
     def survey(self, disk: MemoryDisk) -> list[Stored]:
         """After a power cut: all that lies there whole, read by nobody but us; what is gone."""

@@ -173,10 +173,13 @@ class Node:
         for _ in store.open(self.place.monotonic):
             pass
         log_end = store.log.end
-        lost = self._checks.mirror(self.volume.key).reread(self.disk.memory, log_end)
-        self._checks.reread(self.volume.key, lost, was_cut=self._is_cut)
+        key, has_lied = self.volume.key, self.volume.is_damaged
+        gone = self._checks.mirror(key).reread(self.disk.memory, log_end)
+        self.world.tell(
+            f"{self.place.name} starts: its log ends at {log_end}, {len(gone)} records less"
+        )
+        self._checks.reread(key, gone, was_cut=self._is_cut, has_lied=has_lied)
         self._is_cut = False
-        self.world.tell(f"{self.place.name} starts: its log ends at {log_end}, {lost} records less")
         process = BrokerProcess(
             Machine(self.place, self.volume, background, self.pace, self.random),
             life,

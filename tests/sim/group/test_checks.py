@@ -145,9 +145,20 @@ def test_a_master_whose_clocks_stood_still_may_believe_and_promises_nothing_new(
 
 def test_a_start_finds_all_that_is_on_the_disk() -> None:
     scene = Scene()
-    scene.checks.reread(2, 1, was_cut=True)
+    scene.log(2, b"a")
+    gone = scene.checks.mirror(2).records
+    scene.checks.reread(2, gone, was_cut=True)
     with pytest.raises(AssertionError, match="starts without 1 records"):
-        scene.checks.reread(2, 1, was_cut=False)
+        scene.checks.reread(2, gone, was_cut=False)
+
+
+def test_a_start_on_a_disk_that_lied_may_cut_the_log_as_one_of_a_replaced_disk_lacks_it() -> None:
+    scene = acknowledged_by_both(flushes=True)
+    gone = scene.checks.mirror(2).records
+    scene.log(2)
+    with pytest.raises(AssertionError, match="member 2 lacks"):
+        scene.checks.reread(2, gone, was_cut=True)
+    scene.checks.reread(2, gone, was_cut=True, has_lied=True)
 
 
 def test_who_follows_no_master_since_a_loss_may_show_it_once_more() -> None:

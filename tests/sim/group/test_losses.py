@@ -222,7 +222,7 @@ def test_what_a_seat_has_lost_is_not_forgotten_when_other_machines_take_it_over(
     for number in (TWIN + 1, TWIN + 2):
         scene.log(number)
         scene.checks.takes_over(number, 2)
-    scene.checks.reread(2, 0, was_cut=False)
+    scene.checks.reread(2, [], was_cut=False)
     scene.log(1, b"a", b"b", b"c", b"d")
     with pytest.raises(AssertionError, match="member 2 lacks b'd'"):
         scene.acknowledge(0, 3)

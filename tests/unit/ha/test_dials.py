@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gantrymq.fakes.electing import Group, Node
 from gantrymq.ha import epoch_file
+from gantrymq.ha.election import UNCLEAN_SECONDS
 from gantrymq.ha.lease import NOBODY
 
 
@@ -42,6 +43,19 @@ def test_a_follower_shows_only_what_its_master_calls_safe() -> None:
     group.run(3.0)
     assert master_of(group).acknowledged[-1] == 3
     assert store.safe == store.log.end
+
+
+def test_without_a_lease_a_seats_disk_that_knows_the_group_counts_before_an_empty_one() -> None:
+    """By the word of empty disks a group would be made that has none of its messages."""
+    group = Group(1, 2)
+    dials = group.nodes[1].member._dials
+    empty = group.nodes[2].member.standing()
+    knows = empty._replace(disk="a" * 32, group="b" * 32)
+    dials.saw(2, knows, 10.0)
+    dials.saw(2, empty, 10.1)
+    assert dials.sightings[2].standing == knows
+    dials.saw(2, empty, 10.0 + UNCLEAN_SECONDS)
+    assert dials.sightings[2].standing == empty, "the other one was not heard for long"
 
 
 def test_a_master_of_yesterday_is_left() -> None:

@@ -51,9 +51,11 @@ def rolled_back_disk(troubles: Troubles) -> None:
 def twin(troubles: Troubles) -> None:
     """A second machine claims a member's seat, with an empty disk, while the first goes on: its pod
     was deleted by force, and its node lives. The name leads to the new one. In the end one of the
-    two goes."""
+    two goes. Not while there is no Lease: empty disks in all seats of which it hears are a new
+    group to it."""
     node = troubles.any_node()
-    if node.number in troubles.directory.seats or node.volume.key != node.number:
+    is_own = node.number not in troubles.directory.seats and node.volume.key == node.number
+    if not is_own or troubles.leases.truth is None:
         return
     other = troubles.twin(node.number)
     troubles.world.tally["twins"] += 1
