@@ -22,7 +22,7 @@ from typing import Final, final
 
 from gantrymq.ha.actions import Action, Say
 from gantrymq.ha.candidacy import Candidacy
-from gantrymq.ha.election import Verdict
+from gantrymq.ha.election import Verdict, groups_heard
 from gantrymq.ha.in_sync import InSync
 from gantrymq.ha.lease import (
     EPOCH_MAX,
@@ -324,8 +324,10 @@ class Agent:
         self._say(text, is_warning=verdict.is_unclean)
         lease = self.lease
         assert lease is not None
-        group = lease.group or around.standing().group or around.new_id()
         sightings = around.sightings()
+        group = lease.group or around.standing().group
+        if not group:  # an empty disk, and a lease that cannot be read: others may know the group
+            group = next(iter(groups_heard(sightings, now)), "") or around.new_id()
         disks = {each: sightings[each].standing.disk for each in verdict.in_sync & set(sightings)}
         disks |= {each: lease.disks[each] for each in verdict.in_sync & set(lease.disks)}
         disks[self._place.number] = around.standing().disk

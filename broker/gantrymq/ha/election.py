@@ -174,10 +174,15 @@ def _heard(view: View, lease: Lease, now: float) -> dict[int, Standing]:
     return {each: heard[each] for each in heard if heard[each].group in ("", group) or not group}
 
 
+def groups_heard(sightings: Mapping[int, Sighting], now: float) -> frozenset[str]:
+    """The groups of the disks of other members."""
+    return frozenset(each.group for each in fresh(sightings, now).values()) - {""}
+
+
 def _judge_missing(view: View, now: float) -> Verdict:
     """Whether it is for us to make the lease."""
     heard = fresh(view.sightings, now)
-    ours, groups = view.standing.group, {each.group for each in heard.values()} - {""}
+    ours, groups = view.standing.group, groups_heard(view.sightings, now)
     missing = view.configured - {view.me} - frozenset(heard)
     if ours and groups <= {ours}:
         # A disk of another group may be the only one that is heard so far.
@@ -290,6 +295,12 @@ def _is_replaced(member: int, standing: Standing, lease: Lease) -> bool:
 
 def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
     """What the lease says counts for nothing: all have to be heard."""
+    known_group = lease.group or view.standing.group
+    if not known_group and len(groups_heard(view.sightings, now)) > 1:
+        return Verdict(
+            "the lease does not say which group this is, and the disks of other members are of"
+            " several: run `gantry store archive` on those that are not of this one"
+        )
     heard = {
         member: standing
         for member, standing in _heard(view, lease, now).items()

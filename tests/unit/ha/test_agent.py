@@ -8,6 +8,7 @@ import pytest
 
 from gantrymq.fakes.agents import (
     ALONE,
+    BEHIND,
     PLACE,
     STEP,
     Around,
@@ -46,6 +47,15 @@ def test_nobody_seeks_it_before_its_log_is_on_its_disk() -> None:
     life.around.is_on_disk = True
     life.run(2 * STEP)
     assert life.is_in(Phase.LEADING)
+
+
+def test_an_empty_disk_takes_the_group_that_others_know_where_the_lease_says_none() -> None:
+    around = Around()
+    around.others[2] = BEHIND._replace(group="ab" * 16)
+    life = Life(LeaseStore(ALONE), around)
+    life.run(1.0)
+    assert life.store.lease is not None
+    assert life.store.lease.group == "ab" * 16
 
 
 def test_an_epoch_that_no_member_could_read_is_not_sought() -> None:

@@ -384,6 +384,17 @@ def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None
     )
 
 
+def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() -> None:
+    unreadable = replace(FREE, doubt="it cannot be read", in_sync=frozenset(), epoch=0)
+    empty = on(ANOTHER, standing(1), "")
+    same = {1: on("d1" * 16, standing(0)), 3: on("d3" * 16, standing(0))}
+    assert verdict(unreadable, ours=empty, others=same).epoch
+    mixed = {**same, 3: on("d3" * 16, standing(0), "cd" * 16)}
+    found = verdict(unreadable, ours=empty, others=mixed)
+    assert not found.epoch
+    assert "gantry store archive" in found.reason
+
+
 def test_an_operators_word_ends_that_after_a_while() -> None:
     doubted = replace(NAMED, doubt="it was deleted", wishes=Wishes(allows_unclean=True))
     ours, others = on(OURS, standing(500)), {1: on("d1" * 16, standing(400))}
