@@ -38,7 +38,7 @@ class Amount:
     micro_batches: int
 
 
-FULL: Final = Amount({"1 KiB": 300_000, "128 bytes": 600_000}, rounds=3, micro_batches=30)
+FULL: Final = Amount({"1 KiB": 600_000, "128 bytes": 1_200_000}, rounds=5, micro_batches=30)
 QUICK: Final = Amount({"1 KiB": 50_000, "128 bytes": 100_000}, rounds=2, micro_batches=10)
 
 
