@@ -30,7 +30,7 @@ from cluster.settings import (
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 NODE_GRACE = "20s"  # half of the default: a dead node is noticed sooner, and tests wait less
-AUDIT_LOG_MIB = 64
+AUDIT_LOG_MIB, AUDIT_LOGS = 64, 4  # of a run with ten thousand topics nothing is rotated away
 DELETIONS_AT_ONCE = 16
 # Two processors have to do for three nodes and their control plane, and a third of what thousands
 # of writes cost the API server is garbage collection: memory is what this machine has to spare.
@@ -114,7 +114,7 @@ def kube_apiserver(layout: Layout) -> list[str]:
         "audit-policy-file": audit_policy_file(layout),
         "audit-log-path": audit_log(layout),
         "audit-log-maxsize": AUDIT_LOG_MIB,
-        "audit-log-maxbackup": 1,
+        "audit-log-maxbackup": AUDIT_LOGS - 1,
         # One object after the other is deleted with a namespace by default: minutes for thousands.
         "delete-collection-workers": DELETIONS_AT_ONCE,
         "default-not-ready-toleration-seconds": TOLERATION_S,

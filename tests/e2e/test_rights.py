@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -65,8 +66,7 @@ def test_the_operator_has_the_rights_that_it_uses(operator: Operator, figures: F
 def _requests() -> Iterator[tuple[Right, bool]]:
     """What the operator asked for, and whether its rights allow that. A namespace that is being
     deleted refuses new objects as well, whatever the rights are."""
-    for line in LOG.read_text().splitlines():
-        event = json.loads(line)
+    for event in _events():
         found = event.get("objectRef")
         if event["user"]["username"] != USER or not found or "resource" not in found:
             continue
@@ -76,6 +76,13 @@ def _requests() -> Iterator[tuple[Right, bool]]:
         yield right, event["annotations"].get("authorization.k8s.io/decision") == "allow"
         if event["verb"] == "patch" and event.get("responseStatus", {}).get("code") == 201:
             yield (right[0], right[1], "create"), True
+
+
+def _events() -> Iterator[Any]:  # Any: JSON
+    """All that is recorded, in the files that were rotated away as well."""
+    for log in LOG.parent.glob(f"{LOG.stem}*{LOG.suffix}"):
+        with log.open() as lines:
+            yield from map(json.loads, lines)
 
 
 def _granted() -> Iterator[Right]:
