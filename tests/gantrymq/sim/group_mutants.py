@@ -42,7 +42,7 @@ FIRST_NOTICED: Final[Mapping[str, int]] = {
     "unknown outcome taken for a failure": 3,
     "let go before our disk has it": 14,
     "elected before our disk has it": 9,
-    "who leaves is out at once": 1,
+    "who leaves is out at once": 43,
     "answers leave without authority": 20,
     "alone without promises": 3,
     "promises do not bind": 6,

@@ -15,10 +15,12 @@ from gantrymq.sim.group_process import BrokerProcess
 def lease_is_timed_from_the_reply() -> None:
     answered = LeaseDesk.answered
 
-    def late(self: LeaseDesk, number: int, answer: LeaseAnswer, now: float) -> object:
+    def late(
+        self: LeaseDesk, number: int, answer: LeaseAnswer, now: float, *, leads: bool
+    ) -> object:
         if self._asked is not None:
             self._asked.sent_at = now
-        return answered(self, number, answer, now)
+        return answered(self, number, answer, now, leads=leads)
 
     PATCH.setattr(LeaseDesk, "answered", late)
 
