@@ -214,6 +214,17 @@ def test_storage_is_mounted_by_all_and_outlives_the_release() -> None:
         assert mounts["data"] == "/archive"
 
 
+def test_a_schedule_mounts_its_new_volume_at_once() -> None:
+    """`helm --wait` waits for the claim, and that for its first pod."""
+    hourly = {**ONCE, "schedule": "0 * * * *"}
+    pod = only(rendered({**hourly, "storage": {"size": "5Gi"}}), "Job")["spec"]["template"]["spec"]
+    assert pod["containers"][0]["command"] == ["test", "-w", "/data"]
+    claims = [each.get("persistentVolumeClaim", {}).get("claimName") for each in pod["volumes"]]
+    assert "gantry-once" in claims
+    for storage in ({}, {"storage": {"claim": "mine"}}):
+        assert not [each for each in rendered({**hourly, **storage}) if each["kind"] == "Job"]
+
+
 def test_a_claim_that_exists_is_not_made() -> None:
     objects = rendered({**ONCE, "storage": {"claim": "mine"}})
     assert not [each for each in objects if each["kind"] == "PersistentVolumeClaim"]

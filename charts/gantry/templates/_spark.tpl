@@ -296,3 +296,40 @@ template:
     restartPolicy: Never
     {{- include "gantry.sparkDriver" . | nindent 4 }}
 {{- end -}}
+
+{{/* The spec of a Job that mounts a scheduled job's volume, and says whether it can be written. */}}
+{{- define "gantry.sparkFirstMount" -}}
+backoffLimit: 3
+ttlSecondsAfterFinished: 300
+template:
+  metadata:
+    labels:
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/component: spark-volume
+  spec:
+    restartPolicy: Never
+    serviceAccountName: {{ include "gantry.sparkName" .root }}
+    automountServiceAccountToken: false
+    enableServiceLinks: false
+    securityContext: {{- include "gantry.sparkPodSecurity" . | nindent 6 }}
+    {{- with .root.Values.image.pullSecrets }}
+    imagePullSecrets:
+    {{- range . }}
+    - name: {{ . }}
+    {{- end }}
+    {{- end }}
+    containers:
+    - name: mount
+      image: {{ include "gantry.sparkImage" .root }}
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      command: [test, -w, {{ .job.storage.mountPath | default "/data" }}]
+      resources:
+        requests: {cpu: 10m, memory: 16Mi}
+        limits: {memory: 64Mi}
+      securityContext: {{- include "gantry.containerSecurity" . | nindent 8 }}
+      volumeMounts: {{- include "gantry.sparkMounts" . | nindent 6 }}
+    volumes: {{- include "gantry.sparkVolumes" . | nindent 4 }}
+    {{- with include "gantry.sparkPlacement" . | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+{{- end -}}
