@@ -231,7 +231,7 @@ def _judge_set(view: View, lease: Lease, free_at: float, now: float) -> Verdict:
             better, patient_until = _longer(view, lease, said), float("inf")
         if better and now < patient_until:
             return Verdict(f"member {better} has more", again_at=patient_until)
-        whole = frozenset(each for each in said if _is_whole(said[each], lease))
+        whole = frozenset(each for each in said if _is_whole(said[each], lease.epoch))
         return Verdict("our log has all that was acknowledged", lease.epoch + 1, in_sync=whole)
     if better:
         text = "our machine went down and may have lost what it had"
@@ -371,10 +371,10 @@ def _missing(view: View, lease: Lease, heard: Mapping[int, Standing], now: float
     return missing | (others & lease.in_sync)
 
 
-def _is_whole(standing: Standing, lease: Lease) -> bool:
-    """Whether its log has all that was acknowledged. A member that knows of no epoch where the
-    lease does has a new disk, and has not heard yet that it lacks something."""
-    return standing.is_electable and (standing.epoch > 0 or lease.epoch == 0)
+def _is_whole(standing: Standing, epoch: int) -> bool:
+    """Whether its log has all that was acknowledged. A member that knows of no epoch where this one
+    has begun has a new disk, and has not heard yet that it lacks something."""
+    return standing.is_electable and (standing.epoch > 0 or epoch == 0)
 
 
 def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, int, int]:
@@ -382,7 +382,7 @@ def _extent(standing: Standing, lease: Lease, *, by_log: bool) -> tuple[bool, in
     knows the set, or none of it is there; of all logs the one that goes furthest has whatever any
     set had."""
     last = standing.epochs[-1].number if standing.epochs else 0
-    return by_log or _is_whole(standing, lease), last, standing.end
+    return by_log or _is_whole(standing, lease.epoch), last, standing.end
 
 
 def _better(
@@ -390,12 +390,15 @@ def _better(
 ) -> int:
     """The one of them that is to be master rather than us; nobody where we are. Of two that have as
     much the one that is less in doubt: the other may be damaged where no sum tells, and everybody
-    would copy that."""
+    would copy that. `by_log`: a lease that is not believed may be another one to each member, so
+    all go by the epochs that members have seen; else two could wait for each other."""
+    seen = max([view.standing.epoch, *(each.epoch for each in others.values())])
+    epoch = seen if by_log else lease.epoch
 
     def rank(member: int, standing: Standing) -> tuple[object, ...]:
         extent = _extent(standing, lease, by_log=by_log)
         is_preferred = member == lease.wishes.preferred
-        may_lead, is_whole = member not in lease.fenced, _is_whole(standing, lease)
+        may_lead, is_whole = member not in lease.fenced, _is_whole(standing, epoch)
         return *extent, may_lead, standing.sure_end, is_whole, is_preferred, -member
 
     best = max(others, key=lambda each: rank(each, others[each]), default=NOBODY)

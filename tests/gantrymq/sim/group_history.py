@@ -184,8 +184,8 @@ class Group:
         )
 
     def reap(self, node: Node) -> None:
-        """PID 1 gives the lease away once its broker is gone, and keeps the store locked until the
-        lease store has answered, or for as long as the lease lasts."""
+        """PID 1 gives the lease away once its broker is gone, unless that is doubted, and keeps
+        the store locked until the lease store has answered, or for as long as the lease lasts."""
         if not node.network.is_up(node.number):
             return
         guard = node.guard = Life()
@@ -195,9 +195,10 @@ class Group:
             guard.is_over = True
 
         def read(answer: LeaseAnswer) -> None:
+            lease = answer.lease if isinstance(answer, Found) else Lease(doubt="there is none")
             known = identity.read(node.disk) or Identity()
-            if isinstance(answer, Found) and answer.lease.is_of(node.seat, known.disk):
-                self.leases.write(place, guard, released(answer.lease), lambda _: end())
+            if lease.doubt is None and lease.is_of(node.seat, known.disk):
+                self.leases.write(place, guard, released(lease), lambda _: end())
             else:
                 end()
 

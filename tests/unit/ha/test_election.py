@@ -384,6 +384,20 @@ def test_where_it_is_doubted_each_member_has_to_be_heard_with_its_disk() -> None
     )
 
 
+def test_members_that_know_different_leases_choose_the_same_one_where_none_is_believed() -> None:
+    """Two that held each other for the better one would wait for good."""
+    torn = on(OURS, Standing(1, (), 0, 0, is_electable=False))
+    new = on("d3" * 16, Standing(0, (), 0, 0, is_electable=True), "")
+    third = on("d1" * 16, Standing(1, (), 0, 0, is_electable=False))
+    chosen = []
+    for me, ours, epoch in ((2, torn, 0), (3, new, 1)):
+        lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), doubt="somebody has edited it")
+        others = {1: third, 2: torn, 3: new}
+        del others[me]
+        chosen.append(verdict(lease, me=me, ours=ours, others=others).reason)
+    assert chosen == ["member 1 has more"] * 2
+
+
 def test_an_empty_disk_does_not_choose_among_groups_where_the_lease_says_none() -> None:
     unreadable = replace(FREE, doubt="it cannot be read", in_sync=frozenset(), epoch=0)
     empty = on(ANOTHER, standing(1), "")

@@ -10,6 +10,7 @@ from gantrymq.ha.lease import Lease, Mark
 from gantrymq.sim.group_api import Api, Health, Latency
 from gantrymq.sim.group_lease_store import Saved
 from gantrymq.sim.group_troubles.maker import Troubles
+from gantrymq.store.layout import StoreRefusedError
 
 TOUCH_SECONDS = 1.0
 # Kubernetes' own objective for a request of one object, and what one in a hundred may take.
@@ -108,6 +109,6 @@ def marks(troubles: Troubles) -> Mark:
     """Each member's disk knows a Lease at least as new as this."""
     try:
         copies = [lease_copy.read(node.disk) for node in troubles.nodes.values()]
-    except DiskError:
+    except (DiskError, StoreRefusedError):  # it does not answer, or has lied
         return Mark()
     return min(Mark() if each is None else each.mark for each in copies)
