@@ -145,7 +145,7 @@ class Dials:
         return 0 if self._goal is None else max(0, self._goal - self._store.log.end)
 
     def saw(self, member: int, standing: Standing, now: float) -> None:
-        """What another member said of itself, whoever began."""
+        """Note what another member said of itself, whichever side opened the link."""
         known = self.sightings.get(member)
         if known is None or not self._counts(known, member, standing, now):
             self.sightings[member] = Sighting(standing, now)

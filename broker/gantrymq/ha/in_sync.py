@@ -220,8 +220,8 @@ class InSync:
         self._proposed = members
 
     def settled(self, persisted: AbstractSet[int], claimed: AbstractSet[int] = frozenset()) -> None:
-        """The lease was read or written, and this is what it says. Whom a doubted one claims to be
-        in sync is waited for as well, and does not make the set large enough."""
+        """The lease was read or written, and this is what it says. Acknowledgements also wait for
+        members that only a doubted lease names; those do not count towards the minimum."""
         self._sure = frozenset(persisted) | {self._me}
         self.persisted = self._sure | claimed
         self._proposed = None

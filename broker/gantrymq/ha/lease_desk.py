@@ -125,9 +125,9 @@ class LeaseDesk:
         self.read_at = now + WATCH_SECONDS
 
     def write(self, lease: Lease, now: float) -> None:
-        """In the place of the version that it names. Its mark is above that of our last write, also
-        where somebody has set that back before we heard of it: others have seen it, and would take
-        another one with the same mark for no renewal."""
+        """Replace the version that the lease names. The mark of each write is above that of our
+        last one, even where that one was overwritten before its answer came: other members may
+        have seen it, and a second lease with the same mark would be no renewal to them."""
         assert not self.is_stale
         epoch, renewals = self._tried
         if 0 < lease.epoch == epoch and lease.renewals <= renewals:

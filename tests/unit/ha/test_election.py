@@ -391,7 +391,7 @@ def test_members_that_know_different_leases_choose_the_same_one_where_none_is_be
     third = on("d1" * 16, Standing(1, (), 0, 0, is_electable=False))
     chosen = []
     for me, ours, epoch in ((2, torn, 0), (3, new, 1)):
-        lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), doubt="somebody has edited it")
+        lease = replace(NAMED, epoch=epoch, in_sync=frozenset(), doubt="it was edited")
         others = {1: third, 2: torn, 3: new}
         del others[me]
         chosen.append(verdict(lease, me=me, ours=ours, others=others).reason)

@@ -131,7 +131,7 @@ def test_an_earlier_life_remembers_for_this_one() -> None:
 def test_a_lease_that_was_doubted_when_none_was_known_contradicts_no_later_one(
     between: list[LeaseAnswer],
 ) -> None:
-    """As a member with a new disk reads it, just after somebody has edited the epoch."""
+    """As a member with a new disk reads it, just after the epoch was edited."""
     desk = LeaseDesk(0.0)
     edited = replace(LEASE, version="8", epoch=999_999_999, doubt="its seal is broken")
     for answer in [Found(edited), *between]:
@@ -160,7 +160,7 @@ def test_what_is_written_behind_a_doubted_one_is_believed_again() -> None:
 
 
 def test_a_write_that_was_undone_before_it_was_known_is_no_mark_of_the_next_one() -> None:
-    """Somebody restores an earlier Lease over it; others have seen it, and wait for a renewal."""
+    """An earlier Lease is restored over it; other members have seen it, and wait for a renewal."""
     desk = knowing()
     desk.write(LEASE.renewed(PLACE, LEASE.in_sync, 0, LEASE.disks), 2.0)
     (first,) = desk.take_actions()
