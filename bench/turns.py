@@ -48,6 +48,11 @@ def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
         _tell(stopped, signal.SIGCONT)
 
 
+def proceed(parties: Iterable[Party]) -> None:
+    """End every turn, for an error may have left somebody stopped who then never ends."""
+    _tell((each for party in parties for each in party.process_ids()), signal.SIGCONT)
+
+
 def _tell(process_ids: Iterable[int], what: signal.Signals) -> None:
     for process_id in process_ids:
         with suppress(ProcessLookupError):  # it has ended

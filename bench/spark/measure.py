@@ -90,7 +90,10 @@ def sides() -> Iterator[dict[str, Side]]:
             broker = stack.enter_context(start())
             spark = stack.enter_context(session(name, broker.address))
             started[name] = Side(broker, spark)
-        yield started
+        try:
+            yield started
+        finally:
+            turns.proceed(started.values())
 
 
 def fill(both: Mapping[str, Side], topic: str, rows: int, body_bytes: int) -> None:

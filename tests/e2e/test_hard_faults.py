@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final
 
 import pytest
@@ -28,6 +29,13 @@ LATENCY_MS: Final = 1000
 SLICE_SECONDS: Final = 10.0
 """The test asks only now and then; the holder's own bound is 2.5 s."""
 PREFIX: Final = "gantrymq.dev/"
+AWAY_SECONDS: Final = 20.0
+"""How long a node stays away after another member leads: a gap that only its return ends shows."""
+NODE_FAULTS: Final = (
+    ("node cut off", "cut", "mend"),
+    ("node powered off", "off", "on"),
+    ("node frozen", "freeze", "thaw"),
+)
 
 pytestmark = [
     pytest.mark.e2e,
@@ -94,9 +102,9 @@ def test_a_volume_of_an_older_cluster_in_a_new_pod(scene: Scene, figures: Figure
 @pytest.mark.timeout(1200)
 def test_nodes_that_are_cut_off_or_powered_off(scene: Scene, figures: Figures) -> None:
     cluster = scene.cluster
-    scene.strike("node cut off", lambda m: _away(cluster, m, "cut", "mend"))
-    scene.strike("node powered off", lambda m: _away(cluster, m, "off", "on"))
-    scene.strike("node frozen", lambda m: _away(cluster, m, "freeze", "thaw"))
+    for kind, goes, comes in NODE_FAULTS:
+        _lead_away_from_the_clients(scene)
+        scene.strike(kind, partial(_away, cluster, goes=goes, comes=comes))
     effects = check(scene, figures)
     assert all(each.has_moved for each in effects)
 
@@ -191,15 +199,28 @@ def _kill(cluster: BrokerCluster, member: int) -> None:
     cluster.kill_broker(cluster.pod_name(GROUP, member))
 
 
-def _away(cluster: BrokerCluster, member: int, goes: str, comes: str) -> None:
-    """The master's node is away until another member leads, and comes back then."""
-    pod = cluster.pod(GROUP, member)
+def _lead_away_from_the_clients(scene: Scene) -> None:
+    """No client is told anything while its own node is away, whoever leads."""
+    cluster = scene.cluster
+    while _master_node(cluster) == scene.load.node():
+        cluster.wait_until_whole()
+        switch(cluster)
+        wait_until(lambda: cluster.holder(GROUP) != 0, "a member leads", 30.0)
+
+
+def _master_node(cluster: BrokerCluster) -> str:
+    pod = cluster.pod(GROUP, cluster.holder(GROUP))
     assert pod is not None
-    node = str(pod["spec"]["nodeName"])[-1]
+    return str(pod["spec"]["nodeName"])
+
+
+def _away(cluster: BrokerCluster, member: int, goes: str, comes: str) -> None:
+    """The master's node is away until another member leads, and comes back later."""
+    node = _master_node(cluster)[-1]
     control("node", goes, node)
     try:
         wait_until(lambda: cluster.holder(GROUP) not in (0, member), "another leads", 60.0)
-        time.sleep(10.0)
+        time.sleep(AWAY_SECONDS)
     finally:
         control("node", comes, node)
 

@@ -142,6 +142,10 @@ class JavaLoad:
         self._namespace.run("delete", "pod", self._name, "--force", "--grace-period=0",
                             "--ignore-not-found")  # fmt: skip
 
+    def node(self) -> str:
+        """Where the clients run."""
+        return self._namespace.run("get", "pod", self._name, "-o=jsonpath={.spec.nodeName}")
+
     def words(self) -> str:
         """What the clients wrote about sends that failed."""
         return self._shell("tail -c 4000 /records/errors")
