@@ -47,6 +47,7 @@ class Candidacy:
             around.standing(),
             lease,
             desk.changed_at,
+            desk.touched_at,
             around.sightings(),
             around.stall(now),
             around.trouble(now),

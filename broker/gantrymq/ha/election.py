@@ -75,7 +75,9 @@ class View(NamedTuple):
     lease: Lease | None
     """As it was read last; None when there is none."""
     changed_at: float
-    """When we first read it as it is now."""
+    """When we first read this renewal of it."""
+    touched_at: float
+    """When we first read this version of it."""
     sightings: Mapping[int, Sighting]
     stall: str | None = None
     """Why our disk does not answer."""
@@ -151,6 +153,13 @@ def _free_at(view: View, lease: Lease) -> float:
     if lease.holder == NOBODY or lease.is_of(view.me, view.standing.disk):
         return view.changed_at
     return view.changed_at + DURATION_SECONDS
+
+
+def _surely_free_at(view: View, lease: Lease, now: float) -> float:
+    """The same without what the lease says. Whoever edited it, or set it back, may have hidden a
+    renewal that was written since we had read it before."""
+    is_believed = _why_not(view, lease, now) is None
+    return (view.changed_at if is_believed else view.touched_at) + DURATION_SECONDS
 
 
 def _why_not(view: View, lease: Lease, now: float) -> str | None:
@@ -307,7 +316,7 @@ def _judge_all(view: View, lease: Lease, now: float) -> Verdict:
         if member in view.configured
     }
     known = max([lease.epoch, view.standing.epoch, *(each.epoch for each in heard.values())])
-    free_at = view.changed_at + DURATION_SECONDS
+    free_at = _surely_free_at(view, lease, now)
     if known and now < free_at:
         return Verdict("there may still be a master", again_at=free_at)
     if view.me in lease.fenced:

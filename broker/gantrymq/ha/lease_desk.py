@@ -71,6 +71,7 @@ class LeaseDesk:
         "lease",
         "read_at",
         "sent_at",
+        "touched_at",
         "tried_at",
         "written_at",
     )
@@ -96,6 +97,8 @@ class LeaseDesk:
         """When it is to be read again."""
         self.sent_at = -NEVER
         """When the last write was sent that was carried out."""
+        self.touched_at = now
+        """When we first knew of the version that we know; never before it was written."""
         self.tried_at = -NEVER
         """When the last request was sent."""
         self.written_at = -NEVER
@@ -155,7 +158,7 @@ class LeaseDesk:
                 assert asked.lease is not None
                 self.sent_at = asked.sent_at
                 self._know(self._believed(replace(asked.lease, version=version)), now)
-                self.changed_at = self.written_at = now
+                self.changed_at = self.touched_at = self.written_at = now
                 return Outcome.WRITTEN
             case Conflict():
                 self.read_at = now
@@ -180,6 +183,8 @@ class LeaseDesk:
         known, found = self.lease, self._believed(lease, leads=leads)
         if not self.is_known or _renewal(found) != _renewal(known):
             self.changed_at = now
+        if not self.is_known or _version(found) != _version(known):
+            self.touched_at = now
         self._know(found, now)
         return Outcome.READ
 
@@ -208,6 +213,10 @@ class LeaseDesk:
         if lease is not None and lease.doubt is None:
             self._sound = lease
         self.read_at = now + WATCH_SECONDS
+
+
+def _version(lease: Lease | None) -> str:
+    return "" if lease is None else lease.version
 
 
 def _renewal(lease: Lease | None) -> tuple[int, int, int] | None:

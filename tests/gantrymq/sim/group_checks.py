@@ -149,6 +149,7 @@ class Checks:
         for disk, each in self.volumes.items():
             if each == key:
                 self.volumes[disk] = number
+        self.tables.renewed.takes_over(key, number)
         self._losses.rename(key, number)
         self._losses.take(number, gone)
         self._losses.appended(number, self.mirror(number).end)
@@ -220,7 +221,7 @@ class Checks:
             f"{who}: acknowledges, and epoch {self.epoch} has begun"
         )
         lease = process.decided
-        if lease is not None:
+        if lease is not None and lease.epoch <= process.epoch:  # else its clock is an old one
             is_enough = len(lease.in_sync) >= self._rules.least or not self._rules.waits
             assert is_enough, f"{who}: SEND_OK with {lease.in_sync} in sync"
         self._promise(process, record, f"{who}: SEND_OK for {record.key!r}")

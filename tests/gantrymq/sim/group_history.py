@@ -221,6 +221,7 @@ class Group:
         self._run_to(CALM_SECONDS + LED_SECONDS)
         assert self._leaders(), f"nobody leads {LED_SECONDS} s after all was calm"
         self.leases.wish(lambda wishes: replace(wishes, allows_unclean=False))
+        self.leases.fence(frozenset())  # a master may have made a Lease anew with an older wish
         self._run_to(CALM_SECONDS + WHOLE_SECONDS)
         self._must_be_whole()
         ends = self._queue_ends()

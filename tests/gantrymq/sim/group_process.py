@@ -153,7 +153,7 @@ class BrokerProcess:
         self._channels[channel] = None
         now, wall_ms = self.place.monotonic, self.place.wall_ms
         if command.code == RequestCode.DELETE_TOPIC_IN_BROKER:
-            self._checks.tables.deletes(self.number, DeleteTopicRequest.decode(command.ext).topic)
+            self._checks.tables.deletes(self.key, DeleteTopicRequest.decode(command.ext).topic)
         if command.code in _SENDS:
             _, count = self.core.feed(channel, encode(command), 0, now, wall_ms)
             if count:

@@ -39,11 +39,15 @@ class Renewed:
         self.kept: list[Kept] = []
         self._asked: set[tuple[int, str]] = set()
 
-    def delete(self, number: int, topic: str) -> None:
-        """This member is asked to."""
-        self._asked.add((number, topic))
+    def delete(self, key: int, topic: str) -> None:
+        """The process with this volume is asked to."""
+        self._asked.add((key, topic))
         self.deletions[topic] += 1
         self.kept = [each for each in self.kept if each.topic != topic]
+
+    def takes_over(self, key: int, number: int) -> None:
+        """The volume with this key is that member's own from now on."""
+        self._asked |= {(number, topic) for asked, topic in self._asked if asked == key}
 
     def acknowledge(self, message: Kept, deletions: int) -> None:
         """There had been so many of its topic when it was sent."""

@@ -26,10 +26,10 @@ class TableChecks:
         if not topic.startswith(RENEWED.decode()):  # which may be deleted again when it is told
             self.created_topics.add(topic)
 
-    def deletes(self, number: int, topic: str) -> None:
-        """This member is asked to."""
+    def deletes(self, key: int, topic: str) -> None:
+        """The process with this volume is asked to."""
         self._world.tally["topics to be deleted"] += 1
-        self.renewed.delete(number, topic)
+        self.renewed.delete(key, topic)
 
     def are_kept(self, number: int, state: State, *, is_excused: bool) -> None:
         """A new master knows all topics of which somebody was told that they are there."""

@@ -41,10 +41,12 @@ def verdict(
     others: Mapping[int, Standing] | None = None,
     stall: str | None = None,
     trouble: str | None = None,
+    touched_at: float = CHANGED_AT,
 ) -> Verdict:
     sightings = {each: Sighting(said, now) for each, said in (others or {}).items()}
     ours = standing() if ours is None else ours
-    return judge(View(me, ALL, ours, lease, CHANGED_AT, sightings, stall, trouble), now)
+    view = View(me, ALL, ours, lease, CHANGED_AT, touched_at, sightings, stall, trouble)
+    return judge(view, now)
 
 
 def test_a_held_lease_is_left_alone_for_its_whole_duration() -> None:
@@ -295,9 +297,24 @@ def test_a_lease_that_was_set_back_and_is_held_is_left_alone_as_any_other() -> N
     assert verdict(held, others=others).epoch == 5
 
 
+@pytest.mark.parametrize("lease", [replace(LEASE, doubt="edited"), replace(LEASE, epoch=3)])
+def test_a_version_that_is_not_believed_may_hide_a_renewal_that_nobody_has_read(
+    lease: Lease,
+) -> None:
+    others = {1: standing(1), 3: standing(1)}
+    touched_at = LATER - 1.0
+    found = verdict(lease, others=others, touched_at=touched_at)
+    assert (found.epoch, found.again_at) == (0, touched_at + DURATION_SECONDS)
+    assert verdict(lease, found.again_at, others=others, touched_at=touched_at).epoch == 5
+
+
+def test_a_version_that_is_believed_is_no_renewal() -> None:
+    assert verdict(LEASE, others={1: standing(1), 3: standing(1)}, touched_at=LATER).epoch == 5
+
+
 def test_what_was_said_long_ago_counts_for_nothing() -> None:
     old = {1: Sighting(standing(1), LATER - 1.0), 3: Sighting(standing(1), LATER)}
-    view = View(2, ALL, standing(), None, CHANGED_AT, old)
+    view = View(2, ALL, standing(), None, CHANGED_AT, CHANGED_AT, old)
     assert judge(view, LATER).epoch == 0
 
 
@@ -432,7 +449,7 @@ def test_and_where_the_rest_of_the_set_is_not_heard() -> None:
 
 
 def test_a_stray_disk_has_no_part() -> None:
-    view = View(2, ALL, standing(), FREE, CHANGED_AT, {}, stray="of another group")
+    view = View(2, ALL, standing(), FREE, CHANGED_AT, CHANGED_AT, {}, stray="of another group")
     assert judge(view, LATER) == Verdict("of another group")
 
 

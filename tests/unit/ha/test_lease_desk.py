@@ -62,7 +62,8 @@ def test_no_other_change_is_one() -> None:
     desk = knowing()
     read(desk, Found(replace(LEASE, version="8")), 2.0)
     read(desk, Found(replace(LEASE, version="9", wishes=Wishes(preferred=2))), 3.0)
-    assert desk.changed_at == 1.0
+    read(desk, Found(replace(LEASE, version="9", wishes=Wishes(preferred=2))), 4.0)
+    assert (desk.changed_at, desk.touched_at) == (1.0, 3.0)
     assert desk.lease is not None
     assert (desk.lease.version, desk.lease.wishes.preferred) == ("9", 2)
 
@@ -91,7 +92,7 @@ def test_what_contradicts_what_is_known_does_not_take_its_place(found: Lease) ->
     assert lease.claimed == found.in_sync
     assert (lease.version, lease.wishes.preferred) == ("8", 2)
     assert (lease.mark, lease.in_sync, lease.disks) == (LEASE.mark, LEASE.in_sync, LEASE.disks)
-    assert desk.changed_at == 1.0
+    assert (desk.changed_at, desk.touched_at) == (1.0, 2.0)
 
 
 def test_a_deleted_lease_is_remembered() -> None:
@@ -100,7 +101,7 @@ def test_a_deleted_lease_is_remembered() -> None:
     assert lease is not None
     assert (lease.version, lease.epoch, lease.in_sync) == ("", 4, LEASE.in_sync)
     assert lease.doubt
-    assert desk.changed_at == 1.0
+    assert (desk.changed_at, desk.touched_at) == (1.0, 2.0)
 
 
 def test_the_lease_of_another_group_takes_its_place() -> None:
