@@ -49,7 +49,7 @@ def alone(parties: Iterable[Party], others: Iterable[Party]) -> Iterator[None]:
 
 
 def proceed(parties: Iterable[Party]) -> None:
-    """End every turn, for an error may have left somebody stopped who then never ends."""
+    """Let all parties run: an error may have left one stopped, and a stopped process never ends."""
     _tell((each for party in parties for each in party.process_ids()), signal.SIGCONT)
 
 

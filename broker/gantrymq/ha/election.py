@@ -156,8 +156,8 @@ def _free_at(view: View, lease: Lease) -> float:
 
 
 def _surely_free_at(view: View, lease: Lease, now: float) -> float:
-    """The same without what the lease says. Whoever edited it, or set it back, may have hidden a
-    renewal that was written since we had read it before."""
+    """When no master can hold the lease, not even one that this member has not read of: an edit, or
+    an older lease that was put back, may have replaced a renewal before it was read."""
     is_believed = _why_not(view, lease, now) is None
     return (view.changed_at if is_believed else view.touched_at) + DURATION_SECONDS
 
