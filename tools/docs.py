@@ -14,6 +14,8 @@ from gantrymq.broker.core import unsupported
 from gantrymq.broker.core.configuration import ALWAYS_REFUSED, is_changeable
 from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
+from gantrymq.metrics.catalogue import TABLES
+from gantrymq.metrics.family import Family, Kind, Table
 from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.spark.columns import COLUMNS
@@ -184,9 +186,43 @@ def spark_columns_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+_METRICS_ABOUT: Final = """\
+Each server process serves its page at `/metrics` of its `metricsPort`, in Prometheus' text format.
+Beside what stands here it shows the standard `process_*` and `python_gc_*` metrics. Labels that all
+metrics of a table have are named above the table. The panel is that of the dashboards and the alert
+that of the rules which the chart installs."""
+
+
+def metrics_page() -> str:
+    """Every metric, by the process that shows it."""
+    lines = ["# Metrics", _MADE, _METRICS_ABOUT]
+    for table in TABLES:
+        lines += ["", f"## {table.title}", "", _metrics_place(table), ""]
+        lines += ["| metric | type | unit | labels | meaning | panel | alert |"]
+        lines += ["|---|---|---|---|---|---|---|"]
+        lines += map(_metric, table)
+    return "\n".join(lines) + "\n"
+
+
+def _metrics_place(table: Table) -> str:
+    labels = ", ".join(f"`{label}`" for label in table.base_labels)
+    told = f"`{table.path}` of each {table.component}" if table.component != "process" else "All"
+    return f"{told}; labels of all: {labels}." if labels else f"{told}."
+
+
+def _metric(family: Family) -> str:
+    kind = family.kind.value
+    if family.kind is Kind.HISTOGRAM:
+        kind += " (le " + ", ".join(f"{bound}" for bound in family.buckets) + ")"
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    cells = (f"`{family.name}`", kind, family.unit, labels, family.help, family.panel, family.alert)
+    return f"| {' | '.join(cells)} |"
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
+    "metrics.md": metrics_page,
     "namesrv-settings.md": name_server_settings_page,
     "requests.md": requests_page,
     "spark-columns.md": spark_columns_page,

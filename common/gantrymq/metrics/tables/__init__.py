@@ -1,0 +1,1 @@
+"""The metrics of each component, one module each."""

@@ -1,0 +1,75 @@
+"""The metrics that every server process shows about itself, its event loop and its connections."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.metrics.family import Table
+
+TABLE: Final = Table("process", "Every server process")
+
+LOOP_LAG: Final = TABLE.gauge(
+    "gantry_event_loop_lag_seconds",
+    "Largest delay of the event loop's timers since the last scrape",
+    unit="seconds",
+    panel="Resources: Event loop lag",
+    alert="GantryLoopLag",
+)
+DROPPED_SERIES: Final = TABLE.gauge(
+    "gantry_metrics_dropped_series",
+    "Series that the last page left out, because the metric has more than the limit",
+    ("metric",),
+    panel="Resources: Series left out",
+    alert="GantrySeriesDropped",
+)
+SCRAPE_SECONDS: Final = TABLE.gauge(
+    "gantry_metrics_page_seconds",
+    "Time that making the page before this one took, pauses included",
+    unit="seconds",
+    panel="Resources: Scrape time",
+)
+SCRAPE_SLICE: Final = TABLE.gauge(
+    "gantry_metrics_longest_slice_seconds",
+    "Longest time that making the page before this one held the event loop without a pause",
+    unit="seconds",
+    panel="Resources: Scrape time",
+)
+
+# ---------------------------------------------------------------- connections
+
+REMOTING_REQUESTS: Final = TABLE.counter(
+    "gantry_remoting_requests_total", "Requests received", panel="Requests: Requests"
+)
+UNMATCHED_RESPONSES: Final = TABLE.counter(
+    "gantry_remoting_unmatched_responses_total", "Responses that match no open question"
+)
+RECEIVED: Final = TABLE.counter(
+    "gantry_remoting_received_bytes_total",
+    "Bytes received, TLS included",
+    unit="bytes",
+    panel="Resources: Network",
+)
+SENT: Final = TABLE.counter(
+    "gantry_remoting_sent_bytes_total",
+    "Bytes sent, TLS included",
+    unit="bytes",
+    panel="Resources: Network",
+)
+HELD: Final = TABLE.gauge(
+    "gantry_remoting_held_bytes",
+    "Incomplete frames and handshakes, unsent output, and what TLS costs",
+    unit="bytes",
+    panel="Resources: Memory accounts",
+)
+CONNECTIONS: Final = TABLE.gauge(
+    "gantry_remoting_connections",
+    "Open connections",
+    ("listener",),
+    panel="Clients: Connections",
+)
+CLOSED_CONNECTIONS: Final = TABLE.counter(
+    "gantry_remoting_closed_connections_total",
+    "Connections that ended",
+    ("listener", "reason"),
+    panel="Clients: Closed connections",
+)
