@@ -21,8 +21,9 @@ from gantrymq.broker.disk_decisions import LOOK_SECONDS, DecisionWatch
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.lease_client import LeaseClient, api_of
 from gantrymq.broker.link_security import LinkSecurity
-from gantrymq.broker.member_figures import MemberFigures, figures_of
+from gantrymq.broker.member_figures import figures_of
 from gantrymq.broker.member_links import MemberLinks
+from gantrymq.broker.metrics.member import MemberFigures
 from gantrymq.broker.page_cache import page_cache_of
 from gantrymq.broker.readiness import reason, view_of
 from gantrymq.broker.slice_client import SliceClient

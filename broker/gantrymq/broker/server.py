@@ -11,16 +11,15 @@ import gc
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, final
 
-from prometheus_client.core import Metric
-
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.group_secret import SECRETS_PATH
-from gantrymq.broker import disk_decisions, member_figures, metrics, opening
+from gantrymq.broker import disk_decisions, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.messages import (
@@ -34,12 +33,14 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
 from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_host import MemberHost
+from gantrymq.broker.metrics import base, member, page
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.replication import BrokerReplication
 from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
 from gantrymq.ha.authority import Authority
+from gantrymq.metrics.samples import Samples, Source
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
@@ -56,7 +57,7 @@ from gantrymq.runtime.files import save_now
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.metrics import LoopLag, Metrics, Source, server_families
+from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
@@ -77,6 +78,9 @@ GRACE_SECONDS: Final = 3.0
 QUESTIONS_MAX: Final = 4096
 
 _ASYNC_MASTER: Final = BrokerRole.ASYNC_MASTER
+
+# How long a page waits for the disk. Prometheus gives up after 10 s.
+STORE_VALUES_SECONDS: Final = 5.0
 
 LINES_MAX: Final = 300
 LINES_SECONDS: Final = 10.0
@@ -316,10 +320,11 @@ class BrokerHost:
         port = self._setup.settings.metrics_port
         if port == 0:
             return
-        registry = Metrics()
-        registry.add(self._families)
-        registry.add(partial(server_families, self._server))
-        registry.add(self._lag.families)
+        registry = Metrics(series_max=self._setup.settings.metrics_otel_cardinality_limit)
+        registry.prepare(self._read_store_values)
+        registry.add(self._samples)
+        registry.add(partial(server_samples, self._server))
+        registry.add(self._lag.samples)
         for source in self._more_metrics:
             registry.add(source)
         readiness = Readiness()
@@ -329,14 +334,25 @@ class BrokerHost:
         self._health = HealthServer(registry, readiness, pages, pulse=self._pulse)
         await self._health.start(self._setup.settings.bind_address, port)
 
-    def _families(self) -> Iterable[Metric]:
+    def _samples(self) -> Iterator[Samples]:
         """What the core counts, once the store is open and it has begun."""
         if not self._has_begun:
             return
-        yield from metrics.families(self.core)
+        self.state.now, self.state.wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        yield from page.samples(self.core)
         figures = None if self._member is None else self._member.figures()
         if figures is not None:
-            yield from member_figures.families(figures)
+            yield from member.samples(figures, base.base_of(self.state))
+
+    async def _read_store_values(self) -> None:
+        """Before a page: a slow disk makes it show what was read before."""
+        if not self._is_serving:
+            return
+        done = asyncio.Event()
+        self.state.store_values.refresh(done.set)
+        self._turn_soon()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), STORE_VALUES_SECONDS)
 
     def _unready(self) -> str | None:
         """Why this broker does not serve, or its group cannot rely on it."""

@@ -25,6 +25,7 @@ from typing import Final, final
 
 from gantrymq.base.disk import Background, Disk, DiskError
 from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.metrics.histogram import Histogram
 from gantrymq.store.arrivals import Arrivals
 from gantrymq.store.checkpoint import CheckpointFile
 from gantrymq.store.claim import Claim
@@ -97,6 +98,8 @@ class Store:
         "index",
         "log",
         "log_readings",
+        "log_writes",
+        "log_written",
         "queues",
         "readings",
         "report",
@@ -153,6 +156,10 @@ class Store:
         self._intake = Intake(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
+        self.log_writes: int = 0
+        """Groups that were written to the log."""
+        self.log_written: int = 0
+        """Messages in them."""
 
     # ------------------------------------------------------------------ start
 
@@ -438,6 +445,11 @@ class Store:
         return 0 if self._persistence is None else self._persistence.flusher.flushed.position
 
     @property
+    def sync_seconds(self) -> Histogram | None:
+        """How long syncs of the log took; None before the store is open."""
+        return None if self._persistence is None else self._persistence.flusher.sync_seconds
+
+    @property
     def _kept(self) -> int:
         """Up to here the log is on the disk, and no other master takes it back."""
         return self.flushed if self.safe is None else min(self.safe, self.flushed)
@@ -473,6 +485,9 @@ class Store:
         if group.entries:
             refused = self.log.write(group.arena, now)
             self._obstacles.note(refused, now)
+            if refused is None:
+                self.log_writes += 1
+                self.log_written += len(group.entries)
         group.end()
         if refused is not None:
             self.sessions.release()

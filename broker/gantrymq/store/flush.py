@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, final
 
 from gantrymq.base.disk import Completion, DiskError
+from gantrymq.metrics.histogram import Histogram
+from gantrymq.metrics.tables.broker import LOG_SYNC
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import FlushDiskType, StoreSettings
@@ -64,6 +66,7 @@ class Flusher:
         "_least_bytes",
         "_log",
         "_released",
+        "_synced_since",
         "_target",
         "_thorough",
         "_thorough_due",
@@ -71,6 +74,7 @@ class Flusher:
         "_timeout",
         "_waiting",
         "flushed",
+        "sync_seconds",
         "syncing_since",
     )
 
@@ -94,6 +98,10 @@ class Flusher:
         self.flushed = log.mark
         self.syncing_since: float | None = None
         """When the round that is under way began."""
+        self._synced_since: float | None = None
+        """When the round began that has just ended."""
+        self.sync_seconds: Histogram = Histogram(LOG_SYNC.buckets)
+        """How long rounds took."""
         self._target = self.flushed
 
     @property
@@ -112,6 +120,9 @@ class Flusher:
     def turn(self, now: float) -> None:
         """Begin a round if one is due; answer those who waited too long."""
         self._refuse_broken()
+        if self._synced_since is not None:
+            self.sync_seconds.note(now - self._synced_since)
+            self._synced_since = None
         while self._waiting and self._waiting[0].deadline <= now:
             self._released.append(Released(self._waiting.popleft().number, in_time=False))
         if not self._tickets and self._is_due(now):
@@ -145,7 +156,7 @@ class Flusher:
         self._refuse_broken()
         if not self._tickets:
             self.flushed = self._target
-            self.syncing_since = None
+            self._synced_since, self.syncing_since = self.syncing_since, None
             while self._waiting and self._waiting[0].end <= self.flushed.position:
                 self._released.append(Released(self._waiting.popleft().number, in_time=True))
         return True

@@ -30,6 +30,7 @@ from gantrymq.store.batch_parts import read_parts
 from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.entry import SCHEDULE_TOPIC, Entry, tag_hash
 from gantrymq.store.group import Group
+from gantrymq.store.kernel_counts import KernelCounts, SizeCounts
 from gantrymq.store.plain_properties import are_plain
 from gantrymq.store.property_scan import PropertyScan
 from gantrymq.store.put import BATCH_SPARE_BYTES
@@ -40,6 +41,7 @@ from gantrymq.store.send_json import JsonReader
 from gantrymq.store.send_reply import ReplyWriter
 from gantrymq.wire import java_string
 from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
 
 _PREFIX: Final = 8
@@ -47,6 +49,8 @@ _ONEWAY: Final = 2
 # Transaction types, inner batches: a plain message has none of these bits.
 _SPECIAL_BITS: Final = 0xCC
 _BLANK_BYTES: Final = 8
+
+_SHARDING_KEY: Final = property_names.SHARDING_KEY.encode() + b"\x01"
 
 # Longer frames gain nothing from being taken here; every limit of a session is higher.
 FRAME_BYTES_MAX: Final = 262144
@@ -75,15 +79,15 @@ class Fed:
 class _Topic:
     """A topic that is served, and what was taken for it since somebody asked."""
 
-    __slots__ = ("count", "name", "queues", "requests", "size", "text")
+    __slots__ = ("fifo", "name", "normal", "queues", "text")
 
     def __init__(self, name: bytes, text: str, queue_count: int) -> None:
         self.name: bytes = name
         self.text: str = text
         self.queues: list[ConsumeQueue | None] = [None] * queue_count
-        self.count: i64 = 0
-        self.size: i64 = 0
-        self.requests: i64 = 0
+        self.normal: SizeCounts = SizeCounts()
+        self.fifo: SizeCounts = SizeCounts()
+        """Of messages with a sharding key, which are sent in order."""
 
 
 @final
@@ -144,22 +148,20 @@ class Kernel:
     def forget(self, topic: bytes) -> None:
         """Leave this topic to the general path."""
         served = self._served.pop(topic, None)
-        if served is not None and served.count:
+        if served is not None and (served.normal.count or served.fifo.count):
             self._left.append(served)
 
-    def take_counts(self) -> dict[str, tuple[int, int, int]]:
-        """How many messages it took for each topic since the last call, the bytes of their records
-        and the requests they came in; the few that a full disk then refused among them."""
-        counts: dict[str, tuple[int, int, int]] = {}
+    def take_counts(self) -> list[KernelCounts]:
+        """What it took for each topic since the last call; the few that a full disk then refused
+        among it. A topic that was forgotten and served again meanwhile has several entries."""
+        counts: list[KernelCounts] = []
         for topic in [*self._left, *self._served.values()]:
-            if topic.count:
-                count, size, requests = counts.get(topic.text, (0, 0, 0))
-                counts[topic.text] = (
-                    count + int(topic.count),
-                    size + int(topic.size),
-                    requests + int(topic.requests),
-                )
-                topic.count = topic.size = topic.requests = 0
+            if topic.normal.count:
+                counts.append(KernelCounts(topic.text, topic.normal, is_fifo=False))
+                topic.normal = SizeCounts()
+            if topic.fifo.count:
+                counts.append(KernelCounts(topic.text, topic.fifo, is_fifo=True))
+                topic.fifo = SizeCounts()
         self._left.clear()
         return counts
 
@@ -207,18 +209,26 @@ class Kernel:
             return False
         body_at: i64 = at + _PREFIX + (i64(read_i32_be(data, at + 4)) & 0xFFFFFF)
         first: i64 = len(group.entries)
+        counts = self._counts_of(topic)
         if fields.is_batch:
-            is_taken = self._take_batch(group, topic, queue, data, body_at, end)
+            size = self._take_batch(group, topic, queue, data, body_at, end)
         else:
-            is_taken = self._take_one(group, topic, queue, data[body_at:end])
-        if not is_taken:
+            size = self._take_one(group, topic, queue, data[body_at:end])
+        if size == 0:
             return False
-        topic.requests += 1
+        counts.note(len(group.entries) - first, size)
         if (fields.command_flag & _ONEWAY) == 0:
             self._reply(group.entries, first, replies)
         return True
 
-    def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> bool:
+    def _counts_of(self, topic: _Topic) -> SizeCounts:
+        """Where to count the request in `_fields`, which `_scan` has just read."""
+        if self._scan.has_other_names and _SHARDING_KEY in self._fields.properties:
+            return topic.fifo
+        return topic.normal
+
+    def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
+        """The bytes of its record; 0 when it is not taken."""
         fields = self._fields
         properties = codec.join(fields.properties, self._added)
         size = self._records.size(len(body), len(fields.topic), len(properties))
@@ -228,14 +238,15 @@ class Kernel:
             or len(properties) > PROPERTIES_BYTES_MAX
             or size + _BLANK_BYTES > self._file_bytes
         ):
-            return False
+            return 0
         self._store(group, topic, queue, body, properties, self._scan, size)
-        return True
+        return size
 
     def _take_batch(
         self, group: Group, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
-    ) -> bool:
-        """All messages of the batch data[at:end], into one file of the log; or none."""
+    ) -> i64:
+        """All messages of the batch data[at:end], into one file of the log; or none. The bytes of
+        their records."""
         fields = self._fields
         shared = codec.join(fields.properties, self._added)
         bytes_max = self._body_bytes_max + BATCH_SPARE_BYTES
@@ -246,15 +257,15 @@ class Kernel:
             bodies += len(part.body)
             total += self._records.size(len(part.body), len(fields.topic), len(part.properties))
         if total == 0 or total > bytes_max or bodies > self._body_bytes_max:
-            return False
+            return 0
         if total + _BLANK_BYTES > self._file_bytes:
-            return False
+            return 0
         group.arena.room(total)
         for part in parts:
             fields.flag = part.flag  # the request's own is nobody's
             size = self._records.size(len(part.body), len(fields.topic), len(part.properties))
             self._store(group, topic, queue, part.body, part.properties, part.scan, size)
-        return True
+        return total
 
     def _queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
         """None when the topic has no such queue, or nobody has stored into it yet."""
@@ -319,8 +330,6 @@ class Kernel:
             sys_flag=self._records.sys_flag(fields),
         )
         group.entries.append(entry)
-        topic.count += 1
-        topic.size += size
 
     def _reply(self, entries: list[Entry], first: i64, replies: BytesWriter) -> None:
         opaque = self._fields.opaque

@@ -23,8 +23,8 @@ from gantrymq.base.errors import ConfigurationError, GantryError
 if TYPE_CHECKING:
     from gantrymq.app.standalone_setup import StandaloneSetup
     from gantrymq.broker.server import BrokerHost
+    from gantrymq.metrics.samples import Source
     from gantrymq.runtime.health import HealthServer
-    from gantrymq.runtime.metrics import Source
     from gantrymq.runtime.process import Process
 
 _EPILOG: Final = """\
@@ -58,7 +58,7 @@ async def _serve(setup: StandaloneSetup, process: Process) -> None:
     names = NameServerHost(setup.names)
     await names.start()
     try:
-        broker = await _start_broker(setup, partial(metrics.families, names.core))
+        broker = await _start_broker(setup, partial(metrics.samples, names.core))
         try:
             console = await _start_console(setup)
             sys.stdout.write(announcement(setup, _seconds_since_start()))

@@ -5,7 +5,8 @@
 | /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
-| pages given by the owner | further documents: metrics under other names, or HTML |
+| paths given by the owner | metrics under other names |
+| pages given by the owner | further documents |
 
 A thread with an event loop of its own serves them, so that a probe is answered while the owner's
 loop recovers a store or is flooded by clients. What the owner knows is asked for within the owner's
@@ -22,7 +23,7 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Final, TypeVar, cast, final
+from typing import Any, Final, TypeVar, cast, final
 
 from aiohttp import web
 
@@ -34,6 +35,7 @@ from gantrymq.runtime.pulse import Pulse
 T = TypeVar("T")
 
 HTML: Final = "text/html; charset=utf-8"
+METRICS_PATH: Final = "/metrics"
 
 # How long an open scrape may hold up the end of the process.
 SHUTDOWN_SECONDS: Final = 2.0
@@ -89,6 +91,7 @@ class HealthServer:
         "_owner",
         "_page_type",
         "_pages",
+        "_pending",
         "_questions",
         "_readiness",
         "_runner",
@@ -105,12 +108,16 @@ class HealthServer:
         page_type: str = CONTENT_TYPE,
         pulse: Pulse | None = None,
         liveness: Readiness | None = None,
+        more_metrics: Mapping[str, Metrics] | None = None,
     ) -> None:
         """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's;
-        `liveness` has checks that only a restart mends."""
+        `liveness` has checks that only a restart mends; `more_metrics` has metrics by their
+        path."""
         self._liveness = liveness
         self._readiness = readiness
-        self._metrics = metrics
+        self._metrics = {METRICS_PATH: metrics, **(more_metrics or {})}
+        self._pending: set[asyncio.Task[object]] = set()
+        """Pages that are being made, in the owner's loop."""
         self._pages = dict(pages or {})
         self._page_type = page_type
         self._runner: web.AppRunner | None = None
@@ -142,6 +149,8 @@ class HealthServer:
 
     async def stop(self) -> None:
         self.pulse.stop()
+        for task in self._pending:
+            task.cancel()
         if self._loop is None or self._thread is None:
             return
         await self._there(self._close())
@@ -204,7 +213,8 @@ class HealthServer:
         application.on_response_prepare.append(_close_after)
         application.router.add_get("/health/live", self._live)
         application.router.add_get("/health/ready", self._ready)
-        application.router.add_get("/metrics", self._scrape)
+        for path in self._metrics:
+            application.router.add_get(path, self._scrape)
         for path in self._pages:
             application.router.add_get(path, self._page)
         return application
@@ -234,11 +244,17 @@ class HealthServer:
         lines = "".join(f"{name}: {reason}\n" for name, reason in reasons.items())
         return web.Response(status=503, text="not ready\n" + lines)
 
-    async def _scrape(self, request: web.Request) -> web.Response:
-        del request
-        return self._document(
-            await self._ask(self._metrics.exposition, SCRAPE_SECONDS), CONTENT_TYPE
-        )
+    async def _scrape(self, request: web.Request) -> web.StreamResponse:
+        page = self._metrics[request.path].page
+        chunks = await self._ask_slowly(page, SCRAPE_SECONDS)
+        if chunks is None:
+            return self._document(None, CONTENT_TYPE)
+        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
+        response.content_length = sum(map(len, chunks))
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+        return response
 
     async def _page(self, request: web.Request) -> web.Response:
         page = await self._ask(self._pages[request.path], SCRAPE_SECONDS)
@@ -251,12 +267,21 @@ class HealthServer:
 
     async def _ask(self, question: Callable[[], T], seconds: float) -> T | None:
         """What the owner says; None where its loop does not get to the question in time."""
+        return cast("T | None", await self._answer(question, seconds))
+
+    async def _ask_slowly(
+        self, question: Callable[[], Coroutine[Any, Any, T]], seconds: float
+    ) -> T | None:
+        """The same where the owner's loop awaits the answer."""
+        return cast("T | None", await self._answer(question, seconds))
+
+    async def _answer(self, question: Callable[[], object], seconds: float) -> object:
         asked = self._questions.get(question)
         if asked is None:
             asked = self._questions[question] = self._put(question)
             asked.add_done_callback(lambda _: self._questions.pop(question, None))
         done, _ = await asyncio.wait([asked], timeout=seconds)
-        return cast("T", asked.result()) if done else None
+        return asked.result() if done else None
 
     def _put(self, question: Callable[[], object]) -> asyncio.Future[object]:
         """To the owner's loop."""
@@ -264,13 +289,36 @@ class HealthServer:
 
         def answer_it() -> None:
             try:
-                answer.set_result(question())
+                said = question()
             except Exception as error:
                 answer.set_exception(error)
+                return
+            if isinstance(said, Coroutine):
+                self._await(said, answer)
+            else:
+                answer.set_result(said)
 
         assert self._owner is not None
         self._owner.call_soon_threadsafe(answer_it)
         return asyncio.wrap_future(answer)
+
+    def _await(
+        self, said: Coroutine[Any, Any, object], answer: concurrent.futures.Future[object]
+    ) -> None:
+        """Within the owner's loop: the answer is what comes of this; `stop` cancels it."""
+        task = asyncio.ensure_future(said)
+        self._pending.add(task)
+
+        def end(task: asyncio.Task[object]) -> None:
+            self._pending.discard(task)
+            if task.cancelled():
+                answer.cancel()
+            elif (error := task.exception()) is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(task.result())
+
+        task.add_done_callback(end)
 
 
 def _turn(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,66 +1,130 @@
-"""Metrics: a registry of our own, and what every process shows about itself.
+"""Metrics of one process: the page for Prometheus, and what every process shows about itself.
 
-Hot paths add to plain numbers; a metric reads them when somebody scrapes. So most metrics are
-families that a function yields at scrape time, and none costs anything between two scrapes.
+Hot paths add to plain numbers; a source reads them when a page is made. So no metric costs anything
+between two pages.
+
+A page may have hundreds of thousands of lines. `page` writes it on the event loop, which owns what
+the sources read, and lets everything else go first after each SLICE_SECONDS.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from time import perf_counter
 from typing import Final, final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
+from gantrymq.metrics.samples import Samples, Source, one
+from gantrymq.metrics.tables import process
+from gantrymq.metrics.text import PageWriter
 from gantrymq.runtime.net import Server
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 LAG_SECONDS: Final = 1.0  # how often the loop's lag is measured
 
-Source = Callable[[], Iterable[Metric]]
+# How long a page holds the loop without a pause; a turn of a busy broker takes about as long.
+SLICE_SECONDS: Final = 0.001
 
+# RocketMQ's metricsOtelCardinalityLimit.
+SERIES_MAX: Final = 50_000
 
-@final
-class _SourceCollector:
-    """The registry's idea of a source."""
+# Pieces are sent in chunks of this size: each costs a write to the connection.
+CHUNK_CHARACTERS: Final = 64 * 1024
 
-    __slots__ = ("_source",)
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def collect(self) -> Iterable[Metric]:
-        return self._source()
+Preparation = Callable[[], Awaitable[None]]
 
 
 @final
 class Metrics:
-    """One process's metrics: memory, CPU, files and garbage collection from the start."""
+    """One process's metrics: memory, CPU, files and garbage collection from the start, unless this
+    is for a page of other names."""
 
-    __slots__ = ("registry",)
+    __slots__ = (
+        "_longest_slice",
+        "_page_seconds",
+        "_preparations",
+        "_process",
+        "_series_max",
+        "_sources",
+    )
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
+    def __init__(self, *, series_max: int = SERIES_MAX, shows_process: bool = True) -> None:
+        self._series_max = series_max
+        self._sources: list[Source] = []
+        self._preparations: list[Preparation] = []
+        self._longest_slice = self._page_seconds = 0.0
+        self._process: CollectorRegistry | None = None
+        if shows_process:
+            self._process = CollectorRegistry()
+            ProcessCollector(registry=self._process)
+            GCCollector(registry=self._process)
 
     def add(self, source: Source) -> None:
-        """Ask `source` for its families at each scrape."""
-        self.registry.register(_SourceCollector(source))
+        """Ask `source` for its samples whenever a page is made."""
+        self._sources.append(source)
 
-    def exposition(self) -> bytes:
-        """Everything in Prometheus' text format."""
-        return generate_latest(self.registry)
+    def prepare(self, preparation: Preparation) -> None:
+        """Await this before a page is made: what sources show may have to be read first."""
+        self._preparations.append(preparation)
+
+    async def page(self) -> Sequence[bytes]:
+        """The page, in chunks; to be called within the loop that owns what sources read."""
+        for preparation in self._preparations:
+            await preparation()
+        chunks: list[bytes] = []
+        waiting: list[str] = []
+        size = 0
+        began = slice_began = perf_counter()
+        longest = 0.0
+        for piece in self._pieces():
+            waiting.append(piece)
+            size += len(piece)
+            if size >= CHUNK_CHARACTERS:
+                chunks.append("".join(waiting).encode())
+                waiting, size = [], 0
+            took = perf_counter() - slice_began
+            if took >= SLICE_SECONDS:
+                longest = max(longest, took)
+                await asyncio.sleep(0)
+                slice_began = perf_counter()
+        chunks.append("".join(waiting).encode())
+        ended = perf_counter()
+        self._page_seconds = ended - began
+        self._longest_slice = max(longest, ended - slice_began)
+        return chunks
+
+    def _pieces(self) -> Iterator[str]:
+        writer = PageWriter(self._series_max)
+        if self._process is not None:
+            yield generate_latest(self._process).decode()
+        for source in self._sources:
+            yield from writer.pieces(source())
+        if self._process is not None:
+            yield from writer.pieces(self._own())
+        yield from writer.pieces(_dropped(writer))
+
+    def _own(self) -> Iterator[Samples]:
+        """What making the page before this one took."""
+        yield one(process.SCRAPE_SECONDS, self._page_seconds)
+        yield one(process.SCRAPE_SLICE, self._longest_slice)
+
+
+def _dropped(writer: PageWriter) -> Iterator[Samples]:
+    if writer.dropped:
+        yield Samples(
+            process.DROPPED_SERIES, [((metric,), count) for metric, count in writer.dropped.items()]
+        )
 
 
 @final
 class LoopLag:
-    """How late the event loop runs its timers: what a request waits before anybody looks at it.
+    """Measures how late the event loop runs its timers: as long waits a request that has come.
 
     The largest lag since the last scrape is shown, so that a short stall is not lost between two.
     """
@@ -84,55 +148,36 @@ class LoopLag:
     def observe(self, lag: float) -> None:
         self._largest = max(self._largest, lag)
 
-    def families(self) -> Iterable[Metric]:
+    def samples(self) -> Iterable[Samples]:
         largest, self._largest = self._largest, 0.0
-        yield GaugeMetricFamily(
-            "gantry_event_loop_lag_seconds",
-            "Largest delay of the event loop's timers since the last scrape",
-            largest,
-        )
+        yield one(process.LOOP_LAG, largest)
 
     def _measure(self) -> None:
         self.observe(asyncio.get_running_loop().time() - self._due_at)
         self.start()
 
 
-def server_families(server: Server) -> Iterable[Metric]:
+def server_samples(server: Server) -> Iterator[Samples]:
     """What a remoting server counts."""
     counters, channels = server.counters, server.channels
-    yield _total("gantry_remoting_requests", "Requests received", counters.requests)
-    yield _total(
-        "gantry_remoting_unmatched_responses",
-        "Responses nobody waited for",
-        counters.unmatched_responses + sum(channel.unmatched_responses for channel in channels),
+    yield one(process.REMOTING_REQUESTS, counters.requests)
+    unmatched = sum(channel.unmatched_responses for channel in channels)
+    yield one(process.UNMATCHED_RESPONSES, counters.unmatched_responses + unmatched)
+    received = counters.bytes_in + sum(channel.bytes_in for channel in channels)
+    yield one(process.RECEIVED, received)
+    yield one(process.SENT, counters.bytes_out + sum(channel.bytes_out for channel in channels))
+    yield one(process.HELD, counters.held_bytes)
+    yield Samples(
+        process.CONNECTIONS,
+        [
+            ((listener,), sum(channel.listener == listener for channel in channels))
+            for listener in server.addresses
+        ],
     )
-    for direction, closed, still_open in (
-        ("received", counters.bytes_in, sum(channel.bytes_in for channel in channels)),
-        ("sent", counters.bytes_out, sum(channel.bytes_out for channel in channels)),
-    ):
-        name = f"gantry_remoting_{direction}_bytes"
-        yield _total(name, f"Bytes {direction}, TLS included", closed + still_open)
-    yield GaugeMetricFamily(
-        "gantry_remoting_held_bytes",
-        "Incomplete frames and handshakes, unsent output, and what TLS costs",
-        counters.held_bytes,
+    yield Samples(
+        process.CLOSED_CONNECTIONS,
+        [
+            ((listener, reason.value), count)
+            for (listener, reason), count in counters.closed.items()
+        ],
     )
-    connections = GaugeMetricFamily(
-        "gantry_remoting_connections", "Open connections", labels=["listener"]
-    )
-    for listener in server.addresses:
-        count = sum(channel.listener == listener for channel in channels)
-        connections.add_metric([listener], count)
-    yield connections
-    closings = CounterMetricFamily(
-        "gantry_remoting_closed_connections",
-        "Connections that ended",
-        labels=["listener", "reason"],
-    )
-    for (listener, reason), count in counters.closed.items():
-        closings.add_metric([listener, reason.value], count)
-    yield closings
-
-
-def _total(name: str, documentation: str, value: float) -> Metric:
-    return CounterMetricFamily(name, documentation, value)

@@ -47,7 +47,7 @@ from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.files import FileSaver, SaveFailed
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log, QuietLog
-from gantrymq.runtime.metrics import LoopLag, Metrics, server_families
+from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.net import Server, ServerLimits
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
@@ -175,9 +175,9 @@ class NameServerHost:
         if port == 0:
             return
         registry = Metrics()
-        registry.add(partial(metrics.families, self.core))
-        registry.add(partial(server_families, self._server))
-        registry.add(self._lag.families)
+        registry.add(partial(metrics.samples, self.core))
+        registry.add(partial(server_samples, self._server))
+        registry.add(self._lag.samples)
         readiness = Readiness()
         readiness.add("listeners", lambda: None if self._is_serving else "not listening")
         self._health = HealthServer(registry, readiness)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.broker import UNKNOWN_CODE
+from gantrymq.broker.core.figures.requests import UNKNOWN_CODE
 from gantrymq.fakes.broker import START_MS, FakeChannel, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
 from gantrymq.fakes.store import HOST, message
@@ -147,7 +147,7 @@ def test_codes_that_clients_make_up_are_counted_as_one() -> None:
         assert answer.code == code
     counted = {
         answered: count
-        for (code, answered), count in broker.broker.counters.items()
+        for (code, answered), count in broker.state.request_figures.counts().items()
         if code == RequestCode.GET_CONSUMER_RUNNING_INFO
     }
     assert counted == {UNKNOWN_CODE: 2}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.broker.metrics import families
 from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.metrics import page_of
 from gantrymq.fakes.replicas import (
     FakeReplication,
     follower,
@@ -75,6 +75,7 @@ def test_metrics_tell_of_slaves_and_of_the_master() -> None:
     broker.state.replication = replication
     assert metrics_of(broker, "slave") == {
         "gantry_broker_slave_behind_bytes": 10,
+        "gantry_broker_slave_bytes_per_second": 0,
         "gantry_broker_slave_in_sync": 1,
     }
     slave = opened_slave()
@@ -88,11 +89,11 @@ def test_metrics_tell_of_slaves_and_of_the_master() -> None:
 
 
 def metrics_of(broker: OpenedBroker, kind: str) -> dict[str, float]:
+    prefix = f"gantry_broker_{kind}_"
     return {
-        sample.name: sample.value
-        for family in families(broker.broker)
-        for sample in family.samples
-        if sample.name.startswith(f"gantry_broker_{kind}_")
+        name.partition("{")[0]: value
+        for name, value in page_of(broker).items()
+        if name.startswith(prefix)
     }
 
 

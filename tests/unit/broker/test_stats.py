@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.store.kernel_counts import KernelCounts, SizeCounts
 
 
 def test_puts_and_gets_count_for_topic_group_and_broker() -> None:
@@ -35,11 +36,18 @@ def test_the_brokers_own_topics_are_none_of_the_users_messages() -> None:
     assert (stats.totals.transferred, stats.totals.plain_transferred) == (4, 0)
 
 
+def kernel_took(topic: str, count: int, size: int) -> KernelCounts:
+    """One request."""
+    counts = SizeCounts()
+    counts.note(count, size)
+    return KernelCounts(topic, counts, is_fifo=False)
+
+
 def test_what_the_kernel_took_is_asked_for_each_second() -> None:
     broker = OpenedBroker()
     stats = broker.state.stats
-    taken = [{"T": (2, 20, 1), "U": (1, 5, 1)}, {"T": (1, 10, 1)}]
-    stats.kernel_counts = lambda: taken.pop(0) if taken else {}
+    taken = [[kernel_took("T", 2, 20), kernel_took("U", 1, 5)], [kernel_took("T", 1, 10)]]
+    stats.kernel_counts = lambda: taken.pop(0) if taken else []
     broker.pass_time(10.0)
     assert not taken
     assert (stats.totals.puts, stats.totals.put_bytes) == (4, 35)

@@ -10,6 +10,7 @@ from gantrymq.base.errors import RemoteError
 from gantrymq.fakes.kernel import (
     BORN_HOST,
     BORN_HOST_V6,
+    EXT,
     FILE_BYTES,
     LEVELS,
     NOW_MS,
@@ -25,6 +26,7 @@ from gantrymq.fakes.kernel import (
 from gantrymq.store.arena import Arena
 from gantrymq.store.group import Group
 from gantrymq.store.kernel import Fed
+from gantrymq.store.kernel_counts import SIZE_BOUNDS
 from gantrymq.wire.frames import FrameReader
 from gantrymq.wire.message import batch
 from gantrymq.wire.message.batch import BatchPart
@@ -126,8 +128,29 @@ def test_what_was_taken_is_counted_by_messages_and_by_requests() -> None:
     mine, taken = kernel(), group()
     mine.feed(taken, batch_frame([part(), part(), part()]) + frame(), 0, BORN_HOST)
     size = sum(entry.size for entry in taken.entries)
-    assert mine.take_counts() == {"orders": (4, size, 2)}
-    assert mine.take_counts() == {}
+    (counts,) = mine.take_counts()
+    assert (counts.topic, counts.count, counts.size, counts.requests) == ("orders", 4, size, 2)
+    assert not counts.is_fifo
+    assert mine.take_counts() == []
+
+
+def test_a_request_counts_by_the_mean_size_of_its_messages() -> None:
+    mine, taken = kernel(), group()
+    mine.feed(taken, batch_frame([part(b"x"), part(b"x" * 901)]) + frame(), 0, BORN_HOST)
+    first, second, single = (entry.size for entry in taken.entries)
+    (counts,) = mine.take_counts()
+    assert counts.mean_sizes == (first + second) // 2 + single
+    assert counts.sizes == [2, 0, 0, 0, 0, 0, 0]
+    assert second > SIZE_BOUNDS[0], "alone it would count as larger"
+
+
+def test_messages_with_a_sharding_key_count_as_ordered() -> None:
+    mine = kernel()
+    ordered = EXT["i"] + "__SHARDINGKEY\x01account\x02"
+    mine.feed(group(), frame({"i": ordered}) + frame(), 0, BORN_HOST)
+    normal, fifo = mine.take_counts()
+    assert (normal.is_fifo, normal.count) == (False, 1)
+    assert (fifo.is_fifo, fifo.count) == (True, 1)
 
 
 # ------------------------------------------------------------------ what is not

@@ -18,7 +18,6 @@ does only where its message is waited for: else the turn is spared that.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, final
@@ -32,6 +31,7 @@ from gantrymq.broker.core import (
     slaves,
     system_topics,
 )
+from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
 from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
@@ -61,8 +61,10 @@ from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 NEVER: Final = float("inf")
 
-UNKNOWN_CODE: Final = -1
-_ANSWERS: Final = frozenset(map(int, ResponseCode))
+# What the kernel takes counts as this, the request that clients send most.
+_KERNEL_CODE: Final = int(RequestCode.SEND_MESSAGE_V2)
+_SUCCESS: Final = int(ResponseCode.SUCCESS)
+_BUSY: Final = int(ResponseCode.SYSTEM_BUSY)
 
 # Requests that wait for the store, a client or a file. Each connection is bounded by its session;
 # this bounds all of them together.
@@ -110,6 +112,7 @@ class Broker:
         "_body_bytes_max",
         "_born_hosts",
         "_fed",
+        "_figures",
         "_group_bytes_max",
         "_is_settled",
         "_log_moves",
@@ -120,14 +123,13 @@ class Broker:
         "_senders",
         "_store",
         "_topic_readers",
-        "counters",
         "state",
     )
 
     def __init__(self, state: State, *, group_bytes_max: int = GROUP_BYTES_MAX) -> None:
         self.state = state
         self._group_bytes_max: int = group_bytes_max
-        self.counters: Counter[tuple[int, int]] = Counter()
+        self._figures: RequestFigures = state.request_figures
         self._machines: Sequence[Machine] = state.machines
         self._readers: Sequence[Reader] = state.readers
         self._topic_readers: Mapping[str, Reader] = state.topic_readers
@@ -184,6 +186,11 @@ class Broker:
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
+
+    @property
+    def held_bodies(self) -> tuple[int, int]:
+        """Bytes of the bodies of requests that wait, and how many there may be."""
+        return self._body_bytes, self._body_bytes_max
 
     # ------------------------------------------------------------------ roles
 
@@ -322,41 +329,45 @@ class Broker:
         self._body_bytes += body_bytes
         state.works.start(
             outcome,
-            lambda result: self._worked(request, result),
-            lambda error: self._broke(request, error),
+            lambda result: self._worked(request, result, now),
+            lambda error: self._broke(request, error, now),
         )
         if request.command.body:
             self._write_if_much(now, wall_ms)
         return HELD
 
-    def _worked(self, request: Request, outcome: object) -> None:
+    def _worked(self, request: Request, outcome: object, began: float) -> None:
         """A request that was carried out in steps has its outcome."""
         self._body_bytes -= len(request.command.body)
         if isinstance(outcome, Reply):
-            self._counted(request, outcome, request.command.code)
+            self._counted(request, outcome, request.command.code, self.state.now - began)
             self.state.effects.answer(request, outcome.command)
         elif outcome is SILENT:
             self.state.effects.release(request)
         else:
             assert outcome is HELD, f"{outcome!r} is no outcome"
 
-    def _broke(self, request: Request, error: Exception) -> None:
+    def _broke(self, request: Request, error: Exception, began: float) -> None:
         self._body_bytes -= len(request.command.body)
         code = request.command.code
         if not isinstance(error, GantryError):
             self.state.effects.broken(f"a request of code {code} broke its handler", error)
         text = str(error) if isinstance(error, RemoteError) else f"{type(error).__name__}: {error}"
         reply = Reply(failed(text))
-        self._counted(request, reply, code)
+        self._counted(request, reply, code, self.state.now - began)
         self.state.effects.answer(request, reply.command)
 
-    def _counted(self, request: Request, outcome: Outcome, code: int) -> Outcome:
+    def _counted(
+        self, request: Request, outcome: Outcome, code: int, seconds: float = 0.0
+    ) -> Outcome:
         if isinstance(outcome, Reply):
-            answered = outcome.command.code
-            # What a client answered is passed on as it is.
-            self.counters[code, answered if answered in _ANSWERS else UNKNOWN_CODE] += 1
+            answer = outcome.command
+            if answer.code == _BUSY:
+                self._figures.note_refusal(answer.remark)
             if request.command.is_oneway:
+                self._figures.note(code, answer.code, seconds, ONEWAY)
                 return SILENT
+            self._figures.note(code, answer.code, seconds)
         return outcome
 
     # ------------------------------------------------------------------ time and answers
@@ -432,6 +443,7 @@ class Broker:
     def _reply(self, sends: _Sends, replies: bytes, now: float) -> None:
         state = self.state
         state.admission.end(sends.fed_at, now, sends.count)
+        self._figures.note(_KERNEL_CODE, _SUCCESS, now - sends.fed_at, times=sends.count)
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:

@@ -56,10 +56,19 @@ def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[R
         if not answer.status.is_stored:
             return refused(answer.status.response_code, answer.remark)
         halves.ended(half)
-    if commits:
-        delivered = records[0]
-        state.stats.sent(utf8_text(delivered.topic), 1, delivered.size)
+    _count(state, half, records[0] if commits else None)
     return done()
+
+
+def _count(state: State, half: Record, delivered: Record | None) -> None:
+    """A transaction ended; `delivered` is what a commit stored."""
+    place = place_of(half)
+    topic = "" if place is None else place[0]
+    if delivered is None:
+        state.figures.rolled_back.add(topic)
+        return
+    state.stats.sent(utf8_text(delivered.topic), 1, delivered.size)
+    state.figures.count_commit(topic, (state.wall_ms - half.born_timestamp_ms) / 1000)
 
 
 def _has_turn(state: State, half: Record) -> Steps[bool]:

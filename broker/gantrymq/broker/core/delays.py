@@ -260,7 +260,8 @@ class DelayService:
             if record is None:
                 self._lose(level, run.first + at, is_read=run.records[at] is not None)
         records = [record for record in found.records if record is not None]
-        Delivery(self._state, records, partial(self._delivered, level, run, len(records)))
+        then = partial(self._delivered, level, run, len(records))
+        Delivery(self._state, records, then, count=self._state.figures.count_delivered)
 
     def _lose(self, level: _Level, offset: int, *, is_read: bool) -> None:
         why = "it says no queue" if is_read else "the log lost it or it is damaged"

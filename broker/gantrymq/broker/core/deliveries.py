@@ -33,7 +33,7 @@ class Delivery:
     """Some messages on their way; calls `then` with how many could never be stored, and before
     that `left_out` with each of those."""
 
-    __slots__ = ("_again", "_left", "_left_out", "_refused", "_state", "_then")
+    __slots__ = ("_again", "_count", "_left", "_left_out", "_refused", "_state", "_then")
 
     def __init__(
         self,
@@ -41,7 +41,10 @@ class Delivery:
         records: Sequence[Record],
         then: Callable[[int], None],
         left_out: Callable[[Record], None] | None = None,
+        count: Callable[[Record], None] | None = None,
     ) -> None:
+        """`count` is called with each that was stored."""
+        self._count = count
         self._state = state
         self._then = then
         self._left_out = left_out
@@ -78,6 +81,8 @@ class Delivery:
             self._again.append(record)
         else:
             self._state.stats.sent(utf8_text(record.topic), 1, record.size)
+            if self._count is not None:
+                self._count(record)
         self._one_less()
 
     def _broke(self, record: Record, error: Exception) -> None:

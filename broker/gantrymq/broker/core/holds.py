@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.broker.core import held_bytes, pulls, steps
+from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.broker.core.subscriptions import Wish
@@ -68,6 +69,7 @@ class Hold:
     """One pull. `offset` is where the next look begins."""
 
     __slots__ = (
+        "began",
         "header",
         "is_looking",
         "is_over",
@@ -79,7 +81,8 @@ class Hold:
         "wish",
     )
 
-    def __init__(self, pull: Pull, until: float) -> None:
+    def __init__(self, pull: Pull, began: float, until: float) -> None:
+        self.began: float = began
         self.request: Request = pull.request
         self.header: PullMessageRequest = pull.header
         self.wish: Wish = pull.choice.wish
@@ -168,7 +171,7 @@ class Holds:
         if not settings.long_polling_enable:
             wait_ms = settings.short_polling_time_mills
         until = self._state.now + min(max(wait_ms, 0) / 1000, SECONDS_MAX)
-        hold = Hold(pull, until)
+        hold = Hold(pull, self._state.now, until)
         self._queues.setdefault(hold.place, {})[hold] = None
         self._channels.setdefault(channel, {})[hold] = None
         self._count += 1
@@ -297,7 +300,9 @@ class Holds:
     def _answer(self, hold: Hold, command: Command) -> None:
         self._remove(hold)
         self._answered_bytes += len(command.body)
-        self._state.effects.answer(hold.request, command)
+        state, code = self._state, hold.request.command.code
+        state.request_figures.note(code, command.code, state.now - hold.began, HELD)
+        state.effects.answer(hold.request, command)
 
     def _remove(self, hold: Hold) -> None:
         hold.is_over = True

@@ -17,6 +17,7 @@ from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.names import TOPIC_CHARACTERS_MAX, topic_fault
 from gantrymq.broker.core.topic_names import NOT_FOR_CLIENTS
 from gantrymq.store.kernel import Kernel
+from gantrymq.store.kernel_counts import KernelCounts
 from gantrymq.wire.bodies.shared import Permission, TopicConfig, TopicFilterType
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class QuickSends:
         self._state = state
         self._known = _values_of(state)
         self._is_open = False
-        self._left: dict[str, tuple[int, int, int]] = {}
+        self._left: list[KernelCounts] = []
         self._refresh_at = NEVER
 
     def open(self) -> None:
@@ -62,14 +63,11 @@ class QuickSends:
         for topic in state.topics.all:
             self.look(topic)
 
-    def take_counts(self) -> dict[str, tuple[int, int, int]]:
-        """Messages that kernels took since the last call, their bytes and requests, by topic."""
-        counts, self._left = self._left, {}
+    def take_counts(self) -> list[KernelCounts]:
+        """What kernels took since the last call, by topic."""
+        counts, self._left = self._left, []
         kernel = self._state.kernel
-        for topic, taken in ({} if kernel is None else kernel.take_counts()).items():
-            known = counts.get(topic, (0, 0, 0))
-            counts[topic] = (known[0] + taken[0], known[1] + taken[1], known[2] + taken[2])
-        return counts
+        return counts if kernel is None else counts + kernel.take_counts()
 
     def look(self, topic: str) -> None:
         """This topic came, changed or went."""

@@ -14,6 +14,7 @@ Invariant: between `follow` and the next `lead` no work of the master's is under
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -43,6 +44,7 @@ class Reign:
         "_served",
         "_serves_from",
         "_state",
+        "changes",
         "epoch",
         "is_paused",
     )
@@ -56,12 +58,15 @@ class Reign:
         self.epoch = 0
         """The one we lead in, or led in last."""
         self.is_paused = False
+        self.changes: Counter[str] = Counter()
+        """How often this broker became `master`, and `slave` after it was."""
 
     def lead(self, epoch: int) -> None:
         """We are the master from now on."""
         state = self._state
         assert state.identity.is_elected, "fixed roles do not change"
         self.epoch = epoch
+        self.changes["master"] += 1
         state.store.lead(state.now)
         state.carried.settle()
         state.carried.lead()
@@ -105,6 +110,8 @@ class Reign:
     def follow(self) -> None:
         """We are not the master from now on."""
         state = self._state
+        if state.identity.is_master:
+            self.changes["slave"] += 1
         self.is_paused = False
         self._look_at = NEVER
         state.serves = False

@@ -139,6 +139,7 @@ def _store(
         said = origin_topic  # a property may say anything
     state.stats.sent_back(header.group, said)
     if is_dead:
+        state.figures.dead.add((header.group, said))
         unique_key = codec.get(copy.properties, property_names.UNIQ_KEY)
         state.effects.info(
             f"send msg to DLQ {topic}, originalTopic={header.origin_topic},"

@@ -21,6 +21,7 @@ from gantrymq.broker.core import (
     topic_creation,
 )
 from gantrymq.broker.core.diversions import divert
+from gantrymq.broker.core.figures.messages import type_of
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.names import RETRY_PREFIX
@@ -113,6 +114,8 @@ def _send_one(
     answer = yield from put(state, [to_store], is_batch=False, session=session)
     if not answer.status.is_stored:
         return _answer_not_stored(state, answer)
+    if header.topic.encode() != to_store.topic:
+        state.figures.count_diverted(header.topic, to_store)
     unique_key = codec.get(to_store.properties, property_names.UNIQ_KEY)
     is_of_session = session is not None
     return _answer_stored(
@@ -153,7 +156,9 @@ def put(
         state.stats.put_failed(len(records))
     elif records:
         size = sum(record.size for record in records)
-        state.stats.sent(utf8_text(records[0].topic), len(records), size)
+        topic = utf8_text(records[0].topic)
+        state.stats.sent(topic, len(records), size)
+        state.figures.count_sent(topic, type_of(records[0]), len(records), size)
     return answer
 
 

@@ -183,6 +183,14 @@ class BrokerSettings:
         lowest=0,
         highest=MEMBERS_MAX,
     )
+    metrics_label: str = setting(
+        "", "further labels of every metric: name:value, several with commas between them"
+    )
+    metrics_otel_cardinality_limit: int = setting(
+        50_000,
+        "series that /metrics shows of one metric; those beyond it are counted and left out",
+        lowest=1,
+    )
     metrics_port: int = setting(
         5557, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
     )

@@ -19,6 +19,9 @@ from gantrymq.broker.core.configuration import Configuration
 from gantrymq.broker.core.conflicts import Conflicts
 from gantrymq.broker.core.copying import Copying
 from gantrymq.broker.core.delays import DelayService
+from gantrymq.broker.core.figures.messages import MessageFigures
+from gantrymq.broker.core.figures.requests import RequestFigures
+from gantrymq.broker.core.figures.store_values import StoreValues
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.filter_data import Filters
 from gantrymq.broker.core.following import Following
@@ -108,6 +111,7 @@ class State:
         "copying",
         "delays",
         "effects",
+        "figures",
         "files",
         "filters",
         "following",
@@ -127,6 +131,7 @@ class State:
         "reign",
         "relays",
         "replication",
+        "request_figures",
         "request_modes",
         "resets",
         "retry_copies",
@@ -136,6 +141,7 @@ class State:
         "started_ms",
         "stats",
         "store",
+        "store_values",
         "stranded",
         "strays",
         "timers",
@@ -185,6 +191,8 @@ class State:
         self._make_machines()
 
     def _make_tables(self) -> None:
+        self.figures = MessageFigures()
+        self.request_figures = RequestFigures()
         self.files = Files()
         self.works = Works(self.store, self.files, self.effects)
         self.topics = Topics(self.files)
@@ -221,6 +229,7 @@ class State:
         self.copying = Copying(self)
         self.stranded = Stranded(self)
         self.strays = Strays(self)
+        self.store_values = StoreValues(self)
 
     @property
     def machines(self) -> Sequence[Machine]:

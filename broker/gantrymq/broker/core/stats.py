@@ -16,13 +16,14 @@ goes when it counted nothing for a day, or for an hour where room is short.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from gantrymq.broker.core.messages import Channel
 from gantrymq.broker.core.series import Series
 from gantrymq.broker.core.system_topics import is_system_topic, own_topics
+from gantrymq.store.kernel_counts import KernelCounts
 from gantrymq.wire.javajson import java_double
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Stats:
         self.broker_got = Series(state.now)
         self.totals = Totals()
         self.mornings = Mornings()
-        self.kernel_counts: Callable[[], Mapping[str, tuple[int, int, int]]] | None = None
+        self.kernel_counts: Callable[[], Sequence[KernelCounts]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
         self._hour = self.local_hour(state.wall_ms)
         self.limit = SERIES_MAX
@@ -131,10 +132,13 @@ class Stats:
         if series is not None:
             series.add(now, count, size, calls)
 
-    def take_kernel(self, counts: Mapping[str, tuple[int, int, int]]) -> None:
-        """Messages, bytes and requests by topic, since the last time."""
-        for topic, (count, size, requests) in counts.items():
-            self.sent(topic, count, size, requests)
+    def take_kernel(self) -> None:
+        """Count what the kernel took since the last time."""
+        if self.kernel_counts is None:
+            return
+        for taken in self.kernel_counts():
+            self.sent(taken.topic, taken.count, taken.size, taken.requests)
+            self._state.figures.count_kernel(taken)
 
     def put_failed(self, count: int = 1) -> None:
         self.totals.put_failures += count
@@ -187,6 +191,18 @@ class Stats:
         """What the group gave back."""
         return self._returns.get((topic, group))
 
+    def topic_series(self) -> Iterator[tuple[str, Series]]:
+        """What was sent, by topic, as it is now."""
+        return iter(list(self._topics.items()))
+
+    def group_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
+        """What groups got, by topic and group."""
+        return iter(list(self._groups.items()))
+
+    def return_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
+        """What groups gave back, by topic and group."""
+        return iter(list(self._returns.items()))
+
     def put_tps(self, topic: str) -> float:
         series = self._topics.get(topic)
         return 0.0 if series is None else series.per_second(self._state.now)
@@ -225,8 +241,7 @@ class Stats:
 
     def expire(self, now: float) -> None:
         self._next_sample = now + SAMPLE_SECONDS
-        if self.kernel_counts is not None:
-            self.take_kernel(self.kernel_counts())
+        self.take_kernel()
         totals = self.totals
         self._samples.append((now, totals.puts, totals.found, totals.missed, totals.transferred))
         self._look_at_the_hour()
@@ -235,6 +250,7 @@ class Stats:
             _sweep(self._topics, now, self.limit)
             _sweep(self._groups, now, self.limit)
             _sweep(self._returns, now, self.limit)
+            self._state.figures.sweep(self._state)
 
     def _look_at_the_hour(self) -> None:
         hour = self.local_hour(self._state.wall_ms)

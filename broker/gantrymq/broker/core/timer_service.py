@@ -150,6 +150,17 @@ class TimerService:
         """How many wait."""
         return len(self._calendar) + len(self._rolling) - self._rolled
 
+    @property
+    def untaken(self) -> int:
+        """How many are stored, and not in the calendar yet."""
+        queue = self._state.store.queues.find(TOPIC, 0)
+        return 0 if queue is None else max(0, queue.end - self._taken)
+
+    def late_ms(self, wall_ms: int) -> int:
+        """How long ago the first second ended that is not delivered yet; 0: none has."""
+        second = self._calendar.next_second() if self._second is None else self._second.second
+        return max(0, wall_ms - int(second + 1) * 1000) if second < NEVER else 0
+
     def deadline(self) -> float:
         state = self._state
         if self._is_busy or not state.serves:
@@ -290,7 +301,7 @@ class TimerService:
             "log lost them, they are damaged, or they say no queue",
         )
         then = partial(self._delivered, second, due.looked_at, len(due.messages))
-        Delivery(self._state, due.messages, then)
+        Delivery(self._state, due.messages, then, count=self._state.figures.count_timer_out)
 
     def _delivered(self, second: _Second, looked_at: int, count: int, refused: int) -> None:
         self.counters["delivered"] += count - refused

@@ -277,6 +277,8 @@ class TransactionCheck:
         halves = self._state.halves
         if follower is None or verdict is Verdict.GIVE_UP:
             halves.ended(half)
+            topic = properties.get(half.properties, REAL_TOPIC) or ""
+            self._state.figures.rolled_back.add(topic)
             self._tell_given_up(half, follower)
             return
         halves.replaced(follower, half.queue_offset)

@@ -13,7 +13,7 @@ TABLE: Final = Table("broker", "Broker, names of Gantry", base_labels=BASE_LABEL
 
 REQUESTS: Final = TABLE.counter(
     "gantry_broker_requests_total",
-    "Requests by code and response code, without the sends that the kernel took",
+    "Requests by code and response code; sends that the kernel takes count as SEND_MESSAGE_V2",
     ("code", "outcome"),
     panel="Requests: Requests by outcome",
 )

@@ -196,7 +196,7 @@ _STORE: Final = ("storage_type", "storage_medium")
 
 STORAGE_SIZE: Final = TABLE.gauge(
     "rocketmq_storage_size_bytes",
-    "Bytes of commit log, consume queues and index that the disk holds",
+    "Bytes that the commit log holds, without consume queues and index",
     _STORE,
     unit="bytes",
     panel="Storage: Size",

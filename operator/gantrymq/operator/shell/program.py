@@ -78,8 +78,8 @@ class Program:
         self._tasks: list[asyncio.Task[None]] = []
         self._told = told
         registry = Metrics()
-        registry.add(self._metrics.families)
-        registry.add(self._lag.families)
+        registry.add(self._metrics.samples)
+        registry.add(self._lag.samples)
         self._health = HealthServer(registry, self._readiness, liveness=self._liveness)
 
     async def start(self) -> None:

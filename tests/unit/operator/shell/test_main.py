@@ -133,7 +133,7 @@ async def test_probes_and_metrics_are_served(server: KubeServer, start: Start) -
     assert await get(running, "/health/ready") == (200, "ready\n")
     _, metrics = await get(running, "/metrics")
     assert "gantry_operator_leader 1.0" in metrics
-    assert 'gantry_operator_reconciles_total{outcome="done",work="clusters"}' in metrics
+    assert 'gantry_operator_reconciles_total{work="clusters",outcome="done"}' in metrics
     assert 'gantry_operator_cached_objects{kind="statefulsets"} 2.0' in metrics
 
 

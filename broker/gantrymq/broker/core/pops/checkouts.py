@@ -92,6 +92,11 @@ class Checkouts:
         queue = self._queues.get(place)
         return None if queue is None else queue.next
 
+    def out_of(self, place: Place) -> tuple[int, int] | None:
+        """How many messages of this queue are out, and the first of them; None: none is."""
+        queue = self._queues.get(place)
+        return None if queue is None or not queue.out else (len(queue.out), min(queue.out))
+
     def positions(self) -> list[tuple[Place, int]]:
         """The same of all queues of which something is out."""
         return [(place, queue.next) for place, queue in self._queues.items()]

@@ -151,6 +151,10 @@ class Revival:
                 kept, REFUSED_PAUSE_MS, "they stay out, for they break a limit of the broker"
             )
             due = [checkout for checkout in due if checkout not in kept]
+        for checkout in due:
+            if checkout in copies:
+                group, topic, _ = checkout.place
+                state.figures.popped_again.add((group, topic))
         self._unsafe.append((state.store.log.end, due))
         self._is_busy = False
         self._looks_at = state.now

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.broker.core import held_bytes
+from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.steps import Steps
@@ -57,6 +58,7 @@ class Waiter:
     """One request."""
 
     __slots__ = (
+        "began",
         "group",
         "is_looking",
         "is_over",
@@ -69,9 +71,18 @@ class Waiter:
     )
 
     def __init__(
-        self, request: Request, group: str, topic: str, queue_id: int, look: Look, until: float
+        self,
+        request: Request,
+        group: str,
+        topic: str,
+        queue_id: int,
+        look: Look,
+        *,
+        began: float,
+        until: float,
     ) -> None:
         """A negative queue id stands for all queues."""
+        self.began: float = began
         self.request: Request = request
         self.group: str = group
         self.topic: str = topic
@@ -133,7 +144,7 @@ class Waiting:
         group, topic, queue_id = place
         seconds = 0.0 if self._is_closed else min(max(poll_ms, 0) / 1000, SECONDS_MAX)
         until = self._state.now + seconds
-        waiter = Waiter(request, group, topic, queue_id, look, until)
+        waiter = Waiter(request, group, topic, queue_id, look, began=self._state.now, until=until)
         for name in waiter.topics:
             self._topics.setdefault(name, {}).setdefault(group, {})[waiter] = None
         self._channels.setdefault(request.channel, {})[waiter] = None
@@ -252,7 +263,9 @@ class Waiting:
     def _answer(self, waiter: Waiter, command: Command) -> None:
         self._remove(waiter)
         self._bytes_left -= len(command.body)
-        self._state.effects.answer(waiter.request, command)
+        state, code = self._state, waiter.request.command.code
+        state.request_figures.note(code, command.code, state.now - waiter.began, HELD)
+        state.effects.answer(waiter.request, command)
 
     def _remove(self, waiter: Waiter) -> None:
         waiter.is_over = True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gantrymq.broker.member_figures import MemberFigures, families
+from gantrymq.broker.metrics.member import MemberFigures, samples
+from gantrymq.fakes.metrics import values_of
 
 FIGURES = MemberFigures(
     seen_epoch=7,
@@ -22,11 +23,8 @@ FIGURES = MemberFigures(
 
 
 def shown(figures: MemberFigures) -> dict[str, float]:
-    return {
-        sample.name.removeprefix("gantry_broker_"): sample.value
-        for family in families(figures)
-        for sample in family.samples
-    }
+    values = values_of(samples(figures, base=""))
+    return {name.removeprefix("gantry_broker_"): value for name, value in values.items()}
 
 
 def test_a_master_shows_its_epoch_its_lease_and_its_service() -> None:

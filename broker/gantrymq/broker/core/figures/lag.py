@@ -1,0 +1,200 @@
+"""How far each consumer group is behind in each topic, in messages and in time.
+
+RocketMQ's rules: a group consumes the topics in which it has an offset, whether it is online or
+not; retry topics of push consumers are left out; those of POP consumers count for their topic, as
+`is_retry`. The broker's own group is no consumer. A queue in which a group has no offset counts as
+consumed.
+
+    minimum .. acknowledged .. given .. end
+               |<-inflight ->|<-ready->|
+               |<----- lag ----------->|
+
+A POP consumer may have acknowledged what lies behind a message that is out: what is in flight is
+then counted one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from gantrymq.broker.core.names import RETRY_PREFIX
+from gantrymq.broker.core.offsets import SEPARATOR
+from gantrymq.broker.core.pops import handles
+from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
+from gantrymq.store.lookups import store_time_of
+from gantrymq.store.readings import Reading
+from gantrymq.store.sources import readable_end
+from gantrymq.wire.bodies.shared import TopicConfig
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# A piece of work of about half a millisecond.
+QUEUES_A_PIECE: Final = 64
+
+# Lookups of times in one pass: each may read the disk. Those beyond are taken by the next passes.
+TIMES_A_PASS: Final = 2_000
+
+UNKNOWN_MS: Final = -1
+NONE_MS: Final = 0
+
+
+@final
+@dataclass(slots=True)
+class GroupLag:
+    """Of one group in one topic, over all queues. Times are store times in ms: NONE_MS where there
+    is no such message, UNKNOWN_MS where it was not read yet."""
+
+    group: str
+    topic: str
+    is_retry: bool
+    lag: int = 0
+    inflight: int = 0
+    ready: int = 0
+    lag_since_ms: int = NONE_MS
+    ready_since_ms: int = NONE_MS
+
+
+class QueueLag(NamedTuple):
+    """Of one group in one queue: the offsets that matter."""
+
+    acknowledged: int
+    """The first message that the group has not acknowledged."""
+    given: int
+    """The first message that the group was not given."""
+    inflight: int
+    end: int
+
+
+class _Place(NamedTuple):
+    group: str
+    topic: str
+    """Where the messages lie."""
+    shown_topic: str
+    """What the row is called by."""
+    is_retry: bool
+
+
+@final
+class StoreTimes:
+    """Store times of messages that were looked up, for the passes that follow.
+
+    Invariant: only times that the last pass asked for are kept.
+    """
+
+    __slots__ = ("_kept", "_known", "left")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int], int] = {}
+        self._kept: dict[tuple[str, int, int], int] = {}
+        self.left = 0
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self._known, self._kept = self._kept, {}
+        self.left = TIMES_A_PASS
+
+    def of(self, state: State, topic: str, queue_id: int, offset: int) -> Reading[int]:
+        """UNKNOWN_MS where too many were looked up in this pass."""
+        key = (topic, queue_id, offset)
+        time_ms = self._kept.get(key) or self._known.get(key)
+        if time_ms is None:
+            if self.left <= 0:
+                return UNKNOWN_MS
+            self.left -= 1
+            time_ms = yield from store_time_of(state.store, topic, queue_id, offset)
+        if time_ms > 0:
+            self._kept[key] = time_ms
+        return time_ms if time_ms > 0 else NONE_MS
+
+
+def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
+    """All groups in all of their topics."""
+    times.begin()
+    rows: list[GroupLag] = []
+    queues = 0
+    for place in list(_places(state)):
+        row = GroupLag(place.group, place.shown_topic, place.is_retry)
+        for queue_id in _queue_ids(state, place):
+            yield from _add_queue(state, times, place, queue_id, row)
+            queues += 1
+            if queues % QUEUES_A_PIECE == 0:
+                yield None
+        rows.append(row)
+    return rows
+
+
+def _places(state: State) -> Iterator[_Place]:
+    topics = state.topics
+    for group, topic, _ in state.offsets.places():
+        if SEPARATOR in group or group == TRANSACTION_GROUP or topic.startswith(RETRY_PREFIX):
+            continue
+        if topics.find(topic) is None or state.groups.find(group) is None:
+            continue
+        yield _Place(group, topic, topic, is_retry=False)
+        again = handles.retry_topic(group, topic)
+        if topics.find(again) is not None:
+            yield _Place(group, again, topic, is_retry=True)
+
+
+def _queue_ids(state: State, place: _Place) -> list[int]:
+    """The queues in which the group has an offset, of those that the topic has now."""
+    config = state.topics.find(place.topic)
+    if config is None:
+        return []
+    count = _queue_count(config)
+    return [each for each in state.offsets.queues(place.group, place.topic) if each < count]
+
+
+def _queue_count(config: TopicConfig) -> int:
+    return max(config.read_queue_nums, config.write_queue_nums)
+
+
+def _add_queue(
+    state: State, times: StoreTimes, place: _Place, queue_id: int, row: GroupLag
+) -> Reading[None]:
+    lag = yield from queue_lag(state, place.group, place.topic, queue_id)
+    if lag is None or lag.end <= lag.acknowledged:
+        return
+    row.lag += lag.end - lag.given + lag.inflight
+    row.inflight += lag.inflight
+    row.ready += lag.end - lag.given
+    since_ms = yield from times.of(state, place.topic, queue_id, lag.acknowledged)
+    row.lag_since_ms = _older(row.lag_since_ms, since_ms)
+    if lag.given < lag.end:
+        if lag.given != lag.acknowledged:
+            since_ms = yield from times.of(state, place.topic, queue_id, lag.given)
+        row.ready_since_ms = _older(row.ready_since_ms, since_ms)
+
+
+def queue_lag(state: State, group: str, topic: str, queue_id: int) -> Reading[QueueLag | None]:
+    """None where there is no such queue, or the group has no offset in it."""
+    queue = state.store.queues.find(topic, queue_id)
+    stored = state.offsets.find(group, topic, queue_id)
+    if queue is None or stored is None:
+        return None
+    end: int = queue.end
+    if queue.physical_end > state.store.readable:
+        end = yield from readable_end(queue, state.store.readable)
+    stored = min(max(stored, queue.minimum), end)
+    place = (group, topic, queue_id)
+    following = state.pops.checkouts.next(place)
+    if following is None:
+        pulled = state.offsets.pulled(group, topic, queue_id) or 0
+        given = min(max(stored, pulled), end)
+        return QueueLag(stored, given, given - stored, end)
+    given = min(max(stored, following), end)
+    out = state.pops.checkouts.out_of(place)
+    count, first = (0, given) if out is None else out
+    return QueueLag(min(first, given), given, count, end)
+
+
+def _older(known_ms: int, found_ms: int) -> int:
+    """The older of two times, of which either may be none; what is unknown stays so."""
+    if UNKNOWN_MS in (found_ms, known_ms):
+        return UNKNOWN_MS
+    if NONE_MS in (known_ms, found_ms):
+        return max(known_ms, found_ms)
+    return min(known_ms, found_ms)

@@ -1,0 +1,78 @@
+"""Counts responses by request code and response code, with the time they took.
+
+    note(code, answered, seconds)     a request was answered so long after the core was given it
+
+Time is that of the turns of the event loop: a response that is made in the turn of its request
+counts as 0 s. Keys are codes that RocketMQ knows, or UNKNOWN_CODE: that bounds the table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, TypeAlias, final
+
+from gantrymq.metrics.histogram import Histogram
+from gantrymq.metrics.tables.rocketmq5 import RPC_LATENCY
+from gantrymq.wire.codes import ResponseCode
+
+UNKNOWN_CODE: Final = -1
+
+_BOUNDS_MS: Final = RPC_LATENCY.buckets
+_ANSWERS: Final = frozenset(map(int, ResponseCode))
+
+# Remarks of flow control begin with one of these in brackets, as clients of RocketMQ expect.
+_CAUSES: Final = ("TIMEOUT_CLEAN_QUEUE", "OVERLOAD", "REJECTREQUEST")
+_OTHER_CAUSE: Final = "other"
+
+
+# How a request was answered. Plain numbers, for this is counted with each request.
+PLAIN: Final = 0
+ONEWAY: Final = 1
+"""It was carried out, and nothing is sent."""
+HELD: Final = 2
+"""By a long poll."""
+
+Key: TypeAlias = tuple[int, int, int]
+"""Request code, response code and way."""
+
+
+@final
+class RequestFigures:
+    """The counts of one broker."""
+
+    __slots__ = ("_latencies", "flow_control")
+
+    def __init__(self) -> None:
+        self._latencies: dict[Key, Histogram] = {}
+        self.flow_control: Counter[str] = Counter()
+        """Requests that were refused to protect the broker, by cause."""
+
+    @property
+    def latencies(self) -> Mapping[Key, Histogram]:
+        """Milliseconds from request to response."""
+        return self._latencies
+
+    def note(
+        self, code: int, answered: int, seconds: float, way: int = PLAIN, times: int = 1
+    ) -> None:
+        """So many requests were answered."""
+        if answered not in _ANSWERS:
+            answered = UNKNOWN_CODE  # a client answered it, and that is passed on as it is
+        key = (code, answered, way)
+        latency = self._latencies.get(key)
+        if latency is None:
+            latency = self._latencies[key] = Histogram(_BOUNDS_MS)
+        latency.note(seconds * 1000, times)
+
+    def note_refusal(self, remark: str | None) -> None:
+        """A response said SYSTEM_BUSY: count it by what its remark begins with."""
+        told = (remark or "").removeprefix("[").partition("]")[0]
+        self.flow_control[told.lower() if told in _CAUSES else _OTHER_CAUSE] += 1
+
+    def counts(self) -> Counter[tuple[int, int]]:
+        """Responses by request code and response code."""
+        counts: Counter[tuple[int, int]] = Counter()
+        for (code, answered, _), latency in self._latencies.items():
+            counts[code, answered] += latency.count
+        return counts

@@ -1,0 +1,73 @@
+"""What has to be read from the store before a page of metrics is made.
+
+Invariant: one pass is under way at a time; whoever wants values meanwhile waits for its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core import steps
+from gantrymq.broker.core.figures.lag import GroupLag, StoreTimes, group_lags
+from gantrymq.broker.core.system_topics import HALF_TOPIC
+from gantrymq.broker.core.transactions import HALF_QUEUE
+from gantrymq.store.lookups import first_store_time, message_at
+from gantrymq.store.readings import Reading
+from gantrymq.store.sources import unit_position
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+NONE_MS: Final = 0
+
+
+@final
+class StoreValues:
+    """The values that the last pass read; times are in ms, NONE_MS where there is none."""
+
+    __slots__ = ("_state", "_times", "_waiting", "first_stored_ms", "lags", "oldest_half_ms")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._times = StoreTimes()
+        self._waiting: list[Callable[[], None]] = []
+        self.lags: Sequence[GroupLag] = ()
+        self.first_stored_ms = NONE_MS
+        """When the oldest message of the log was stored."""
+        self.oldest_half_ms = NONE_MS
+        """When the oldest open transaction began."""
+
+    def refresh(self, then: Callable[[], None]) -> None:
+        """Read them anew; `then` is called in the turn in which that ends, well or not."""
+        self._waiting.append(then)
+        if len(self._waiting) == 1:
+            self._state.works.start(steps.read(self._pass()), self._end, self._failed)
+
+    def _pass(self) -> Reading[None]:
+        state = self._state
+        self.first_stored_ms = max(NONE_MS, (yield from first_store_time(state.store)))
+        self.oldest_half_ms = yield from _oldest_half(state)
+        self.lags = yield from group_lags(state, self._times)
+
+    def _failed(self, error: Exception) -> None:
+        self._state.effects.failed(f"metrics could not be read from the store: {error}", error)
+        self._end(None)
+
+    def _end(self, result: object) -> None:
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            then()
+
+
+def _oldest_half(state: State) -> Reading[int]:
+    halves = state.halves
+    queue = state.store.queues.find(HALF_TOPIC, HALF_QUEUE)
+    if queue is None or not halves.is_ready:
+        return NONE_MS
+    number = halves.next_open(halves.first, queue.end)
+    if number >= queue.end:
+        return NONE_MS
+    position = yield from unit_position(queue, number)
+    found = yield from message_at(state.store, position)
+    return NONE_MS if found is None else found.record.born_timestamp_ms

@@ -1,0 +1,109 @@
+"""Tables of counts by key that stay bounded: what counts nothing for a day is forgotten.
+
+Invariant: a table has at most `limit` keys. What comes beyond them is not counted by key, and
+`left_out` says how often that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, TypeVar, final
+
+# The limit of series that a page shows of one metric, unless its setting says otherwise.
+KEYS_MAX: Final = 50_000
+
+# The owner sweeps every ten minutes: this is a day.
+IDLE_SWEEPS: Final = 144
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+@final
+class _Cell(Generic[T]):
+    """One entry, and for how many sweeps it has been idle."""
+
+    __slots__ = ("idle_sweeps", "is_used", "value")
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+        self.is_used = True
+        self.idle_sweeps = 0
+
+
+@final
+class Table(Generic[K, T]):
+    """Entries made by `make` when their key is first used."""
+
+    __slots__ = ("_cells", "_make", "left_out", "limit")
+
+    def __init__(self, make: Callable[[], T], limit: int = KEYS_MAX) -> None:
+        self._cells: dict[K, _Cell[T]] = {}
+        self._make = make
+        self.limit = limit
+        self.left_out = 0
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def use(self, key: K) -> T | None:
+        """The entry of this key, to be counted in; None where there are too many keys."""
+        cell = self._cells.get(key)
+        if cell is None:
+            if len(self._cells) >= self.limit:
+                self.left_out += 1
+                return None
+            cell = self._cells[key] = _Cell(self._make())
+        cell.is_used = True
+        return cell.value
+
+    def items(self) -> Iterator[tuple[K, T]]:
+        """All entries as they are now: others may come while they are gone through."""
+        return ((key, cell.value) for key, cell in list(self._cells.items()))
+
+    def sweep(self, is_gone: Callable[[K], bool]) -> None:
+        """Forget what is gone, and what nobody used for IDLE_SWEEPS of these."""
+        for key, cell in list(self._cells.items()):
+            cell.idle_sweeps = 0 if cell.is_used else cell.idle_sweeps + 1
+            cell.is_used = False
+            if cell.idle_sweeps >= IDLE_SWEEPS or is_gone(key):
+                del self._cells[key]
+
+    def drop(self, is_gone: Callable[[K], bool]) -> None:
+        """Forget what is gone, and keep what is idle."""
+        for key in [key for key in self._cells if is_gone(key)]:
+            del self._cells[key]
+
+
+@final
+class Count:
+    """A number that grows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+@final
+class Tally(Generic[K]):
+    """A table of plain counts."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, limit: int = KEYS_MAX) -> None:
+        self._table: Table[K, Count] = Table(Count, limit)
+
+    def add(self, key: K, times: int = 1) -> None:
+        count = self._table.use(key)
+        if count is not None:
+            count.value += times
+
+    def items(self) -> Iterator[tuple[K, int]]:
+        return ((key, count.value) for key, count in self._table.items())
+
+    def sweep(self, is_gone: Callable[[K], bool]) -> None:
+        self._table.sweep(is_gone)
+
+    def drop(self, is_gone: Callable[[K], bool]) -> None:
+        self._table.drop(is_gone)

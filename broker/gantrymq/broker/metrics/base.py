@@ -1,0 +1,50 @@
+"""The labels that all metrics of a broker have, and values that several of them share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.broker.core.names import DLQ_PREFIX, RETRY_PREFIX
+from gantrymq.broker.core.state import State
+from gantrymq.broker.core.system_topics import is_system_topic
+from gantrymq.metrics.samples import base_text
+from gantrymq.metrics.tables.rocketmq5 import BASE_LABELS
+
+PROTOCOL: Final = "remoting"
+STORE_LABELS: Final = ("local", "disk")
+
+_NODE_TYPE: Final = "broker"
+_SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+_TRUTHS: Final = ("false", "true")
+
+
+def base_of(state: State) -> str:
+    """Of every sample: RocketMQ's labels, and those of the setting metricsLabel."""
+    values = (state.identity.cluster, _NODE_TYPE, state.identity.name)
+    labels = dict(zip(BASE_LABELS, values, strict=True))
+    return base_text({**labels, **own_labels(state.settings.metrics_label)})
+
+
+def own_labels(text: str) -> dict[str, str]:
+    """What metricsLabel says: `name:value,name:value`; as in Java the rest is ignored."""
+    pairs = (pair.partition(":") for pair in text.split(",") if ":" in pair)
+    return {
+        name.strip(): value.strip()
+        for name, _, value in pairs
+        if name.strip().isidentifier() and name.strip().isascii()
+    }
+
+
+def truth(value: bool) -> str:
+    """As RocketMQ's labels have it."""
+    return _TRUTHS[value]
+
+
+def is_system(topic: str, group: str = "") -> str:
+    """RocketMQ's label is_system."""
+    return truth(is_system_topic(topic) or group.startswith(_SYSTEM_GROUP_PREFIX))
+
+
+def is_retry_or_dead(topic: str) -> bool:
+    """Whether a topic holds what a group gets again, or its dead letters."""
+    return topic.startswith((RETRY_PREFIX, DLQ_PREFIX))

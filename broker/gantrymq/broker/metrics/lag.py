@@ -1,0 +1,73 @@
+"""How far consumer groups are behind, as the last pass over the store found it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from gantrymq.broker.core.figures.lag import NONE_MS, UNKNOWN_MS, GroupLag
+from gantrymq.broker.core.state import State
+from gantrymq.broker.metrics.base import is_system, truth
+from gantrymq.metrics.samples import Labels, Row, Samples
+from gantrymq.metrics.tables import broker, rocketmq5
+
+
+def samples(state: State, base: str) -> Iterator[Samples]:
+    """All of them. What has no time yet is left out where a time is shown."""
+    lags, wall_ms = state.store_values.lags, state.wall_ms
+    for family, value_of in (
+        (rocketmq5.LAG_MESSAGES, _lag),
+        (rocketmq5.INFLIGHT, _inflight),
+        (rocketmq5.READY, _ready),
+    ):
+        yield Samples(family, ((_labels(each), value_of(each)) for each in lags), base)
+    for family, since_of in (
+        (rocketmq5.LAG_LATENCY, _lag_since),
+        (rocketmq5.QUEUEING_LATENCY, _ready_since),
+    ):
+        yield Samples(family, _ages(lags, since_of, wall_ms), base)
+    yield Samples(
+        broker.OLDEST_UNACKNOWLEDGED,
+        (
+            ((each.group, each.topic), _age_ms(each.lag_since_ms, wall_ms) / 1000)
+            for each in lags
+            if each.inflight and not each.is_retry and each.lag_since_ms != UNKNOWN_MS
+        ),
+        base,
+    )
+
+
+def _labels(each: GroupLag) -> Labels:
+    return each.group, each.topic, truth(each.is_retry), is_system(each.topic, each.group)
+
+
+def _lag(each: GroupLag) -> int:
+    return each.lag
+
+
+def _inflight(each: GroupLag) -> int:
+    return each.inflight
+
+
+def _ready(each: GroupLag) -> int:
+    return each.ready
+
+
+def _lag_since(each: GroupLag) -> int:
+    return each.lag_since_ms
+
+
+def _ready_since(each: GroupLag) -> int:
+    return each.ready_since_ms
+
+
+def _ages(
+    lags: Sequence[GroupLag], since_of: Callable[[GroupLag], int], wall_ms: int
+) -> Iterator[Row]:
+    for each in lags:
+        since_ms = since_of(each)
+        if since_ms != UNKNOWN_MS:
+            yield _labels(each), _age_ms(since_ms, wall_ms)
+
+
+def _age_ms(since_ms: int, wall_ms: int) -> int:
+    return 0 if since_ms == NONE_MS else max(0, wall_ms - since_ms)

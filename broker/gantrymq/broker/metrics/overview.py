@@ -1,0 +1,43 @@
+"""The broker as a whole: its role and permission, topics and groups, and replication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantrymq.broker.core.state import State
+from gantrymq.metrics.samples import Samples, one
+from gantrymq.metrics.tables import broker, rocketmq5
+
+
+def samples(state: State, base: str) -> Iterator[Samples]:
+    """All of them."""
+    yield one(rocketmq5.BROKER_PERMISSION, state.settings.broker_permission, base)
+    yield one(rocketmq5.TOPIC_NUMBER, len(state.topics), base)
+    yield one(rocketmq5.CONSUMER_GROUP_NUMBER, len(state.groups), base)
+    yield one(broker.TOPICS, len(state.topics), base)
+    yield one(broker.GROUPS, len(state.groups), base)
+    yield one(broker.IS_MASTER, state.identity.is_master, base)
+    changes = sorted(state.reign.changes.items())
+    yield Samples(broker.ROLE_CHANGES, [((role,), count) for role, count in changes], base)
+    yield from _slaves(state, base) if state.identity.is_master else _master(state, base)
+
+
+def _slaves(state: State, base: str) -> Iterator[Samples]:
+    """Of a master: each slave that is connected."""
+    slaves = state.replication.followers(state.now)
+    behind = [((each.address,), each.behind_bytes) for each in slaves]
+    yield Samples(broker.SLAVE_BEHIND, behind, base)
+    in_sync = [((each.address,), int(each.is_in_sync)) for each in slaves]
+    yield Samples(broker.SLAVE_IN_SYNC, in_sync, base)
+    rates = [((each.address,), each.bytes_per_second) for each in slaves]
+    yield Samples(broker.SLAVE_RATE, rates, base)
+
+
+def _master(state: State, base: str) -> Iterator[Samples]:
+    """Of a slave: its master."""
+    following = state.replication.following()
+    heard_ms = 0 if following is None else following.last_read_ms
+    yield one(broker.MASTER_KNOWN, bool(state.following.master), base)
+    yield one(broker.MASTER_HEARD, heard_ms / 1000, base)
+    failed = sum(fault is not None for fault in state.copying.faults.values())
+    yield one(broker.TABLES_NOT_COPIED, failed, base)

@@ -1,0 +1,22 @@
+"""The order of a broker's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.metrics import clients, lag, overview, requests, storage, traffic
+from gantrymq.broker.metrics.base import base_of
+from gantrymq.metrics.samples import Samples
+
+
+def samples(core: Broker) -> Iterator[Samples]:
+    """All metrics of the core; each is read when the page comes to it."""
+    state = core.state
+    base = base_of(state)
+    yield from overview.samples(state, base)
+    yield from traffic.samples(state, base)
+    yield from requests.samples(core, base)
+    yield from lag.samples(state, base)
+    yield from clients.samples(state, base)
+    yield from storage.samples(state, base)
