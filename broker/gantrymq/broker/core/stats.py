@@ -192,16 +192,16 @@ class Stats:
         return self._returns.get((topic, group))
 
     def topic_series(self) -> Iterator[tuple[str, Series]]:
-        """What was sent, by topic, as it is now."""
-        return iter(list(self._topics.items()))
+        """What was sent, by topic."""
+        return _series_of(self._topics)
 
     def group_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
         """What groups got, by topic and group."""
-        return iter(list(self._groups.items()))
+        return _series_of(self._groups)
 
     def return_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
         """What groups gave back, by topic and group."""
-        return iter(list(self._returns.items()))
+        return _series_of(self._returns)
 
     def put_tps(self, topic: str) -> float:
         series = self._topics.get(topic)
@@ -263,6 +263,14 @@ class Stats:
 
     def closed(self, channel: Channel) -> None:
         """Nothing belongs to a connection."""
+
+
+def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:
+    """All that there are now; others may come and go while they are gone through."""
+    for key in list(table):
+        series = table.get(key)
+        if series is not None:
+            yield key, series
 
 
 def _sweep(table: dict[K, Series], now: float, limit: int) -> None:

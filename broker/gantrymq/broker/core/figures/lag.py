@@ -15,12 +15,10 @@ then counted one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from gantrymq.broker.core.names import RETRY_PREFIX
-from gantrymq.broker.core.offsets import SEPARATOR
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.system_topics import TRANSACTION_GROUP
 from gantrymq.store.lookups import store_time_of
@@ -31,8 +29,8 @@ from gantrymq.wire.bodies.shared import TopicConfig
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A piece of work of about half a millisecond.
-QUEUES_A_PIECE: Final = 64
+# A piece of work of less than half a millisecond.
+QUEUES_A_PIECE: Final = 32
 
 # Lookups of times in one pass: each may read the disk. Those beyond are taken by the next passes.
 TIMES_A_PASS: Final = 2_000
@@ -115,28 +113,31 @@ def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
     times.begin()
     rows: list[GroupLag] = []
     queues = 0
-    for place in list(_places(state)):
-        row = GroupLag(place.group, place.shown_topic, place.is_retry)
-        for queue_id in _queue_ids(state, place):
-            yield from _add_queue(state, times, place, queue_id, row)
-            queues += 1
-            if queues % QUEUES_A_PIECE == 0:
-                yield None
-        rows.append(row)
+    for group in list(state.groups.all):
+        for place in _places(state, group):
+            row = GroupLag(place.group, place.shown_topic, place.is_retry)
+            for queue_id in _queue_ids(state, place):
+                yield from _add_queue(state, times, place, queue_id, row)
+                queues += 1
+                if queues % QUEUES_A_PIECE == 0:
+                    yield None
+            rows.append(row)
     return rows
 
 
-def _places(state: State) -> Iterator[_Place]:
-    topics = state.topics
-    for group, topic, _ in state.offsets.places():
-        if SEPARATOR in group or group == TRANSACTION_GROUP or topic.startswith(RETRY_PREFIX):
+def _places(state: State, group: str) -> list[_Place]:
+    """Where the group consumes."""
+    if group == TRANSACTION_GROUP:
+        return []
+    places = []
+    for topic in state.offsets.topics_of(group):
+        if topic.startswith(RETRY_PREFIX) or state.topics.find(topic) is None:
             continue
-        if topics.find(topic) is None or state.groups.find(group) is None:
-            continue
-        yield _Place(group, topic, topic, is_retry=False)
+        places.append(_Place(group, topic, topic, is_retry=False))
         again = handles.retry_topic(group, topic)
-        if topics.find(again) is not None:
-            yield _Place(group, again, topic, is_retry=True)
+        if state.topics.find(again) is not None:
+            places.append(_Place(group, again, topic, is_retry=True))
+    return places
 
 
 def _queue_ids(state: State, place: _Place) -> list[int]:
