@@ -11,8 +11,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, final
@@ -33,14 +32,15 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.errands import Errands
 from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_host import MemberHost
-from gantrymq.broker.metrics import base, member, page
+from gantrymq.broker.metrics_pages import MetricsPages
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.replication import BrokerReplication
 from gantrymq.broker.rounds import Rounds
 from gantrymq.broker.spreader import Spreader
 from gantrymq.ha.authority import Authority
-from gantrymq.metrics.samples import Samples, Source
+from gantrymq.metrics.samples import Source
+from gantrymq.metrics.tables import exporter4
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
@@ -57,7 +57,7 @@ from gantrymq.runtime.files import save_now
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
-from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
+from gantrymq.runtime.metrics import LoopLag, server_samples
 from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
@@ -78,9 +78,6 @@ GRACE_SECONDS: Final = 3.0
 QUESTIONS_MAX: Final = 4096
 
 _ASYNC_MASTER: Final = BrokerRole.ASYNC_MASTER
-
-# How long a page waits for the disk. Prometheus gives up after 10 s.
-STORE_VALUES_SECONDS: Final = 5.0
 
 LINES_MAX: Final = 300
 LINES_SECONDS: Final = 10.0
@@ -103,7 +100,7 @@ class BrokerHost:
         self._backlog: Backlog[Channel] = Backlog(
             self._serve, clock.monotonic, long_bytes=LONG_BYTES
         )
-        self._has_begun = self._is_serving = False
+        self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self._pulse = Pulse(clock)
@@ -121,6 +118,7 @@ class BrokerHost:
         self._errands = self._make_errands()
         self._security = _security_of(setup, self._log)
         self._member = self._make_member()
+        self._pages = MetricsPages(self.core, clock, self._turn_soon, self._member)
         self.state.replication = self._replication = self._member or BrokerReplication(
             self._store, setup.settings, self._security, clock, self._log_moves, self._fail
         )
@@ -221,7 +219,7 @@ class BrokerHost:
             self._member.store_opened()
         self._load_files()
         self.core.begin(self._clock.monotonic(), self._clock.wall_ms())
-        self._has_begun = True
+        self._pages.begin()
         if has_accounts:
             self._acl_file.watch(self.state.carried.accounts_edited)
         gc.freeze()  # tables live long: the collector need not look at them again
@@ -240,6 +238,7 @@ class BrokerHost:
 
     async def _end(self) -> None:
         self._is_serving = False
+        self._pages.end()
         await self._acl_file.stop()
         if self._member is not None and not self.failed.done():
             await self._member.leave()
@@ -320,39 +319,20 @@ class BrokerHost:
         port = self._setup.settings.metrics_port
         if port == 0:
             return
-        registry = Metrics(series_max=self._setup.settings.metrics_otel_cardinality_limit)
-        registry.prepare(self._read_store_values)
-        registry.add(self._samples)
-        registry.add(partial(server_samples, self._server))
-        registry.add(self._lag.samples)
-        for source in self._more_metrics:
-            registry.add(source)
+        sources: list[Source] = [partial(server_samples, self._server), self._lag.samples]
+        sources += self._more_metrics
         readiness = Readiness()
         readiness.add("broker", self._unready)
         secret_file = self._setup.links.secret_file
         pages = {} if secret_file is None else {SECRETS_PATH: secret_file.report}
-        self._health = HealthServer(registry, readiness, pages, pulse=self._pulse)
+        self._health = HealthServer(
+            self._pages.own(sources),
+            readiness,
+            pages,
+            pulse=self._pulse,
+            more_metrics={exporter4.TABLE.path: self._pages.exporter()},
+        )
         await self._health.start(self._setup.settings.bind_address, port)
-
-    def _samples(self) -> Iterator[Samples]:
-        """What the core counts, once the store is open and it has begun."""
-        if not self._has_begun:
-            return
-        self.state.now, self.state.wall_ms = self._clock.monotonic(), self._clock.wall_ms()
-        yield from page.samples(self.core)
-        figures = None if self._member is None else self._member.figures()
-        if figures is not None:
-            yield from member.samples(figures, base.base_of(self.state))
-
-    async def _read_store_values(self) -> None:
-        """Before a page: a slow disk makes it show what was read before."""
-        if not self._is_serving:
-            return
-        done = asyncio.Event()
-        self.state.store_values.refresh(done.set)
-        self._turn_soon()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(done.wait(), STORE_VALUES_SECONDS)
 
     def _unready(self) -> str | None:
         """Why this broker does not serve, or its group cannot rely on it."""

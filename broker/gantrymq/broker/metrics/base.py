@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from gantrymq.base.disk import DiskError, Usage
+from gantrymq.broker.core.figures.lag import NONE_MS
 from gantrymq.broker.core.names import DLQ_PREFIX, RETRY_PREFIX
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.system_topics import is_system_topic
@@ -33,6 +35,19 @@ def own_labels(text: str) -> dict[str, str]:
         for name, _, value in pairs
         if name.strip().isidentifier() and name.strip().isascii()
     }
+
+
+def age_ms(since_ms: int, wall_ms: int) -> int:
+    """Of what happened then; 0 where nothing did."""
+    return 0 if since_ms == NONE_MS else max(0, wall_ms - since_ms)
+
+
+def usage_of(state: State, folder: str) -> Usage | None:
+    """Of the file system that has this folder of the store; None where it does not say."""
+    try:
+        return state.store.disk.usage(folder)
+    except DiskError:
+        return None
 
 
 def truth(value: bool) -> str:

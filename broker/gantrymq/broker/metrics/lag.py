@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gantrymq.broker.core.figures.lag import NONE_MS, UNKNOWN_MS, GroupLag
+from gantrymq.broker.core.figures.lag import UNKNOWN_MS, GroupLag
 from gantrymq.broker.core.state import State
-from gantrymq.broker.metrics.base import is_system, truth
+from gantrymq.broker.metrics.base import age_ms, is_system, truth
 from gantrymq.metrics.samples import Labels, Row, Samples
 from gantrymq.metrics.tables import broker, rocketmq5
 
@@ -28,7 +28,7 @@ def samples(state: State, base: str) -> Iterator[Samples]:
     yield Samples(
         broker.OLDEST_UNACKNOWLEDGED,
         (
-            ((each.group, each.topic), _age_ms(each.lag_since_ms, wall_ms) / 1000)
+            ((each.group, each.topic), age_ms(each.lag_since_ms, wall_ms) / 1000)
             for each in lags
             if each.inflight and not each.is_retry and each.lag_since_ms != UNKNOWN_MS
         ),
@@ -66,8 +66,4 @@ def _ages(
     for each in lags:
         since_ms = since_of(each)
         if since_ms != UNKNOWN_MS:
-            yield _labels(each), _age_ms(since_ms, wall_ms)
-
-
-def _age_ms(since_ms: int, wall_ms: int) -> int:
-    return 0 if since_ms == NONE_MS else max(0, wall_ms - since_ms)
+            yield _labels(each), age_ms(since_ms, wall_ms)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantrymq.base.disk import DiskError, Usage
-from gantrymq.broker.core.figures.store_values import NONE_MS
 from gantrymq.broker.core.state import State
-from gantrymq.broker.metrics.base import STORE_LABELS
+from gantrymq.broker.metrics.base import STORE_LABELS, age_ms, usage_of
 from gantrymq.metrics.samples import Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5
 from gantrymq.store.layout import COMMIT_LOG
@@ -21,27 +19,16 @@ def samples(state: State, base: str) -> Iterator[Samples]:
         (rocketmq5.STORAGE_SIZE, log.end - log.start),
         (rocketmq5.FLUSH_BEHIND, max(0, log.end - store.flushed)),
         (rocketmq5.DISPATCH_BEHIND, store.dispatch_behind),
-        (rocketmq5.RESERVE_TIME, _age_ms(values.first_stored_ms, state.wall_ms)),
+        (rocketmq5.RESERVE_TIME, age_ms(values.first_stored_ms, state.wall_ms)),
     ):
         yield Samples(family, ((STORE_LABELS, value),), base)
     yield one(broker.DISPATCH_BEHIND, store.dispatch_behind, base)
-    yield one(broker.OLDEST_HALF, _age_ms(values.oldest_half_ms, state.wall_ms) / 1000, base)
+    yield one(broker.OLDEST_HALF, age_ms(values.oldest_half_ms, state.wall_ms) / 1000, base)
     yield one(broker.LOG_WRITES, store.log_writes, base)
     yield one(broker.LOG_WRITTEN, store.log_written, base)
     if store.sync_seconds is not None:
         yield Samples(broker.LOG_SYNC, (((), store.sync_seconds),), base)
-    usage = _usage(state)
+    usage = usage_of(state, COMMIT_LOG)
     if usage is not None:
         yield one(broker.DISK_SIZE, usage.total_bytes, base)
         yield one(broker.DISK_FREE, usage.free_bytes, base)
-
-
-def _age_ms(since_ms: int, wall_ms: int) -> int:
-    return 0 if since_ms == NONE_MS else max(0, wall_ms - since_ms)
-
-
-def _usage(state: State) -> Usage | None:
-    try:
-        return state.store.disk.usage(COMMIT_LOG)
-    except DiskError:
-        return None

@@ -1,0 +1,90 @@
+"""Assembles a broker's pages of metrics: its own, and the one by the names of rocketmq-exporter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Final, final
+
+from gantrymq.broker.core.broker import Broker
+from gantrymq.broker.member_host import MemberHost
+from gantrymq.broker.metrics import base, compat4, member, page
+from gantrymq.metrics.samples import Samples, Source
+from gantrymq.runtime.clock import Clock
+from gantrymq.runtime.metrics import Metrics
+
+# How long a page waits for the disk. Prometheus gives up after 10 s.
+STORE_VALUES_SECONDS: Final = 5.0
+
+
+@final
+class MetricsPages:
+    """Of one broker. The owner calls `begin` when the core knows its tables, and `end` when the
+    store is about to close: before and after that the pages show only the process."""
+
+    __slots__ = ("_clock", "_core", "_has_begun", "_is_reading", "_member", "_turn_soon")
+
+    def __init__(
+        self,
+        core: Broker,
+        clock: Clock,
+        turn_soon: Callable[[], None],
+        elected: MemberHost | None,
+    ) -> None:
+        self._core = core
+        self._clock = clock
+        self._turn_soon = turn_soon
+        self._member = elected
+        self._has_begun = self._is_reading = False
+
+    def begin(self) -> None:
+        """The core has begun."""
+        self._has_begun = self._is_reading = True
+
+    def end(self) -> None:
+        """Read nothing from the store any more."""
+        self._is_reading = False
+
+    def own(self, more: Iterable[Source]) -> Metrics:
+        """`/metrics`, with these sources behind the broker's own."""
+        metrics = self._made(self._samples)
+        for source in more:
+            metrics.add(source)
+        return metrics
+
+    def exporter(self) -> Metrics:
+        """`/metrics/compat4`."""
+        return self._made(self._exporter_samples, shows_process=False)
+
+    def _made(self, source: Source, *, shows_process: bool = True) -> Metrics:
+        limit = self._core.state.settings.metrics_otel_cardinality_limit
+        metrics = Metrics(series_max=limit, shows_process=shows_process)
+        metrics.prepare(self._read_store)
+        metrics.add(source)
+        return metrics
+
+    def _samples(self) -> Iterator[Samples]:
+        if not self._has_begun:
+            return
+        state = self._core.state
+        yield from page.samples(self._core)
+        figures = None if self._member is None else self._member.figures()
+        if figures is not None:
+            yield from member.samples(figures, base.base_of(state))
+
+    def _exporter_samples(self) -> Iterator[Samples]:
+        if self._has_begun:
+            yield from compat4.samples(self._core)
+
+    async def _read_store(self) -> None:
+        """Where the disk is slow the page shows what was read before."""
+        if not self._is_reading:
+            return
+        done = asyncio.Event()
+        state = self._core.state
+        state.now, state.wall_ms = self._clock.monotonic(), self._clock.wall_ms()
+        state.store_values.refresh(done.set)
+        self._turn_soon()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), STORE_VALUES_SECONDS)
