@@ -21,7 +21,7 @@ from typing import Final, final
 
 from gantrymq.broker.configuration import load
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.figures.messages import MessageType
+from gantrymq.broker.core.figures.messages import NORMAL
 from gantrymq.broker.core.state import State
 from gantrymq.broker.server import BrokerHost
 from gantrymq.interop.ports import free_port
@@ -124,7 +124,7 @@ def put(state: State, topic: str, queue_id: int) -> None:
     host = hosts.parse("127.0.0.1:1")
     record = Record(topic.encode(), b"x" * 100, queue_id=queue_id, born_host=host, store_host=host)
     state.works.start(steps.put(record, waits=False), lambda _: None, fail)
-    state.figures.count_sent(topic, MessageType.NORMAL, 1, record.size)
+    state.figures.count_sent(topic, NORMAL, 1, record.size)
 
 
 def fail(error: Exception) -> None:

@@ -25,25 +25,19 @@ def _in(state: State, base: str) -> Iterator[Samples]:
     yield Samples(
         rocketmq5.MESSAGES_IN,
         (
-            ((topic, kind.value, is_system(topic)), counts.messages)
+            ((topic, kind, is_system(topic)), counts.messages)
             for (topic, kind), counts in sent.items()
         ),
         base,
     )
     yield Samples(
         rocketmq5.THROUGHPUT_IN,
-        (
-            ((topic, kind.value, is_system(topic)), counts.size)
-            for (topic, kind), counts in sent.items()
-        ),
+        (((topic, kind, is_system(topic)), counts.size) for (topic, kind), counts in sent.items()),
         base,
     )
     yield Samples(
         rocketmq5.MESSAGE_SIZE,
-        (
-            ((topic, kind.value, is_system(topic)), counts.sizes)
-            for (topic, kind), counts in sent.items()
-        ),
+        (((topic, kind, is_system(topic)), counts.sizes) for (topic, kind), counts in sent.items()),
         base,
     )
 

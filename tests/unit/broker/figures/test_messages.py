@@ -1,6 +1,6 @@
 """MessageFigures: which messages count, under which topic and type."""
 
-from gantrymq.broker.core.figures.messages import MessageFigures, MessageType
+from gantrymq.broker.core.figures.messages import FIFO, NORMAL, MessageFigures
 from gantrymq.broker.core.figures.tally import IDLE_SWEEPS
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.metrics import page_of
@@ -20,7 +20,7 @@ def sent(broker: OpenedBroker, **properties: str) -> None:
 def counted(broker: OpenedBroker) -> dict[tuple[str, str], int]:
     """Messages in, by topic and type."""
     items = broker.state.figures.sent.items()
-    return {(topic, kind.value): counts.messages for (topic, kind), counts in items}
+    return {(topic, kind): counts.messages for (topic, kind), counts in items}
 
 
 def test_a_message_counts_by_its_type_where_it_is_stored() -> None:
@@ -58,7 +58,7 @@ def test_a_delay_level_counts_once_more_when_it_delivers_and_a_timer_does_not() 
 
 def test_a_batch_counts_all_messages_and_one_mean_size() -> None:
     figures = MessageFigures()
-    figures.count_sent("T", MessageType.NORMAL, 3, 6000)
+    figures.count_sent("T", NORMAL, 3, 6000)
     ((_, counts),) = figures.sent.items()
     assert (counts.messages, counts.size) == (3, 6000)
     assert (counts.sizes.counts[:2], counts.sizes.total) == ([0, 1], 2000)
@@ -70,9 +70,9 @@ def test_what_the_kernel_took_is_added() -> None:
     taken.note(1, 300)
     taken.note(2, 10_000)
     figures.count_kernel(KernelCounts("T", taken, is_fifo=True))
-    figures.count_sent("T", MessageType.FIFO, 1, 300)
+    figures.count_sent("T", FIFO, 1, 300)
     ((key, counts),) = figures.sent.items()
-    assert key == ("T", MessageType.FIFO)
+    assert key == ("T", FIFO)
     assert (counts.messages, counts.size) == (4, 10_600)
     assert (counts.sizes.counts[:3], counts.sizes.total) == ([2, 0, 1], 5_600)
 
@@ -100,8 +100,8 @@ def test_series_of_a_deleted_topic_and_of_a_deleted_group_go() -> None:
     broker = OpenedBroker()
     add_topic(broker)
     figures = broker.state.figures
-    figures.count_sent("T", MessageType.NORMAL, 1, 10)
-    figures.count_sent("Gone", MessageType.NORMAL, 1, 10)
+    figures.count_sent("T", NORMAL, 1, 10)
+    figures.count_sent("Gone", NORMAL, 1, 10)
     figures.begun.add("Gone")
     figures.dead.add(("GoneGroup", "T"))
     figures.sweep(broker.state)

@@ -57,6 +57,7 @@ class RequestFigures:
         self, code: int, answered: int, seconds: float, way: int = PLAIN, times: int = 1
     ) -> None:
         """So many requests were answered."""
+        answered = int(answered)  # enums are slow to hash
         if answered not in _ANSWERS:
             answered = UNKNOWN_CODE  # a client answered it, and that is passed on as it is
         key = (code, answered, way)
