@@ -124,14 +124,7 @@ class BrokerHost:
         )
         outbox = Outbox()
         self._rounds = self._make_rounds(outbox)
-        self._server = Server(
-            self,
-            limits=_connection_limits(setup),
-            tls=self._security.contexts,
-            clock=clock,
-            feed=self._rounds.feed,
-            outbox=outbox,
-        )
+        self._server = self._make_server(outbox)
         for warning in setup.warnings:
             self._log.warning(warning)
 
@@ -153,6 +146,16 @@ class BrokerHost:
         )
         self.state.members = member
         return member
+
+    def _make_server(self, outbox: Outbox) -> Server:
+        return Server(
+            self,
+            limits=_connection_limits(self._setup),
+            tls=self._security.contexts,
+            clock=self._clock,
+            feed=self._rounds.feed,
+            outbox=outbox,
+        )
 
     def _make_rounds(self, outbox: Outbox) -> Rounds:
         return Rounds(

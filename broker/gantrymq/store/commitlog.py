@@ -45,6 +45,7 @@ class CommitLog:
         "last_record",
         "segments",
         "store_timestamp_ms",
+        "writes",
     )
 
     def __init__(
@@ -75,6 +76,8 @@ class CommitLog:
         self.end = 0
         self.last_record = 0
         self.store_timestamp_ms = 0
+        self.writes = 0
+        """Groups of messages that were written since the start."""
 
     def load(self, *, is_size_known: bool = False) -> None:
         """Look at the files, whose size the flush mark knows; nothing is read before `resume`."""
@@ -136,6 +139,7 @@ class CommitLog:
         self.end = arena.end
         self.last_record = arena.last_record
         self.store_timestamp_ms = arena.store_timestamp_ms
+        self.writes += 1
         self.prepare(now)
         return None
 

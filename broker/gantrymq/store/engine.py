@@ -98,8 +98,6 @@ class Store:
         "index",
         "log",
         "log_readings",
-        "log_writes",
-        "log_written",
         "queues",
         "readings",
         "report",
@@ -156,10 +154,6 @@ class Store:
         self._intake = Intake(log, self.queues, dispatcher, levels)
         self._persistence: Persistence | None = None
         self.retention: Retention | None = None
-        self.log_writes: int = 0
-        """Groups that were written to the log."""
-        self.log_written: int = 0
-        """Messages in them."""
 
     # ------------------------------------------------------------------ start
 
@@ -485,9 +479,6 @@ class Store:
         if group.entries:
             refused = self.log.write(group.arena, now)
             self._obstacles.note(refused, now)
-            if refused is None:
-                self.log_writes += 1
-                self.log_written += len(group.entries)
         group.end()
         if refused is not None:
             self.sessions.release()

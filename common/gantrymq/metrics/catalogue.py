@@ -9,8 +9,8 @@ from gantrymq.metrics.family import Family, Table
 from gantrymq.metrics.tables import (
     broker,
     exporter4,
+    kubernetes_operator,
     namesrv,
-    operator,
     process,
     rocketmq5,
     spark,
@@ -21,7 +21,7 @@ TABLES: Final[tuple[Table, ...]] = (
     broker.TABLE,
     namesrv.TABLE,
     process.TABLE,
-    operator.TABLE,
+    kubernetes_operator.TABLE,
     spark.TABLE,
     exporter4.TABLE,
 )

@@ -8,13 +8,19 @@ from contextlib import nullcontext, suppress
 from http.client import HTTPConnection
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientError, ClientSession
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.metrics.family import Table
+from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.health import CONNECTIONS_MAX, HealthServer, Readiness
-from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import STALL_SECONDS, Pulse
+
+TABLE = Table("test", "Test")
+LEVEL = TABLE.gauge("level", "A level")
+SENT = TABLE.counter("sent_total", "Messages sent", ("topic",))
 
 Get = Callable[[str], Awaitable[tuple[int, str]]]
 
@@ -60,6 +66,82 @@ async def test_metrics_and_the_owner_s_pages(get: Get) -> None:
     assert "process_resident_memory_bytes " in text
     assert await get("/metrics/4x") == (200, "old_name 1\n")
     assert (await get("/elsewhere"))[0] == 404
+
+
+async def test_metrics_under_other_names_have_a_path_of_their_own() -> None:
+    other = Metrics(shows_process=False)
+    other.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(Metrics(), Readiness(), more_metrics={"/metrics/other": other})
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics/other"
+    async with ClientSession() as session, session.get(url) as reply:
+        assert (await reply.text()).splitlines()[-1] == "level 7.0"
+        assert reply.headers["Content-Type"] == CONTENT_TYPE
+    await server.stop()
+
+
+async def test_a_long_page_arrives_whole() -> None:
+    metrics = Metrics(shows_process=False)
+    rows: list[Row] = [((f"T{number}",), number) for number in range(20_000)]
+    metrics.add(lambda: [Samples(SENT, rows)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession() as session, session.get(f"http://{host}:{port}/metrics") as reply:
+        text = await reply.text()
+        assert int(reply.headers["Content-Length"]) == len(text)
+    assert text.count("sent_total{") == 20_000
+    await server.stop()
+
+
+async def test_two_who_ask_at_once_are_both_answered() -> None:
+    asked = asyncio.Event()
+    answered = asyncio.Event()
+    metrics = Metrics(shows_process=False)
+    pages = []
+
+    async def prepare() -> None:
+        pages.append(1)
+        asked.set()
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    metrics.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics"
+    async with ClientSession() as session, asyncio.TaskGroup() as group:
+        first, second = (group.create_task(_text(session, url)) for _ in range(2))
+        await asked.wait()
+        answered.set()
+    assert first.result().endswith("level 7.0\n")
+    assert second.result().endswith("level 7.0\n")
+    assert pages, "it was prepared"
+    await server.stop()
+
+
+async def _text(session: ClientSession, url: str) -> str:
+    async with session.get(url) as reply:
+        return await reply.text()
+
+
+async def test_a_page_that_is_being_made_does_not_hold_up_the_end() -> None:
+    asked = asyncio.Event()
+    metrics = Metrics()
+
+    async def never() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    metrics.prepare(never)
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession() as session:
+        asking = asyncio.ensure_future(_text(session, f"http://{host}:{port}/metrics"))
+        await asked.wait()
+        async with asyncio.timeout(5):
+            await server.stop()
+        with suppress(ClientError):
+            await asking
 
 
 async def test_a_port_in_use_is_a_configuration_error() -> None:

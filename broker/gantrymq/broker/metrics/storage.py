@@ -24,8 +24,8 @@ def samples(state: State, base: str) -> Iterator[Samples]:
         yield Samples(family, ((STORE_LABELS, value),), base)
     yield one(broker.DISPATCH_BEHIND, store.dispatch_behind, base)
     yield one(broker.OLDEST_HALF, age_ms(values.oldest_half_ms, state.wall_ms) / 1000, base)
-    yield one(broker.LOG_WRITES, store.log_writes, base)
-    yield one(broker.LOG_WRITTEN, store.log_written, base)
+    yield one(broker.LOG_WRITES, log.writes, base)
+    yield one(broker.LOG_WRITTEN, state.stats.totals.puts, base)
     if store.sync_seconds is not None:
         yield Samples(broker.LOG_SYNC, (((), store.sync_seconds),), base)
     usage = usage_of(state, COMMIT_LOG)

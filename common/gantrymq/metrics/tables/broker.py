@@ -82,7 +82,7 @@ LOG_WRITES: Final = TABLE.counter(
 )
 LOG_WRITTEN: Final = TABLE.counter(
     "gantry_broker_log_written_messages_total",
-    "Messages in those writes",
+    "Messages that were stored by those writes and answered",
     unit="messages",
     panel="Storage: Messages per write",
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import final
 
 from gantrymq.metrics.samples import Samples, one
-from gantrymq.metrics.tables import operator as table
+from gantrymq.metrics.tables import kubernetes_operator as table
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.kube.event_publisher import EventPublisher
 from gantrymq.operator.kube.leader import LeaderElector
