@@ -1,14 +1,6 @@
 """Keeps what Prometheus is shown of all streaming queries of a session.
 
-    gantry_spark_query_active                     1 while the query runs
-    gantry_spark_query_failures_total             runs that ended with an error
-    gantry_spark_batches_total, _rows_total       micro-batches with data, and their rows
-    gantry_spark_{input,processed}_rows_per_second    of the last micro-batch, as Spark counts them
-    gantry_spark_batch_phase_seconds_total        time by phase; by batches_total it is the mean
-    gantry_spark_last_batch_phase_seconds         the same of the last micro-batch
-    gantry_spark_last_commit_timestamp_seconds    when the last micro-batch was done
-    gantry_spark_topic_lag, _queue_lag            messages that wait
-    gantry_spark_data_loss_total                  messages that were gone before they were read
+`gantrymq.metrics.tables.spark` defines the metrics.
 
 Spark calls from a thread of its own, and a scrape has another: a lock guards the state.
 Invariant: at most QUERIES_MAX queries, TOPICS_MAX topics and QUEUES_MAX queues each are shown.
@@ -23,6 +15,8 @@ from typing import Final, final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from gantrymq.metrics.family import Family
+from gantrymq.metrics.tables import spark as table
 from gantrymq.spark.metrics.progress import BatchProgress
 from gantrymq.spark.options.assignment import QueueKey
 
@@ -90,8 +84,8 @@ class StreamingQueries:
 
 
 def _life(queries: Mapping[str, _Query]) -> Iterable[Metric]:
-    active = _gauge("query_active", "1 while the query runs")
-    failures = _counter("query_failures", "Runs of the query that ended with an error")
+    active = _gauge(table.ACTIVE)
+    failures = _counter(table.FAILURES)
     for name, query in queries.items():
         active.add_metric([name], query.is_active)
         failures.add_metric([name], query.failures)
@@ -99,13 +93,13 @@ def _life(queries: Mapping[str, _Query]) -> Iterable[Metric]:
 
 
 def _batches(queries: Mapping[str, _Query]) -> Iterable[Metric]:
-    batches = _counter("batches", "Micro-batches done")
-    rows = _counter("rows", "Rows read by micro-batches that are done")
-    arriving = _gauge("input_rows_per_second", "Rows that arrived each second, last micro-batch")
-    processed = _gauge("processed_rows_per_second", "Rows processed each second, last micro-batch")
-    phases = _counter("batch_phase_seconds", "Time of micro-batches by Spark's phase", "phase")
-    last = _gauge("last_batch_phase_seconds", "Time of the last micro-batch by phase", "phase")
-    committed = _gauge("last_commit_timestamp_seconds", "When the last micro-batch was done")
+    batches = _counter(table.BATCHES)
+    rows = _counter(table.ROWS)
+    arriving = _gauge(table.INPUT_RATE)
+    processed = _gauge(table.PROCESSED_RATE)
+    phases = _counter(table.PHASE_SECONDS)
+    last = _gauge(table.LAST_PHASE_SECONDS)
+    committed = _gauge(table.LAST_COMMIT)
     for name, query in queries.items():
         batches.add_metric([name], query.batches)
         rows.add_metric([name], query.rows)
@@ -121,9 +115,9 @@ def _batches(queries: Mapping[str, _Query]) -> Iterable[Metric]:
 
 
 def _lags(queries: Mapping[str, _Query]) -> Iterable[Metric]:
-    by_topic = _gauge("topic_lag", "Messages that wait behind the last micro-batch", "topic")
-    by_queue = _gauge("queue_lag", "The same of one queue", "topic", "broker", "queue")
-    lost = _counter("data_loss", "Messages that were gone before the query read them")
+    by_topic = _gauge(table.TOPIC_LAG)
+    by_queue = _gauge(table.QUEUE_LAG)
+    lost = _counter(table.DATA_LOSS)
     for name, query in queries.items():
         if query.last is None:
             continue
@@ -148,9 +142,14 @@ def topic_lags(lag: Mapping[QueueKey, int]) -> dict[str, int]:
     return sums
 
 
-def _gauge(name: str, about: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"gantry_spark_{name}", about, labels=["query", *labels])
+def _gauge(family: Family) -> GaugeMetricFamily:
+    return GaugeMetricFamily(family.name, family.help, labels=_labels(family))
 
 
-def _counter(name: str, about: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"gantry_spark_{name}", about, labels=["query", *labels])
+def _counter(family: Family) -> CounterMetricFamily:
+    """prometheus_client adds `_total` by itself."""
+    return CounterMetricFamily(family.name, family.help, labels=_labels(family))
+
+
+def _labels(family: Family) -> list[str]:
+    return [*table.TABLE.base_labels, *family.labels]
