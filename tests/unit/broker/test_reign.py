@@ -40,6 +40,14 @@ def test_a_member_that_follows_goes_by_its_number_again() -> None:
     assert member.said("is not master any more")
 
 
+def test_changes_of_the_role_are_counted() -> None:
+    member = Member(3)
+    member.lead(epoch=7)
+    member.follow()
+    member.lead(epoch=9)
+    assert member.state.reign.changes == {"master": 2, "slave": 1}
+
+
 def test_roles_that_are_fixed_do_not_change() -> None:
     with pytest.raises(AssertionError, match="fixed"):
         OpenedBroker().broker.lead(1, 0.0, 0)

@@ -132,6 +132,19 @@ def test_it_comes_with_what_java_says_of_it() -> None:
     assert (said["REAL_TOPIC"], said["REAL_QID"], said["TAGS"]) == ("T", "0", "A")
 
 
+def test_how_many_wait_and_how_late_they_are_is_told() -> None:
+    broker = OpenedBroker()
+    broker.state.topics.put(TopicConfig("T"), broker.wall_ms)
+    accept(broker, 5.0)
+    timers = broker.state.timers
+    assert timers.untaken == 0, "it is not in the queue before the turn"
+    broker.settle()
+    assert (timers.untaken, timers.count) == (0, 1)
+    due_ms = broker.wall_ms + 5_000
+    assert timers.late_ms(due_ms) == 0
+    assert timers.late_ms(due_ms + 3_000) == 3_000
+
+
 def test_they_come_in_the_order_of_their_seconds_and_then_as_they_were_sent() -> None:
     broker = OpenedBroker()
     for number in range(300):

@@ -67,6 +67,21 @@ def test_many_waiters_share_one_sync_and_are_released_in_order(strict: Flushed) 
     assert not strict.flusher.take_released()
 
 
+def test_the_time_of_each_sync_is_counted(strict: Flushed) -> None:
+    for began, took in ((1.0, 0.003), (2.0, 0.3)):
+        strict.flusher.wait(1, strict.append(), now=began)
+        strict.flusher.turn(now=began)
+        strict.complete()
+        strict.flusher.turn(now=began + took)
+    strict.flusher.turn(now=9.0)
+    seconds = strict.flusher.sync_seconds
+    counted = {
+        bound: count for bound, count in zip(seconds.bounds, seconds.counts, strict=False) if count
+    }
+    assert counted == {0.005: 1, 0.5: 1}
+    assert seconds.total == pytest.approx(0.303)
+
+
 def test_who_comes_during_a_sync_waits_for_the_next(strict: Flushed) -> None:
     strict.flusher.wait(1, strict.append(), now=0.0)
     strict.flusher.turn(now=0.0)

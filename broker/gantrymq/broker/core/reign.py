@@ -110,8 +110,7 @@ class Reign:
     def follow(self) -> None:
         """We are not the master from now on."""
         state = self._state
-        if state.identity.is_master:
-            self.changes["slave"] += 1
+        self.changes["slave"] += 1
         self.is_paused = False
         self._look_at = NEVER
         state.serves = False
