@@ -20,7 +20,7 @@ class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds: Sequence[float] = bounds
         self.counts: list[int] = [0] * (len(bounds) + 1)
-        self.total: float = 0
+        self.total: float = 0.0
         """The sum of all values."""
 
     def note(self, value: float, times: int = 1) -> None:

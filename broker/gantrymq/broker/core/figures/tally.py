@@ -105,7 +105,8 @@ class Tally(Generic[K]):
             count.value += times
 
     def items(self) -> Iterator[tuple[K, int]]:
-        return ((key, count.value) for key, count in self._table.items())
+        for key, count in self._table.items():
+            yield key, count.value
 
     def sweep(self, is_gone: Callable[[K], bool]) -> None:
         self._table.sweep(is_gone)
