@@ -130,6 +130,11 @@ class Holds:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def bytes_held(self) -> int:
+        """Of all requests that wait; at most `held_bytes.TOTAL_BYTES_MAX`."""
+        return self._bytes
+
     def refusal(self, request: Request) -> Command | None:
         """Why this pull is not held; None where it may be."""
         is_full = self._count >= HOLDS_MAX or self._bytes >= held_bytes.TOTAL_BYTES_MAX

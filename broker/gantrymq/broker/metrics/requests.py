@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE
 from gantrymq.broker.metrics.base import PROTOCOL, truth
@@ -31,7 +32,6 @@ _POOLS: Final = (
 )
 
 _QUANTILES: Final = (("0.5", 0.5), ("0.99", 0.99), ("0.999", 0.999))
-_BODIES: Final = "request bodies"
 
 
 def samples(core: Broker, base: str) -> Iterator[Samples]:
@@ -73,9 +73,17 @@ def _sends(core: Broker, base: str) -> Iterator[Samples]:
     yield Samples(broker.FLOW_CONTROL, [((cause,), count) for cause, count in causes], base)
     is_refusing = state.identity.is_master and state.store.refusal() is not None
     yield one(broker.REFUSING_WRITES, is_refusing, base)
+    accounts = list(_accounts(core))
+    yield Samples(broker.MEMORY, [((name,), held) for name, held, _ in accounts], base)
+    yield Samples(broker.MEMORY_LIMIT, [((name,), limit) for name, _, limit in accounts], base)
+
+
+def _accounts(core: Broker) -> Iterator[tuple[str, int, int]]:
+    """What is held, and what may be, by name."""
     held, held_max = core.held_bodies
-    yield Samples(broker.MEMORY, [((_BODIES,), held)], base)
-    yield Samples(broker.MEMORY_LIMIT, [((_BODIES,), held_max)], base)
+    yield "request bodies", held, held_max
+    yield "held pulls", core.state.holds.bytes_held, held_bytes.TOTAL_BYTES_MAX
+    yield "waiting pops", core.state.pops.waiting.bytes_held, held_bytes.TOTAL_BYTES_MAX
 
 
 def _request_name(code: int) -> str:

@@ -47,7 +47,7 @@ REFUSING_WRITES: Final = TABLE.gauge(
 )
 MEMORY: Final = TABLE.gauge(
     "gantry_broker_memory_bytes",
-    "Bytes that requests hold, by account",
+    "Bytes of requests that wait, by what they wait for",
     ("account",),
     unit="bytes",
     panel="Resources: Memory accounts",

@@ -3,6 +3,8 @@
 from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE, RequestFigures
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.metrics import page_of
+from gantrymq.fakes.pops import PoppedBroker
+from gantrymq.fakes.pulls import SUBSCRIBES, SUSPENDS, pull
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
@@ -53,3 +55,15 @@ def test_a_broker_counts_its_requests_with_the_time_they_waited() -> None:
     requests = "gantry_broker_requests_total"
     assert page[f'{requests}{{code="SEND_MESSAGE_V2",outcome="SUCCESS"}}'] == 2
     assert page[f'{requests}{{code="SEND_MESSAGE_V2",outcome="TOPIC_NOT_EXIST"}}'] == 1
+
+
+def test_what_waits_is_accounted_for() -> None:
+    broker = PoppedBroker()
+    held = pull(sys_flag=SUBSCRIBES | SUSPENDS)
+    broker.broker.send(RequestCode.PULL_MESSAGE, held)
+    broker.pop(poll_time=10_000)
+    page = page_of(broker.broker)
+    for account in ("held pulls", "waiting pops"):
+        assert page[f'gantry_broker_memory_bytes{{account="{account}"}}'] > 0
+        assert page[f'gantry_broker_memory_limit_bytes{{account="{account}"}}'] == 128 << 20
+    assert page['gantry_broker_memory_bytes{account="request bodies"}'] == 0

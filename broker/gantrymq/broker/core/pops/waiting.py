@@ -129,6 +129,11 @@ class Waiting:
         self._last_pass = 0.0
         self._next_pass = NEVER
 
+    @property
+    def bytes_held(self) -> int:
+        """Of all requests that wait; at most `held_bytes.TOTAL_BYTES_MAX`."""
+        return self._bytes
+
     def __len__(self) -> int:
         return self._count
 
