@@ -66,10 +66,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The partition a path is on, in bytes."""
+    """The partition a path is on, in bytes: what ordinary users may use of it, as df counts."""
 
     total_bytes: int
     free_bytes: int
+    reserved_bytes: int = 0
+    """Free besides, but only for root."""
 
 
 class File(Protocol):

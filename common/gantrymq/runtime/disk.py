@@ -333,8 +333,9 @@ class FolderDisk:
             finally:
                 os.close(descriptor)
         # What only root may use counts for nobody, as in df.
-        usable = figures.f_blocks - figures.f_bfree + figures.f_bavail
-        return Usage(usable * figures.f_frsize, figures.f_bavail * figures.f_frsize)
+        reserved = figures.f_bfree - figures.f_bavail
+        usable, block_bytes = figures.f_blocks - reserved, figures.f_frsize
+        return Usage(usable * block_bytes, figures.f_bavail * block_bytes, reserved * block_bytes)
 
     def lock(self, path: str) -> None:
         self._refuse_read_only("lock", path)

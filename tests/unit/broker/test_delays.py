@@ -57,6 +57,17 @@ def test_what_comes_back_counts_as_sent_to_its_topic() -> None:
     assert broker.state.stats.totals.plain_puts == 1
 
 
+def test_what_comes_back_is_a_rate_of_javas_group_and_no_pull() -> None:
+    broker = OpenedBroker()
+    accept(broker, delayed(1, b"a"))
+    accept(broker, delayed(1, b"b"))
+    broker.pass_time(20)
+    series = broker.state.stats.group(delays.GROUP, delays.TOPIC)
+    assert series is not None
+    assert (series.count, series.size > 200) == (2, True)
+    assert broker.state.stats.totals.transferred == 0
+
+
 def test_what_fails_once_behind_a_reading_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = OpenedBroker()
     accept(broker, delayed(1))

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from gantrymq.base.disk import Usage
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.runtime_info import human_bytes, uptime, used_ratio
+from gantrymq.broker.core.runtime_info import (
+    capacity,
+    distribution,
+    human_bytes,
+    uptime,
+    used_ratio,
+)
 from gantrymq.fakes.broker import IDENTITY, START_MS, OpenedBroker
 from gantrymq.fakes.store import message
 from gantrymq.wire import javajson
@@ -110,9 +116,27 @@ def test_sends_that_wait_are_told_with_how_long() -> None:
     ours = asked(broker)
     assert ours["sendThreadPoolQueueHeadWaitTimeMills"] == "1500"
     assert 2000 <= float(ours["putLatency99"]) <= 2500
-    assert 2000 <= int(ours["putMessageEntireTimeMax"]) <= 2500
+    assert ours["putMessageEntireTimeMax"] == "2000"
     admission.end(0.5, broker.now, 1)
     assert asked(broker)["sendThreadPoolQueueHeadWaitTimeMills"] == "0"
+
+
+def test_the_longest_times_are_those_since_the_start() -> None:
+    broker = OpenedBroker()
+    broker.state.stats.read_took(0.0125)
+    broker.state.stats.read_took(0.002)
+    broker.state.admission.latency.note(0.3, 1, 0.0)
+    broker.pass_time(600.0)
+    ours = asked(broker)
+    assert (ours["getMessageEntireTimeMax"], ours["putMessageEntireTimeMax"]) == ("12", "300")
+
+
+def test_sends_of_the_last_minute_are_told_by_how_long_they_took() -> None:
+    broker = OpenedBroker()
+    broker.state.admission.latency.note(0.02, 7, 0.0)
+    assert asked(broker)["putMessageDistributeTime"] == "null"
+    broker.pass_time(60.0)
+    assert "[0~10ms]:0 [10~50ms]:7 [50~100ms]:0" in asked(broker)["putMessageDistributeTime"]
 
 
 def test_delay_levels_say_how_far_they_have_come() -> None:
@@ -133,6 +157,15 @@ def test_words_are_javas() -> None:
         "0 B", "401 B", "1.0 KiB", "1.5 KiB", "207.2 GiB",
     ]  # fmt: skip
     assert uptime(93_784_999) == "[ 1 days, 2 hours, 3 minutes, 4 seconds ]"
+    assert distribution(None) == "null"
+    assert distribution(range(13)) == (
+        "[<=0ms]:0 [0~10ms]:1 [10~50ms]:2 [50~100ms]:3 [100~200ms]:4 [200~500ms]:5 [500ms~1s]:6 "
+        "[1~2s]:7 [2~3s]:8 [3~4s]:9 [4~5s]:10 [5~10s]:11 [10s~]:12 "
+    )
+    gib = 1 << 30
+    assert capacity(Usage(90 * gib, 20 * gib, reserved_bytes=10 * gib)) == (
+        "Total : 100.0 GiB, Free : 30.0 GiB."
+    )
     assert used_ratio(None) == "-1.0"
     assert used_ratio(Usage(total_bytes=100, free_bytes=67)) == "0.33"
     assert used_ratio(Usage(total_bytes=1000, free_bytes=669)) == "0.34"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.broker.core.stats import Stats
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.store.kernel_counts import KernelCounts, SizeCounts
 
@@ -22,6 +23,19 @@ def test_puts_and_gets_count_for_topic_group_and_broker() -> None:
     assert stats.broker_got.sizes(10.0)[0].total == 200
     totals = stats.totals
     assert (totals.puts, totals.put_bytes, totals.found, totals.missed) == (3, 300, 1, 1)
+
+
+def test_figures_move_with_the_age_of_the_broker_as_javas_do() -> None:
+    broker = OpenedBroker()
+    broker.pass_time(15.0)
+    stats = Stats(broker.state)
+    stats.sent("T", 3, 300)
+    stats.delivered("SCHEDULE_CONSUMER", "SCHEDULE_TOPIC_XXXX", 2, 20)
+    broker.pass_time(9.0)
+    assert stats.put_tps("T") == 0.0
+    broker.pass_time(1.0)
+    assert stats.put_tps("T") == pytest.approx(0.15)
+    assert stats.consume_tps("SCHEDULE_CONSUMER", "SCHEDULE_TOPIC_XXXX") == pytest.approx(0.1)
 
 
 def test_the_brokers_own_topics_are_none_of_the_users_messages() -> None:

@@ -15,6 +15,8 @@ from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import lose_all
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.kv import kv_table_from_json
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.send import RecallMessageRequest, SendMessageV2Request
@@ -90,6 +92,35 @@ def recall(broker: OpenedBroker, handle: str | None) -> str:
 
 def no_room(_: Record) -> Record:
     raise MemoryError
+
+
+def figures(broker: OpenedBroker) -> dict[str, str]:
+    answer = broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO)
+    table = kv_table_from_json(javajson.loads(answer.body))
+    return {key.removeprefix("timer"): table[key] for key in table if key.startswith("timer")}
+
+
+def test_runtime_info_says_how_many_wait_and_how_fast_they_go() -> None:
+    broker = ClockedBroker()
+    accept(broker, 2.0, b"a")
+    accept(broker, 100.0, b"b")
+    broker.pass_time(15.0)
+    ours = figures(broker)
+    assert ours["CongestNum"] == "1"
+    assert float(ours["DequeueTps"]) > 0
+    assert (ours["OffsetBehind"], ours["ReadBehind"]) == ("0", "0")
+
+
+def test_runtime_info_says_how_late_timers_are() -> None:
+    broker = ClockedBroker()
+    accept(broker, 2.0)
+    broker.settle()
+    broker.state.serves = False
+    put(broker, Record(b"rmq_sys_wheel_timer", b"x", born_host=HOST, store_host=HOST))
+    jump(broker, 12.0)
+    ours = figures(broker)
+    assert ours["OffsetBehind"] == "1"
+    assert int(ours["ReadBehind"]) in {9, 10}
 
 
 @pytest.mark.parametrize("step", ["out_ms_of", "lead_back", "_key_of"])

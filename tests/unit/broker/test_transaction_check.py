@@ -71,6 +71,18 @@ def test_the_question_holds_the_message_as_it_was_sent() -> None:
     assert command.ext["bname"] == "broker-a"
 
 
+def test_halves_that_are_read_count_as_pulls_of_the_checks_group() -> None:
+    transactions = opened()
+    transactions.connect()
+    transactions.prepare(b"pay")
+    transactions.broker.pass_time(ROUND)
+    stats = transactions.broker.state.stats
+    series = stats.group(CHECK_GROUP, HALF_TOPIC)
+    assert series is not None
+    assert series.count == 1
+    assert (stats.totals.transferred, stats.totals.plain_transferred) == (1, 0)
+
+
 def test_a_young_transaction_is_left_alone() -> None:
     transactions = opened()
     producer = transactions.connect()

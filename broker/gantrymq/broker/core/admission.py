@@ -39,10 +39,10 @@ class Admission:
         "waiting",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, now: float = 0.0) -> None:
         self._begun: dict[float, int] = {}
         """How many that wait were handed in at each moment, oldest first."""
-        self.latency: Latency = Latency()
+        self.latency: Latency = Latency(now)
         self._last_begun: float = 0.0
         self._last_seconds: float = 0.0
         self._slow_at: float = 0.0

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
 TOPIC: Final = SCHEDULE_TOPIC.decode()
+# Under this group Java counts what the delay levels deliver.
+GROUP: Final = "SCHEDULE_CONSUMER"
 
 # After the disk failed to read; Java's number.
 PAUSE_SECONDS: Final = 10.0
@@ -260,7 +262,8 @@ class DelayService:
             if record is None:
                 self._lose(level, run.first + at, is_read=run.records[at] is not None)
         records = [record for record in found.records if record is not None]
-        then = partial(self._delivered, level, run, len(records))
+        size = sum(record.size for record in records)
+        then = partial(self._delivered, level, run, len(records), size)
         Delivery(self._state, records, then, count=self._state.figures.count_delivered)
 
     def _lose(self, level: _Level, offset: int, *, is_read: bool) -> None:
@@ -281,8 +284,9 @@ class DelayService:
             "the delay"
         )
 
-    def _delivered(self, level: _Level, run: Run, count: int, refused: int) -> None:
+    def _delivered(self, level: _Level, run: Run, count: int, size: int, refused: int) -> None:
         state = self._state
+        state.stats.delivered(GROUP, TOPIC, count - refused, size)
         self.counters["delivered"] += count - refused
         self.counters["lost"] += refused
         if run.end != level.progress.latest:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
-from gantrymq.broker.core import held_bytes, pulls, steps
+from gantrymq.broker.core import held_bytes, pulls
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
@@ -262,7 +262,7 @@ class Holds:
             return
         hold.is_looking = True
         state.works.start(
-            steps.read(found),
+            pulls.read_rest(state, found),
             partial(self._looked, hold, pull),
             partial(self._broke, hold),
         )

@@ -1,34 +1,44 @@
-"""How long sends waited for the store, as runtime info tells it: shares of a minute's sends.
+"""How long sends waited for the store, as runtime info tells it.
 
     note(seconds, count)        so many sends were answered after so long
-    share(0.99)                 ms within which that share of them was
+    share(0.99)                 ms within which that share of a minute's sends were answered
+    distribution()              a minute's sends by Java's classes; None in the first minute
+    longest_ms                  the longest since the start, as Java's putMessageEntireTimeMax
 
-Counted in classes, each a quarter wider than the one before: a figure is at most a quarter too
-high. What is told is the last full minute; in the first one, what there is of it.
+Counted in classes, each at most a quarter wider than the one before: a share is at most a quarter
+too high. Every bound of Java's classes is also a bound here, so that the distribution is exact.
+What is told is the last full minute; in the first one, shares tell what there is of it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from math import inf
 from typing import Final, final
 
 MINUTE: Final = 60.0
 
+# Java counts whole milliseconds: its first class is everything below 1 ms, its last has no end.
+JAVA_BOUNDS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
+
 # From 10 us to 40 s; what takes longer counts as that.
-_BOUNDS_MS: Final = tuple(0.01 * 1.25**number for number in range(69))
+_BOUNDS_MS: Final = tuple(
+    sorted({*(0.01 * 1.25**number for number in range(69)), *map(float, JAVA_BOUNDS_MS)})
+)
 
 
 @final
 class Latency:
-    """Of one broker."""
+    """Times of one broker's sends; the broker's Admission owns it."""
 
-    __slots__ = ("_above_ms", "_counts", "_ends_at", "_place", "_told", "_up_to_ms")
+    __slots__ = ("_above_ms", "_counts", "_ends_at", "_place", "_told", "_up_to_ms", "longest_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, now: float = 0.0) -> None:
+        self.longest_ms: float = 0.0
         self._counts = [0] * len(_BOUNDS_MS)
         self._told: list[int] | None = None
-        self._ends_at = 0.0
+        self._ends_at = now + MINUTE
         # The class counted in last: sends that were answered together mostly waited as long.
         self._place = 0
         self._above_ms = 0.0
@@ -40,6 +50,7 @@ class Latency:
         waited_ms = seconds * 1000
         if not self._above_ms < waited_ms <= self._up_to_ms:
             self._find_class(waited_ms)
+        self.longest_ms = max(self.longest_ms, waited_ms)
         self._counts[self._place] += count
 
     def share(self, share: float, now: float) -> float:
@@ -54,6 +65,19 @@ class Latency:
                 return bound_ms
         return 0.0
 
+    def distribution(self, now: float) -> Sequence[int] | None:
+        """The last full minute's sends by Java's 13 classes; None while there is no such minute."""
+        if now >= self._ends_at:
+            self._turn(now)
+        if self._told is None:
+            return None
+        ends = [bisect_left(_BOUNDS_MS, float(bound)) + 1 for bound in JAVA_BOUNDS_MS]
+        begins = [0, *ends]
+        return [
+            sum(self._told[begin:end])
+            for begin, end in zip(begins, [*ends, len(_BOUNDS_MS)], strict=True)
+        ]
+
     def _find_class(self, waited_ms: float) -> None:
         """From here on what lies between the bounds of its class counts there."""
         place = min(bisect_left(_BOUNDS_MS, waited_ms), len(_BOUNDS_MS) - 1)
@@ -61,15 +85,10 @@ class Latency:
         self._above_ms = _BOUNDS_MS[place - 1] if place else -inf
         self._up_to_ms = _BOUNDS_MS[place]
 
-    def longest(self, now: float) -> float:
-        """In ms."""
-        return self.share(1.0, now)
-
     def _turn(self, now: float) -> None:
         """A minute is over, or several in which nothing came."""
-        is_first = self._ends_at == 0.0
         is_next = now < self._ends_at + MINUTE
         empty = [0] * len(_BOUNDS_MS)
-        self._told = None if is_first else self._counts if is_next else empty
+        self._told = self._counts if is_next else empty
         self._counts = list(empty)
         self._ends_at = now + MINUTE

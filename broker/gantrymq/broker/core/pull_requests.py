@@ -6,7 +6,7 @@ from typing import Final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError
-from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core import pulls
 from gantrymq.broker.core.commits import commit
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.handler import Handlers
@@ -67,7 +67,7 @@ def _without_group(state: State, group: str) -> Reply | None:
 
 
 def _read_from_disk(state: State, pull: Pull, rest: Reading[Pulled]) -> Steps[Outcome]:
-    found = yield from steps.read(rest)
+    found = yield from pulls.read_rest(state, rest)
     return _answered(state, pull, found, is_fresh=False)
 
 

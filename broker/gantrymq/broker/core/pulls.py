@@ -19,6 +19,7 @@ from gantrymq.base.disk import DiskError
 from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
+from gantrymq.broker.core.steps import Steps, read
 from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
 from gantrymq.store.pull import FOUND, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading, Wanted
@@ -199,6 +200,14 @@ def _rest(reading: Reading[Pulled], missing: Wanted | None) -> Reading[Pulled]:
     except StopIteration as stop:
         result: Pulled = stop.value
         return result
+
+
+def read_rest(state: State, rest: Reading[Pulled]) -> Steps[Pulled]:
+    """What a reading has to wait for the disk for; how long that takes is counted."""
+    began = state.now
+    found = yield from read(rest)
+    state.stats.read_took(state.now - began)
+    return found
 
 
 # ---------------------------------------------------------------------- answers

@@ -2,13 +2,14 @@
 
 Threads and buffers that only Java has are there with the figure of a broker that is at ease, for
 tools look for their keys: what is no send waits in no queue here. Latencies are those of the last
-minute, from the store's taking a send to its answer. Sends that wait for the store stand under
-sends, everything else that waits for the store, a client or a file under queries.
+minute, from the store's taking a send to its answer; the two longest times are those since the
+start, and a pull that is read from memory counts as no time. Sends that wait for the store stand
+under sends, everything else that waits for the store, a client or a file under queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gantrymq.base.disk import DiskError, Usage
@@ -34,7 +35,6 @@ _ABSENT_HERE: Final[Mapping[str, str]] = {
     "ackThreadPoolQueueHeadWaitTimeMills": "0",
     "ackThreadPoolQueueSize": "0",
     "dispatchMaxBuffer": "0",
-    "getMessageEntireTimeMax": "0",
     "litePullThreadPoolQueueCapacity": "100000",
     "litePullThreadPoolQueueHeadWaitTimeMills": "0",
     "litePullThreadPoolQueueSize": "0",
@@ -42,12 +42,15 @@ _ABSENT_HERE: Final[Mapping[str, str]] = {
     "pullThreadPoolQueueCapacity": "100000",
     "pullThreadPoolQueueHeadWaitTimeMills": "0",
     "pullThreadPoolQueueSize": "0",
-    "putMessageDistributeTime": "null",
     "queryThreadPoolQueueCapacity": "20000",
     "queryThreadPoolQueueHeadWaitTimeMills": "0",
     "remainTransientStoreBufferNumbs": "2147483647",
     "sendThreadPoolQueueCapacity": "10000",
 }
+_DISTRIBUTION: Final = (
+    *("<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s"),
+    *("1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~"),
+)
 
 
 def runtime_info(state: State, request: Request) -> Steps[Outcome]:
@@ -88,6 +91,7 @@ def _puts_and_gets(state: State) -> dict[str, str]:
     latency = state.admission.latency
     return {
         "getFoundTps": found,
+        "getMessageEntireTimeMax": str(int(stats.longest_read_ms)),
         "getMissTps": missed,
         "getTotalTps": stats.pulls_per_second(),
         # Both spellings: 4.9 asks for the one, 5.x for the other.
@@ -102,7 +106,8 @@ def _puts_and_gets(state: State) -> dict[str, str]:
         "putLatency99": f"{latency.share(0.99, state.now):.2f}",
         "putLatency999": f"{latency.share(0.999, state.now):.2f}",
         "putMessageAverageSize": java_double(totals.put_bytes / max(1, totals.puts)),
-        "putMessageEntireTimeMax": str(int(latency.longest(state.now))),
+        "putMessageDistributeTime": distribution(latency.distribution(state.now)),
+        "putMessageEntireTimeMax": str(int(latency.longest_ms)),
         "putMessageFailedTimes": str(totals.put_failures),
         "putMessageSizeTotal": str(totals.put_bytes),
         "putMessageTimesTotal": str(totals.puts),
@@ -126,20 +131,19 @@ def _store(state: State) -> dict[str, str]:
     }
     table.pop("", None)
     if usage is not None:
-        total, free = human_bytes(usage.total_bytes), human_bytes(usage.free_bytes)
-        table["commitLogDirCapacity"] = f"Total : {total}, Free : {free}."
+        table["commitLogDirCapacity"] = capacity(usage)
     return table
 
 
 def _timers(state: State) -> dict[str, str]:
-    """How many wait; a second that is due is delivered whole, so that nothing lies behind."""
-    tps = java_double(state.stats.put_tps(TIMER_TOPIC))
+    """How many wait, how many are not taken yet, and how late the oldest is."""
+    timers = state.timers
     return {
-        "timerCongestNum": str(state.timers.count),
-        "timerDequeueTps": "0.0",
-        "timerEnqueueTps": tps,
-        "timerOffsetBehind": "0",
-        "timerReadBehind": "0",
+        "timerCongestNum": str(timers.count),
+        "timerDequeueTps": java_double(timers.deliveries.per_second(state.stats.age)),
+        "timerEnqueueTps": java_double(state.stats.put_tps(TIMER_TOPIC)),
+        "timerOffsetBehind": str(timers.untaken),
+        "timerReadBehind": str(timers.late_ms(state.wall_ms) // 1000),
     }
 
 
@@ -162,6 +166,21 @@ def _usage(state: State, folder: str) -> Usage | None:
         return state.store.disk.usage(folder)
     except DiskError:
         return None
+
+
+def distribution(counts: Sequence[int] | None) -> str:
+    """How many sends took how long; "null" in the first minute, as in Java."""
+    if counts is None:
+        return "null"
+    return "".join(f"[{name}]:{count} " for name, count in zip(_DISTRIBUTION, counts, strict=True))
+
+
+def capacity(usage: Usage) -> str:
+    """Of the whole disk: Java counts what only root may use as well."""
+    reserved = usage.reserved_bytes
+    total = human_bytes(usage.total_bytes + reserved)
+    free = human_bytes(usage.free_bytes + reserved)
+    return f"Total : {total}, Free : {free}."
 
 
 def used_ratio(usage: Usage | None) -> str:

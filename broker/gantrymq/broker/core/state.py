@@ -185,7 +185,7 @@ class State:
         self.files.keep(File.SETTINGS, self.configuration.content)
         self.access = Access(settings)
         self.files.keep(File.ACL, self.access.content)
-        self.admission = Admission()
+        self.admission = Admission(self.now)
         address, _ = hosts.unpack(identity.store_host)
         self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))
         self._make_machines()

@@ -2,6 +2,8 @@
 
     sent(topic, count, size)         handlers, for each request whose messages were stored
     got(group, topic, count, size)   pulls that found messages; missed() for those that did not
+    delivered(group, topic, ...)     what a service of the broker took from a topic of its own
+    read_took(seconds)               a pull or pop whose messages were read from the disk
     sent_back(group, topic)          messages that came back from consumers
     put_failed(count)                messages that were not stored
 
@@ -82,6 +84,7 @@ class Stats:
     """Of one broker; a machine that samples."""
 
     __slots__ = (
+        "_began",
         "_groups",
         "_hour",
         "_next_sample",
@@ -96,12 +99,14 @@ class Stats:
         "kernel_counts",
         "limit",
         "local_hour",
+        "longest_read_ms",
         "mornings",
         "totals",
     )
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._began: float = state.now
         self._own_topics = frozenset(own_topics(state))
         self._topics: dict[str, Series] = {}
         self._groups: dict[tuple[str, str], Series] = {}
@@ -109,28 +114,35 @@ class Stats:
         self._samples: deque[tuple[float, int, int, int, int]] = deque(maxlen=max(AVERAGES) + 1)
         self._next_sample = state.now
         self._next_sweep = state.now + SWEEP_SECONDS
-        self.broker_put = Series(state.now)
-        self.broker_got = Series(state.now)
+        self.broker_put = Series(0.0)
+        self.broker_got = Series(0.0)
         self.totals = Totals()
         self.mornings = Mornings()
+        self.longest_read_ms: float = 0.0
         self.kernel_counts: Callable[[], Sequence[KernelCounts]] | None = None
         self.local_hour: Callable[[int], int] = utc_hour
         self._hour = self.local_hour(state.wall_ms)
         self.limit = SERIES_MAX
 
+    @property
+    def age(self) -> float:
+        """Seconds since the start. Series are given this for the time: the slots of their windows
+        begin with the broker, as Java's do."""
+        return self._state.now - self._began
+
     # ------------------------------------------------------------------ counting
 
     def sent(self, topic: str, count: int, size: int, calls: int = 1) -> None:
         """So many messages of so many bytes were stored."""
-        now, totals = self._state.now, self.totals
+        age, totals = self.age, self.totals
         totals.puts += count
         totals.put_bytes += size
         if self._is_plain(topic):
             totals.plain_puts += count
-        self.broker_put.add(now, count, size, calls)
+        self.broker_put.add(age, count, size, calls)
         series = self._topics.get(topic) or self._made(self._topics, topic)
         if series is not None:
-            series.add(now, count, size, calls)
+            series.add(age, count, size, calls)
 
     def take_kernel(self) -> None:
         """Count what the kernel took since the last time."""
@@ -145,27 +157,39 @@ class Stats:
 
     def got(self, group: str, topic: str, count: int, size: int) -> None:
         """A pull of this group found so many messages of so many bytes."""
-        now, totals = self._state.now, self.totals
+        age, totals = self.age, self.totals
         totals.found += 1
         totals.transferred += count
         if self._is_plain(topic):
             totals.plain_transferred += count
-        self.broker_got.add(now, count, size)
+        self.broker_got.add(age, count, size)
         place = (topic, group)
         series = self._groups.get(place) or self._made(self._groups, place)
         if series is not None:
-            series.add(now, count, size)
+            series.add(age, count, size)
+
+    def delivered(self, group: str, topic: str, count: int, size: int) -> None:
+        """A service of the broker took these from a topic of its own. As in Java that is a rate of
+        the service's group, and no pull."""
+        place = (topic, group)
+        series = self._groups.get(place) or self._made(self._groups, place)
+        if series is not None and count:
+            series.add(self.age, count, size)
 
     def missed(self) -> None:
         """A pull found nothing."""
         self.totals.missed += 1
+
+    def read_took(self, seconds: float) -> None:
+        """A pull or pop waited so long for the disk; what is read within a turn takes no time."""
+        self.longest_read_ms = max(self.longest_read_ms, seconds * 1000)
 
     def sent_back(self, group: str, topic: str) -> None:
         """A consumer gave a message back."""
         place = (topic, group)
         series = self._returns.get(place) or self._made(self._returns, place)
         if series is not None:
-            series.add(self._state.now, 1, 0)
+            series.add(self.age, 1, 0)
 
     def _is_plain(self, topic: str) -> bool:
         """Whether its messages are users' own."""
@@ -174,7 +198,7 @@ class Stats:
     def _made(self, table: dict[K, Series], key: K) -> Series | None:
         if len(table) >= self.limit:
             return None
-        series = table[key] = Series(self._state.now)
+        series = table[key] = Series(self.age)
         return series
 
     # ------------------------------------------------------------------ asking
@@ -205,11 +229,11 @@ class Stats:
 
     def put_tps(self, topic: str) -> float:
         series = self._topics.get(topic)
-        return 0.0 if series is None else series.per_second(self._state.now)
+        return 0.0 if series is None else series.per_second(self.age)
 
     def consume_tps(self, group: str, topic: str) -> float:
         series = self._groups.get((topic, group))
-        return 0.0 if series is None else series.per_second(self._state.now)
+        return 0.0 if series is None else series.per_second(self.age)
 
     def averages(self) -> tuple[str, str, str, str]:
         """Puts, pulls that found, pulls that did not, messages found, each a second: "10s 60s
@@ -247,9 +271,10 @@ class Stats:
         self._look_at_the_hour()
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
-            _sweep(self._topics, now, self.limit)
-            _sweep(self._groups, now, self.limit)
-            _sweep(self._returns, now, self.limit)
+            age = now - self._began
+            _sweep(self._topics, age, self.limit)
+            _sweep(self._groups, age, self.limit)
+            _sweep(self._returns, age, self.limit)
             self._state.figures.sweep(self._state)
 
     def _look_at_the_hour(self) -> None:
@@ -273,9 +298,9 @@ def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:
             yield key, series
 
 
-def _sweep(table: dict[K, Series], now: float, limit: int) -> None:
+def _sweep(table: dict[K, Series], age: float, limit: int) -> None:
     """Take out what counts nothing any more."""
     is_full = len(table) > limit * 3 // 4
     idle_max = IDLE_WHEN_FULL_SECONDS if is_full else IDLE_SECONDS
-    for key in [key for key, series in table.items() if series.idle_seconds(now) >= idle_max]:
+    for key in [key for key, series in table.items() if series.idle_seconds(age) >= idle_max]:
         del table[key]

@@ -27,7 +27,8 @@ def view_stats(state: State, request: Request) -> Outcome:
     if series is None:
         why = "nothing was counted" if name in NAMES else f"there are {', '.join(NAMES)}"
         return refused(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist: {why}")
-    items = series.sizes(state.now) if name.endswith("_SIZE") else series.counts(state.now)
+    age = state.stats.age
+    items = series.sizes(age) if name.endswith("_SIZE") else series.counts(age)
     return done_json(BrokerStatsData(*items).to_json())
 
 

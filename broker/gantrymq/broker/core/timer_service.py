@@ -25,6 +25,7 @@ from gantrymq.broker.core import steps
 from gantrymq.broker.core.deliveries import Delivery
 from gantrymq.broker.core.messages import Channel, File
 from gantrymq.broker.core.safe_progress import AGAIN_SECONDS, SafeProgress
+from gantrymq.broker.core.series import Series
 from gantrymq.broker.core.timer_calendar import NEVER, TimerCalendar
 from gantrymq.broker.core.timer_checkpoint import TimerCheckpoint
 from gantrymq.broker.core.timer_messages import Due, Timed, TimedRun, copies_of, due_of, timed_of
@@ -95,12 +96,14 @@ class TimerService:
         "_target",
         "_told_minimum",
         "counters",
+        "deliveries",
     )
 
     def __init__(self, state: State) -> None:
         self._state = state
         self.counters: Counter[str] = Counter()
         """How many were `delivered`, `recalled`, `rolled`, and `lost`: not to be read or stored."""
+        self.deliveries: Series = Series(0.0)
         self._calendar = TimerCalendar()
         self._spans = TimerSpans(self._roll_ms())
         self._progress: SafeProgress[TimerPlace] = SafeProgress(TimerPlace())
@@ -306,6 +309,8 @@ class TimerService:
     def _delivered(self, second: _Second, looked_at: int, count: int, refused: int) -> None:
         self.counters["delivered"] += count - refused
         self.counters["lost"] += refused
+        if count > refused:
+            self.deliveries.add(self._state.stats.age, count - refused, 0)
         end = second.at + looked_at
         for offset in second.offsets[second.at : end]:
             self._spans.done(offset)

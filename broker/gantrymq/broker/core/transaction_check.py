@@ -163,6 +163,12 @@ class TransactionCheck:
         reading = lookups.queue_bounds(self._state.store, topic, HALF_QUEUE)
         return (yield from steps.read(reading)) or _EMPTY
 
+    def _count(self, topic: str, records: Sequence[Record]) -> None:
+        """As in Java, what the check reads is a pull of its group."""
+        if records:
+            size = sum(record.size for record in records)
+            self._state.stats.got(GROUP, topic, len(records), size)
+
     def _kept(self, topic: str, bounds: Bounds) -> int:
         """The offset kept; after a crash the queue may end before it."""
         offset = self._state.offsets.find(GROUP, topic, HALF_QUEUE) or 0
@@ -171,6 +177,7 @@ class TransactionCheck:
     def _load_ops(self, at: int, end: int, half_end: int) -> Steps[None]:
         while at < end:
             ops, next_at = yield from records_from(self._state, OP_TOPIC, HALF_QUEUE, at)
+            self._count(OP_TOPIC, ops)
             for op in ops:
                 for number in numbers_of(op):
                     if number < half_end:
@@ -202,6 +209,7 @@ class TransactionCheck:
         halves = self._state.halves
         count = min(halves.open_run(at, end), RECORDS_MAX)
         found, next_at = yield from records_from(self._state, HALF_TOPIC, HALF_QUEUE, at, count)
+        self._count(HALF_TOPIC, found)
         read = {half.queue_offset for half in found}
         for number in range(at, min(next_at, end)):
             if number not in read:

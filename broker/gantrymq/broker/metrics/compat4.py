@@ -35,19 +35,19 @@ def samples(core: Broker) -> Iterator[Samples]:
 
 
 def _topics(state: State) -> Iterator[Samples]:
-    cluster, broker, now = state.identity.cluster, state.identity.name, state.now
+    cluster, broker, age = state.identity.cluster, state.identity.name, state.stats.age
     stats = state.stats
     yield Samples(
         table.PRODUCER_TPS,
         (
-            ((cluster, broker, topic), series.per_second(now))
+            ((cluster, broker, topic), series.per_second(age))
             for topic, series in stats.topic_series()
         ),
     )
     yield Samples(
         table.PRODUCER_SIZE,
         (
-            ((cluster, broker, topic), series.sizes(now)[0].total)
+            ((cluster, broker, topic), series.sizes(age)[0].total)
             for topic, series in stats.topic_series()
         ),
     )
@@ -172,14 +172,14 @@ def _dead_letters(state: State) -> Iterator[Samples]:
 
 
 def _consumption(state: State) -> Iterator[Samples]:
-    cluster, broker, now = state.identity.cluster, state.identity.name, state.now
+    cluster, broker, age = state.identity.cluster, state.identity.name, state.stats.age
     stats = state.stats
 
     def rates(family: Family) -> Samples:
         return Samples(
             family,
             (
-                ((cluster, broker, topic, group), series.per_second(now))
+                ((cluster, broker, topic, group), series.per_second(age))
                 for (topic, group), series in stats.group_series()
             ),
         )
@@ -189,14 +189,14 @@ def _consumption(state: State) -> Iterator[Samples]:
     yield Samples(
         table.CONSUMER_SIZE,
         (
-            ((cluster, broker, topic, group), series.sizes(now)[0].total)
+            ((cluster, broker, topic, group), series.sizes(age)[0].total)
             for (topic, group), series in stats.group_series()
         ),
     )
     yield Samples(
         table.SEND_BACK,
         (
-            ((cluster, broker, topic, group), series.counts(now)[0].total)
+            ((cluster, broker, topic, group), series.counts(age)[0].total)
             for (topic, group), series in stats.return_series()
         ),
     )

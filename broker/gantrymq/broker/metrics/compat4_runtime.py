@@ -18,18 +18,18 @@ from gantrymq.wire.version import OWN_VERSION, version_name
 def samples(core: Broker) -> Iterator[Samples]:
     """Those of the broker as a whole."""
     state = core.state
-    identity, now = state.identity, state.now
+    identity, age = state.identity, state.stats.age
     labels = (identity.cluster, identity.address, identity.name)
-    slaves = state.replication.followers(now) if identity.is_master else ()
+    slaves = state.replication.followers(state.now) if identity.is_master else ()
     for family, value in (
-        (table.BROKER_TPS, state.stats.broker_put.per_second(now)),
-        (table.BROKER_QPS, state.stats.broker_got.per_second(now)),
+        (table.BROKER_TPS, state.stats.broker_put.per_second(age)),
+        (table.BROKER_QPS, state.stats.broker_got.per_second(age)),
         (table.COMMITLOG_DIFF, max((each.behind_bytes for each in slaves), default=0)),
     ):
         yield Samples(family, ((labels, value),))
     runtime = _labels(state)
     yield from _rates(state, runtime)
-    for family, value in (*_totals(state), *_store(state), *_waiting(state)):
+    for family, value in (*_totals(state), *_store(state), *_waiting(state), *_classes(state)):
         yield Samples(family, ((runtime, value),))
 
 
@@ -81,8 +81,9 @@ def _store(state: State) -> Iterator[tuple[Family, float]]:
     usage = usage_of(state, COMMIT_LOG)
     if usage is not None:
         yield table.COMMITLOG_DISK_RATIO, _used(usage)
-        yield table.COMMITLOGDIR_CAPACITY_TOTAL, usage.total_bytes
-        yield table.COMMITLOGDIR_CAPACITY_FREE, usage.free_bytes
+        # Of the whole disk: Java counts what only root may use as well.
+        yield table.COMMITLOGDIR_CAPACITY_TOTAL, usage.total_bytes + usage.reserved_bytes
+        yield table.COMMITLOGDIR_CAPACITY_FREE, usage.free_bytes + usage.reserved_bytes
     usage = usage_of(state, CONSUME_QUEUE)
     if usage is not None:
         yield table.CONSUMEQUEUE_DISK_RATIO, _used(usage)
@@ -94,7 +95,8 @@ def _waiting(state: State) -> Sequence[tuple[Family, float]]:
     others = max(0, len(state.works) - admission.waiting)
     accepts_ms = state.settings.start_accept_send_request_time_stamp
     return (
-        (table.PUTMESSAGE_ENTIRE_TIME_MAX, int(latency.longest(now))),
+        (table.PUTMESSAGE_ENTIRE_TIME_MAX, int(latency.longest_ms)),
+        (table.GETMESSAGE_ENTIRE_TIME_MAX, int(state.stats.longest_read_ms)),
         (table.PUT_LATENCY_99, latency.share(0.99, now)),
         (table.PUT_LATENCY_999, latency.share(0.999, now)),
         (table.START_ACCEPT_SENDREQUEST_TIME, accepts_ms),
@@ -102,6 +104,13 @@ def _waiting(state: State) -> Sequence[tuple[Family, float]]:
         (table.SEND_THREADPOOLQUEUE_HEADWAIT_TIMEMILLS, int(admission.head_wait(now) * 1000)),
         (table.QUERY_THREADPOOL_QUEUE_SIZE, others),
     )
+
+
+def _classes(state: State) -> Iterator[tuple[Family, float]]:
+    """How many sends took how long; nothing in the first minute, as with Java."""
+    counts = state.admission.latency.distribution(state.now)
+    if counts is not None:
+        yield from zip(table.PUT_TIME_CLASSES, counts, strict=True)
 
 
 def _used(usage: Usage) -> float:

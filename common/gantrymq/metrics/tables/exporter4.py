@@ -225,8 +225,31 @@ PUTMESSAGE_TIMES_TOTAL: Final = _runtime(
 )
 PUTMESSAGE_ENTIRE_TIME_MAX: Final = _runtime(
     "putmessage_entire_time_max",
-    "Longest time of a send in the last minute",
+    "Longest time of a send since the start",
     "milliseconds",
+)
+GETMESSAGE_ENTIRE_TIME_MAX: Final = _runtime(
+    "getmessage_entire_time_max",
+    "Longest time that a pull or pop waited for the disk since the start",
+    "milliseconds",
+)
+PUT_TIME_CLASSES: Final = tuple(
+    _runtime(f"pmdt_{name}", f"Sends of the last full minute that took {times}", "requests")
+    for name, times in (
+        ("0ms", "less than 1 ms"),
+        ("0to10ms", "1 to 10 ms"),
+        ("10to50ms", "10 to 50 ms"),
+        ("50to100ms", "50 to 100 ms"),
+        ("100to200ms", "100 to 200 ms"),
+        ("200to500ms", "200 to 500 ms"),
+        ("500to1s", "500 ms to 1 s"),
+        ("1to2s", "1 to 2 s"),
+        ("2to3s", "2 to 3 s"),
+        ("3to4s", "3 to 4 s"),
+        ("4to5s", "4 to 5 s"),
+        ("5to10s", "5 to 10 s"),
+        ("10stomore", "10 s or more"),
+    )
 )
 PUT_LATENCY_99: Final = _runtime(
     "put_latency_99",

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.broker.core import pulls, steps
+from gantrymq.broker.core import pulls
 from gantrymq.broker.core.commits import queue_end
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.pops import handles
@@ -151,11 +151,11 @@ def _take_out(state: State, pop: Pop, gathered: _Gathered, place: Place) -> Step
     if start is None or count <= 0 or not _waiting_in(state, place):
         return
     queue = state.store.queues.find(place[1], place[2])
-    found = yield from _read(_reading(state, pop, place, start, count))
+    found = yield from _read(state, _reading(state, pop, place, start, count))
     if found.status in _GONE:
         start = found.next_offset
         pops.skip(place, start)
-        found = yield from _read(_reading(state, pop, place, start, count))
+        found = yield from _read(state, _reading(state, pop, place, start, count))
     if _is_gone(state, place, queue):
         return
     gathered.rest += max(0, found.maximum - found.next_offset)
@@ -210,9 +210,9 @@ def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> R
     return pull(state.store, query, state.memory_bytes)
 
 
-def _read(reading: Reading[Pulled]) -> Steps[Pulled]:
+def _read(state: State, reading: Reading[Pulled]) -> Steps[Pulled]:
     found = pulls.begun(reading)
-    return found if isinstance(found, Pulled) else (yield from steps.read(found))
+    return found if isinstance(found, Pulled) else (yield from pulls.read_rest(state, found))
 
 
 def _out(
