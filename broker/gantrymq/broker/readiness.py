@@ -1,6 +1,6 @@
 """Decides whether a broker is ready: it serves, and a member of a group is in sync as well.
 
-    fixed roles   ready while it serves
+    fixed roles   ready while it serves, its disk takes messages and its queues follow its log
     master        ready while it may acknowledge messages and enough members are in sync
     follower      ready while the Lease of the newest epoch that it knows has it, with the disk that
                   it has now, in the in-sync set
@@ -11,6 +11,7 @@ without a loss, so the next one may be stopped. That is why a follower that catc
 though it serves reads, and why a group of one is ready as soon as its only member leads.
 
 `reason` takes values and says why a member is not ready; `view_of` takes them from a member.
+`store_reason` says it of a broker with a fixed role.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def reason(view: MemberView) -> str | None:
     if view.stray is not None:
         return view.stray
     role = _as_master(view) if view.epoch else _as_follower(view)
-    return role or _of_store(view)
+    return role or store_reason(view.trouble, view.dispatch_behind)
 
 
 def _as_master(view: MemberView) -> str | None:
@@ -152,11 +153,12 @@ def _because(view: MemberView) -> str:
     return f"; {view.last_words}" if view.last_words else ""
 
 
-def _of_store(view: MemberView) -> str | None:
-    if view.trouble is not None:
-        return f"its disk takes no messages: {view.trouble}"
-    if view.dispatch_behind > DISPATCH_BEHIND_BYTES_MAX:
-        return f"its queues and index lack {view.dispatch_behind} bytes of its log"
+def store_reason(trouble: str | None, dispatch_behind: int) -> str | None:
+    """Why a broker is not ready because of its store, whatever its role."""
+    if trouble is not None:
+        return f"its disk takes no messages: {trouble}"
+    if dispatch_behind > DISPATCH_BEHIND_BYTES_MAX:
+        return f"its queues and index lack {dispatch_behind} bytes of its log"
     return None
 
 

@@ -34,6 +34,7 @@ from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_host import MemberHost
 from gantrymq.broker.metrics_pages import MetricsPages
 from gantrymq.broker.peers import Peers
+from gantrymq.broker.readiness import store_reason
 from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.replication import BrokerReplication
 from gantrymq.broker.rounds import Rounds
@@ -341,7 +342,11 @@ class BrokerHost:
         """Why this broker does not serve, or its group cannot rely on it."""
         if not self._is_serving:
             return self._pulse.working or "registering with the name servers"
-        return None if self._member is None else self._member.unready(self._clock.monotonic())
+        now = self._clock.monotonic()
+        if self._member is not None:
+            return self._member.unready(now)
+        store = self.state.store
+        return store_reason(store.trouble(now), store.dispatch_behind)
 
     # ------------------------------------------------------------------ what the server calls
 

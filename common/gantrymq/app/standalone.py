@@ -46,7 +46,7 @@ def run(argv: list[str]) -> int:
         return 78
     from gantrymq.runtime import logs, process  # noqa: PLC0415 - --help need not wait for it
 
-    logs.configure(arguments.log_level)
+    logs.configure(arguments.log_level, form=arguments.log_format)
     return process.run(partial(_serve, setup))
 
 
@@ -222,6 +222,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )
+    parser.add_argument(
+        "--log-format", default=environment.get("GANTRY_LOG_FORMAT", "console"),
+        choices=["console", "json"], help="of log lines; GANTRY_LOG_FORMAT says the same",
+    )  # fmt: skip
     return parser
 
 

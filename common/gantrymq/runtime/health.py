@@ -5,6 +5,7 @@
 | /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
+| /healthz, /readyz | the first two, by the names that many tools expect |
 | paths given by the owner | metrics under other names |
 | pages given by the owner | further documents |
 
@@ -211,8 +212,10 @@ class HealthServer:
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=BODY_BYTES_MAX)
         application.on_response_prepare.append(_close_after)
-        application.router.add_get("/health/live", self._live)
-        application.router.add_get("/health/ready", self._ready)
+        for path in ("/health/live", "/healthz"):
+            application.router.add_get(path, self._live)
+        for path in ("/health/ready", "/readyz"):
+            application.router.add_get(path, self._ready)
         for path in self._metrics:
             application.router.add_get(path, self._scrape)
         for path in self._pages:

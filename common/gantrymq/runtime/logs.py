@@ -1,18 +1,28 @@
-"""One-line logs for people and for grep, and a limit on lines that peers can cause.
+"""Writes one-line logs, for people and grep or as JSON, and limits lines that peers can cause.
 
     2026-11-21T03:26:51.123Z WARNING remoting connection closed peer=10.0.0.7:51234 reason=garbage
 
-A sentence that never varies, then key=value fields; a value with blanks, quotes or control
-characters is quoted, so that nothing a peer sends can forge a line.
+    {"time": "2026-11-21T03:26:51.123Z", "level": "WARNING", "part": "remoting",
+     "event": "connection closed", "fields": {"peer": "10.0.0.7:51234", "reason": "garbage"}}
+
+A sentence that never varies, then fields. On the console a value with blanks, quotes or control
+characters is quoted; as JSON each line is one object. So nothing that a peer sends forges a line.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, TextIO, final
+
+# Where a record of the standard library has the sentence and the fields of a line.
+_EVENT: Final = "gantry_event"
+_FIELDS: Final = "gantry_fields"
 
 # Keys of the rate limit come from code (reasons, names of stages), not from peers; should that
 # ever change by mistake, memory stays bounded and the rest shares one allowance.
@@ -20,16 +30,28 @@ KEYS_MAX: Final = 256
 FIELD_CHARACTERS_MAX: Final = 500
 
 
+class Form(StrEnum):
+    """How lines are written."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
 def field(value: object) -> str:
     """A value as it stands in a line: bare when it can be, quoted otherwise, never too long."""
-    text = str(value)
-    if len(text) > FIELD_CHARACTERS_MAX:
-        text = text[: FIELD_CHARACTERS_MAX - 1] + "…"
+    text = _short(value)
     is_bare = text != "" and text.isprintable() and not any(mark in text for mark in ' "=')
     if is_bare:
         return text
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else repr(c)[1:-1] for c in quoted) + '"'
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    if len(text) > FIELD_CHARACTERS_MAX:
+        text = text[: FIELD_CHARACTERS_MAX - 1] + "…"
+    return text
 
 
 @final
@@ -63,7 +85,8 @@ class Log:
     ) -> None:
         if self._logger.isEnabledFor(level):
             line = " ".join([text, *(f"{key}={field(value)}" for key, value in fields.items())])
-            self._logger.log(level, "%s", line, exc_info=cause)
+            named = {_EVENT: text, _FIELDS: fields}
+            self._logger.log(level, "%s", line, exc_info=cause, extra=named)
 
 
 @dataclass(slots=True)
@@ -141,8 +164,39 @@ class _LineFormatter(logging.Formatter):
         self.converter = time.gmtime
 
 
-def configure(level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Send the process's logs to `stream` (standard error) in the house format."""
+@final
+class _JsonFormatter(logging.Formatter):
+    """An object a line. Lines of libraries have their text for the event, and no fields."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.converter = time.gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        written: dict[str, object] = {
+            "time": f"{seconds}.{int(record.msecs):03}Z",
+            "level": record.levelname,
+            "part": record.name,
+            "event": getattr(record, _EVENT, None) or record.getMessage(),
+        }
+        fields: Mapping[str, object] | None = getattr(record, _FIELDS, None)
+        if fields:
+            written["fields"] = {key: _json_value(value) for key, value in fields.items()}
+        if record.exc_info and record.exc_info[0] is not None:
+            written["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(written, ensure_ascii=False)
+
+
+def _json_value(value: object) -> object:
+    """Numbers and truth values as such; everything else as text that is not too long."""
+    return value if isinstance(value, bool | int | float) else _short(value)
+
+
+def configure(level: str = "INFO", stream: TextIO | None = None, form: str = Form.CONSOLE) -> None:
+    """Send the process's logs to `stream` (standard error) in the house format, or as JSON."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
-    handler.setFormatter(_LineFormatter())
+    handler.setFormatter(_JsonFormatter() if form == Form.JSON else _LineFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    if form not in tuple(Form):
+        Log("logs").warning("unknown log format", given=form, used=Form.CONSOLE)

@@ -38,7 +38,7 @@ def run(argv: list[str]) -> int:
         return 0
     from gantrymq.runtime import logs, process  # noqa: PLC0415 - --help need not wait for it
 
-    logs.configure(arguments.log_level)
+    logs.configure(arguments.log_level, form=arguments.log_format)
     return process.run(partial(_serve, setup))
 
 
@@ -93,4 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )
+    parser.add_argument(
+        "--log-format", default=os.environ.get("GANTRY_LOG_FORMAT", "console"),
+        choices=["console", "json"], help="of log lines; GANTRY_LOG_FORMAT says the same",
+    )  # fmt: skip
     return parser

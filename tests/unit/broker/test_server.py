@@ -219,6 +219,16 @@ async def test_a_broker_is_alive_and_not_ready_while_its_store_recovers(
     assert (ready, where in ready_text) == (503, True)
 
 
+async def test_a_broker_is_not_ready_while_its_disk_takes_no_messages(tmp_path: Path) -> None:
+    port = ports.free_port()
+    # Every disk is fuller than that.
+    full = {"diskSpaceWarningLevelRatio": "1", "diskMaxUsedSpaceRatio": "1"}
+    async with running(setup(tmp_path, metricsPort=str(port), **full)):
+        code, text = await asyncio.to_thread(refused, port, "/readyz")
+    assert code == 503
+    assert "its disk takes no messages" in text
+
+
 async def test_the_fingerprints_of_the_secrets_in_use_are_told(tmp_path: Path) -> None:
     port, secret = ports.free_port(), tmp_path / "secret"
     secret.write_bytes(b"0123456789abcdef")

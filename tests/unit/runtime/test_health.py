@@ -339,3 +339,13 @@ async def test_a_failing_liveness_check_asks_for_a_restart() -> None:
                 assert (reply.status, await reply.text()) == (200, "alive\n")
     finally:
         await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "alias"), [("/health/live", "/healthz"), ("/health/ready", "/readyz")]
+)
+async def test_probes_have_the_names_that_many_tools_expect(
+    get: Get, readiness: Readiness, path: str, alias: str
+) -> None:
+    readiness.add("disk", lambda: "full")
+    assert await get(alias) == await get(path)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from gantrymq.runtime.logs import (
     FIELD_CHARACTERS_MAX,
     KEYS_MAX,
+    Form,
     Log,
     QuietLog,
     configure,
@@ -132,3 +135,58 @@ def test_lines_of_all_levels_share_their_key_s_allowance(
     assert quiet.has_open_intervals
     quiet.settle(10.0)
     assert not quiet.has_open_intervals
+
+
+# ---------------------------------------------------------------- JSON
+
+
+@pytest.fixture
+def objects(stream: io.StringIO) -> Callable[[], list[dict[str, Any]]]:
+    """The lines that were written since, parsed; Any: values of JSON."""
+    configure("INFO", stream, Form.JSON)
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_as_json_a_line_is_an_object(objects: Callable[[], list[dict[str, Any]]]) -> None:
+    Log("remoting").warning("connection closed", peer="10.0.0.7:5", count=3, is_open=False)
+    (line,) = objects()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
+    assert line == {
+        "level": "WARNING",
+        "part": "remoting",
+        "event": "connection closed",
+        "fields": {"peer": "10.0.0.7:5", "count": 3, "is_open": False},
+    }
+
+
+def test_as_json_nothing_forges_a_line(objects: Callable[[], list[dict[str, Any]]]) -> None:
+    forged = '"}\n{"level": "ERROR", "event": "forged"}'
+    Log("remoting").info("connection closed", peer=forged, long="x" * 9999)
+    (line,) = objects()
+    assert line["fields"]["peer"] == forged
+    assert len(line["fields"]["long"]) == FIELD_CHARACTERS_MAX
+
+
+def test_as_json_a_traceback_is_a_field_of_its_line(
+    objects: Callable[[], list[dict[str, Any]]],
+) -> None:
+    try:
+        int("wrong")
+    except ValueError as error:
+        Log("broker").error("a defect", cause=error)
+    (line,) = objects()
+    assert "test_logs.py" in line["traceback"]
+    assert line["traceback"].endswith("'wrong'")
+
+
+def test_an_unknown_format_is_told_and_the_console_taken(stream: io.StringIO) -> None:
+    configure("INFO", stream, "xml")
+    assert stream.getvalue().endswith("logs unknown log format given=xml used=console\n")
+
+
+def test_as_json_lines_of_libraries_have_their_text(
+    objects: Callable[[], list[dict[str, Any]]],
+) -> None:
+    logging.getLogger("library").warning("%d of %s", 3, "them")
+    (line,) = objects()
+    assert (line["event"], "fields" in line) == ("3 of them", False)

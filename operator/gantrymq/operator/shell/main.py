@@ -40,5 +40,5 @@ def run(argv: Sequence[str]) -> int:
     from gantrymq.operator.shell.program import serve  # noqa: PLC0415 - as above
     from gantrymq.runtime import logs, process  # noqa: PLC0415 - as above
 
-    logs.configure(told.log_level)
+    logs.configure(told.log_level, form=told.log_format)
     return process.run(partial(serve, told, config), stop_seconds=STOP_SECONDS)

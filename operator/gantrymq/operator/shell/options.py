@@ -16,6 +16,7 @@ NAME_SERVER_IMAGE: Final = "gantrymq/namesrv:latest"
 LEASE_NAME: Final = "gantry-operator"
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+_FORMATS: Final = ("console", "json")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 _EPILOG: Final = """\
@@ -49,6 +50,7 @@ class Options:
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
     log_level: str = "INFO"
+    log_format: str = "console"
 
 
 def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
@@ -58,6 +60,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
     if not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"--metrics-port is {port!r}: give a port, 0 to 65535")
     _must_be_one_of("--log-level", told.log_level, _LEVELS)
+    _must_be_one_of("--log-format", told.log_format, _FORMATS)
     _must_be_one_of("--image-pull-policy", told.image_pull_policy, _PULL_POLICIES)
     return Options(
         namespaces=tuple(told.namespace or _list(environment, "NAMESPACE")),
@@ -71,6 +74,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
         image_pull_policy=told.image_pull_policy,
         image_pull_secrets=tuple(told.image_pull_secret or _list(environment, "IMAGE_PULL_SECRET")),
         log_level=told.log_level,
+        log_format=told.log_format,
     )
 
 
@@ -126,4 +130,5 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         help="pull secret of pods whose cluster names none; may be repeated",
     )  # fmt: skip
     add("--log-level", "INFO", "DEBUG, INFO, WARNING or ERROR", "LEVEL")
+    add("--log-format", "console", "console or json", "FORMAT")
     return parser
