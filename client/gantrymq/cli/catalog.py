@@ -212,6 +212,11 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         "doctor",
         {"doctor": "look for what is usually wrong, and say what helps"},
     ),
+    (
+        "asking for help",
+        "report",
+        {"report": "write what a helper needs to know, without secrets, to a JSON file"},
+    ),
 )
 
 _INSTEAD: Final[dict[str, str]] = {
