@@ -15,13 +15,13 @@ HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 # joins runs at the same time.
 TEST := lint units-compiled
 TEST_BESIDE := types examples build-short sim-short
-REST := crash cycles interop-clients+interop-servers
+REST := crash cycles monitoring interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
 STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -106,6 +106,9 @@ interop-clients: .venv/ready ## the half of them that is about clients and mqadm
 interop-servers: .venv/ready ## the half of them that is about servers: replication, stores, TLS, accounts
 	INTEROP_PORTS=26000-32000 $(BIN)/python -m pytest tests/interop $(INTEROP_CLIENTS:%=--ignore=%) -q -p no:randomly $(ARGS)
 
+monitoring: .venv/ready ## the chart's dashboards and alerts at a real Prometheus and live brokers (MONITORING=0 leaves it out)
+	$(BIN)/python -m pytest tests/monitoring -q -p no:randomly $(ARGS)
+
 bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results
 	$(BIN)/python -m bench $(ARGS)
 
@@ -119,8 +122,9 @@ fuzz: .venv/ready ## fuzz the decoders for FUZZ_SECONDS each (default 300)
 fuzz-short: .venv/ready
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-5} $(BIN)/python -m pytest tests/fuzz -q $(ARGS)
 
-docs: .venv/ready ## regenerate the tables in docs/ from the code
+docs: .venv/ready ## regenerate the tables in docs/, the dashboards and the alerts from the code
 	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.monitoring
 
 format: .venv/ready ## rewrite sources in the house format
 	$(BIN)/ruff check --fix .

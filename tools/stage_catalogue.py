@@ -33,6 +33,12 @@ def _fuse() -> str | None:
     return None if Path("/dev/fuse").exists() else "/dev/fuse (a container: --device /dev/fuse)"
 
 
+def _prometheus() -> str | None:
+    if all(map(shutil.which, ("prometheus", "promtool"))) or shutil.which("apt-get"):
+        return None
+    return "prometheus and promtool, or apt-get to fetch Debian's package"
+
+
 def _debian() -> str | None:
     is_debian = Path("/etc/debian_version").exists()
     return None if is_debian else "Debian or a derivative, whose packages the test cluster installs"
@@ -77,6 +83,11 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     ),
     "cycles": Entry(
         "failovers of real processes in networks of their own", (_root, *JAVA), "GANTRY_CYCLES"
+    ),
+    "monitoring": Entry(
+        "dashboards and alerts of the chart, at a real Prometheus and live brokers",
+        (_prometheus,),
+        "MONITORING",
     ),
     "fuzz-short": Entry("seconds of fuzzing for every decoder"),
     "test-spark": Entry(

@@ -4,42 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from typing import Any
 
 import pytest
-import yaml
 
 from gantrymq.broker.lease_client import OWNER, PROBLEMS
-from gantrymq.e2e.chart import CHART, KUBERNETES, helm
+from gantrymq.e2e.chart import CHART, KUBERNETES, Json, only, rendered, run
 from gantrymq.ha.lease import Lease
 from gantrymq.ha.lease_object import PREFIX, ObjectName, encode
-
-Json = dict[str, Any]
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([helm(), *words], capture_output=True, text=True, check=False)
-
-
-def rendered(
-    *settings: str, release: str = "gantry", namespace: str = "gantry-system"
-) -> list[Json]:
-    """All objects of the chart with these values."""
-    chosen = [word for each in settings for word in ("--set", each)]
-    done = run("template", release, str(CHART), "-n", namespace,
-               "--kube-version", KUBERNETES, *chosen)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [each for each in yaml.safe_load_all(done.stdout) if each]
-
-
-def only(objects: list[Json], kind: str, name: str = "") -> Json:
-    [found] = [
-        each
-        for each in objects
-        if each["kind"] == kind and (not name or each["metadata"]["name"] == name)
-    ]
-    return found
 
 
 def test_lint_finds_nothing() -> None:

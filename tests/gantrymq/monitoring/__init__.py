@@ -1,0 +1,1 @@
+"""A real Prometheus for tests, and what it scrapes and checks."""

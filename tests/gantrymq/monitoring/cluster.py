@@ -1,0 +1,91 @@
+"""A name server, a master and its slave, all with pages of metrics, and clients that use them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.interop.child import Child
+from gantrymq.interop.ports import free_port
+from gantrymq.interop.servers import Broker, NameServer, gantry_broker, gantry_name_server
+from gantrymq.monitoring.traffic import TOPICS
+
+TESTS: Final = Path(__file__).parents[2]
+SETTINGS: Final = {
+    "brokerName": "broker-a",
+    "brokerClusterName": "watched",
+    "transactionCheckInterval": "1000",
+    "transactionTimeOut": "1000",
+    "transactionCheckMax": "1000000",
+    "autoCreateTopicEnable": "false",
+    "messageDelayLevel": "1s 2s 3s",
+    "flushDiskType": "SYNC_FLUSH",
+}
+# Brokers register each 10 s, which is the shortest time; a silent one expires soon after.
+EXPIRES_MS: Final = "15000"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The processes; metrics addresses by the role of the process."""
+
+    names: NameServer
+    master: Broker
+    slave: Broker
+    folder: Callable[[str], Path]
+    targets: dict[str, str]
+
+    @contextmanager
+    def traffic(self, role: str) -> Iterator[Child]:
+        """Clients of a role until the block ends; see traffic.py."""
+        child = Child(
+            f"traffic {role}",
+            [sys.executable, "-m", "gantrymq.monitoring.traffic", role, self.names.address],
+            self.folder(f"traffic-{role}"),
+            {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
+        )
+        try:
+            yield child
+        finally:
+            child.stop()
+
+    def run(self, role: str, seconds: float) -> None:
+        """Clients of a role that end by themselves."""
+        with self.traffic(role) as child:
+            child.wait(seconds)
+
+
+@contextmanager
+def running(folder: Callable[[str], Path]) -> Iterator[Cluster]:
+    """The cluster, with its topics."""
+    ports = {each: free_port() for each in ("names", "master", "slave")}
+    with ExitStack() as stack:
+        names = stack.enter_context(
+            gantry_name_server(
+                folder("names"),
+                {"metricsPort": str(ports["names"]), "brokerChannelExpiredTime": EXPIRES_MS},
+            )
+        )
+
+        def broker(role: str, broker_role: str, number: int) -> Broker:
+            settings = {
+                **SETTINGS,
+                "metricsPort": str(ports[role]),
+                "brokerRole": broker_role,
+                "brokerId": str(number),
+            }
+            return stack.enter_context(gantry_broker(folder(role), [names], settings))
+
+        master = broker("master", "ASYNC_MASTER", 0)
+        slave = broker("slave", "SLAVE", 1)
+        for topic in TOPICS:
+            master.create_topic(topic, 2)
+        ports["spare"] = free_port()
+        targets = {role: f"127.0.0.1:{port}" for role, port in ports.items()}
+        yield Cluster(names, master, slave, folder, targets)

@@ -1,0 +1,202 @@
+"""Clients as a cluster has them, a process for each role.
+
+    python -m gantrymq.monitoring.traffic ROLE NAMESRV
+
+steady      producers of every kind of message, and consumers that keep up; for good
+failing     consumers that fail, hang and contradict each other, and a transaction that nobody
+            ends; until it is stopped
+mending     consumers that take what the failing ones left, and the producer that ends the
+            transaction; until it is stopped
+offline     consumes one message for a group, and ends
+ballast     sends 72 MiB, and ends
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import Final
+
+from gantrymq.base.errors import GantryError
+from gantrymq.client import (
+    SUCCESS,
+    ConsumeFrom,
+    Later,
+    Message,
+    Outcome,
+    PopConsumer,
+    Producer,
+    PullConsumer,
+    PushConsumer,
+    ReceivedMessage,
+    TransactionProducer,
+    TransactionState,
+)
+
+TOPICS: Final = ("orders", "invoices", "parcels", "jobs", "sloppy-jobs", "mixed", "ballast")
+PAUSE_SECONDS: Final = 0.2
+BALLAST_MESSAGES: Final = 72
+BALLAST_BYTES: Final = 1 << 20
+
+VERDICTS: Final[Mapping[bytes, TransactionState]] = {
+    b"pay": TransactionState.COMMIT,
+    b"cancel": TransactionState.ROLLBACK,
+    b"forget": TransactionState.UNKNOWN,
+}
+
+
+def take(messages: list[ReceivedMessage]) -> Outcome:
+    del messages
+    return SUCCESS
+
+
+def fail(messages: list[ReceivedMessage]) -> Outcome:
+    del messages
+    return Later(level=1)
+
+
+def decide(message: Message, argument: object) -> TransactionState:
+    del argument
+    return VERDICTS[message.body]
+
+
+def commit(message: ReceivedMessage) -> TransactionState:
+    del message
+    return TransactionState.COMMIT
+
+
+def unknown(message: ReceivedMessage) -> TransactionState:
+    del message
+    return TransactionState.UNKNOWN
+
+
+async def steady(name_servers: str) -> None:
+    async with AsyncExitStack() as stack:
+        producer = await stack.enter_async_context(Producer("shop", name_servers=name_servers))
+        payer = TransactionProducer("payers", check=commit, name_servers=name_servers)
+        await stack.enter_async_context(payer)
+        consumer = PushConsumer("billing", name_servers=name_servers)
+        for topic in ("orders", "invoices"):
+            consumer.subscribe(topic, "*", take)
+        await stack.enter_async_context(consumer)
+        popper = PopConsumer("workers", name_servers=name_servers, from_first=True)
+        popper.subscribe("jobs")
+        await stack.enter_async_context(popper)
+        acknowledging = asyncio.create_task(_acknowledge(popper))
+        try:
+            while True:
+                with suppress(GantryError):  # a test may have killed the master
+                    await _send_some(producer, payer)
+                await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            acknowledging.cancel()
+
+
+async def _send_some(producer: Producer, payer: TransactionProducer) -> None:
+    for topic in ("orders", "parcels", "jobs", "sloppy-jobs", "mixed"):
+        await producer.send_batch([Message(topic, b"x" * 200, tag="paid") for _ in range(2)])
+    await producer.send(Message("orders", b"in a while", delay_level=1))
+    await producer.send(Message("orders", b"at that time", delay_s=1.5))
+    for body in (b"pay", b"cancel"):
+        await payer.send_in_transaction(Message("invoices", body), decide)
+
+
+async def _acknowledge(popper: PopConsumer) -> None:
+    async for popped in popper:
+        await popped.ack()
+
+
+async def failing(name_servers: str) -> None:
+    async with AsyncExitStack() as stack:
+        forgetful = TransactionProducer("forgetful", check=unknown, name_servers=name_servers)
+        await stack.enter_async_context(forgetful)
+        await forgetful.send_in_transaction(Message("invoices", b"forget"), decide)
+        couriers = _pushing("couriers", name_servers, "parcels", fail)
+        for number, expression in enumerate(("paid", "open")):
+            conflicting = _pushing("mixed-group", name_servers, "mixed", take, expression, number)
+            await stack.enter_async_context(conflicting)
+        await stack.enter_async_context(couriers)
+        # Some come again while this runs, the others are out for longer than the alert allows.
+        for group, invisible_s in (("sloppy", 10.0), ("hanging", 30.0)):
+            popper = PopConsumer(
+                group, name_servers=name_servers, from_first=True, invisible_s=invisible_s, count=1
+            )
+            popper.subscribe("sloppy-jobs")
+            await stack.enter_async_context(popper)
+            stack.callback(asyncio.create_task(_take_and_forget(popper)).cancel)
+        await asyncio.Event().wait()
+
+
+async def _take_and_forget(popper: PopConsumer) -> None:
+    async for popped in popper:
+        popped.is_settled = True  # and never acknowledged
+
+
+def _pushing(
+    group: str,
+    name_servers: str,
+    topic: str,
+    listener: Callable[[list[ReceivedMessage]], Outcome],
+    expression: str = "*",
+    number: int = 0,
+) -> PushConsumer:
+    consumer = PushConsumer(
+        group,
+        name_servers=name_servers,
+        consume_from=ConsumeFrom.FIRST_OFFSET,
+        max_reconsume_times=1,
+        instance_name=f"instance-{number}",
+    )
+    consumer.subscribe(topic, expression, listener)
+    return consumer
+
+
+async def mending(name_servers: str) -> None:
+    async with AsyncExitStack() as stack:
+        producer = TransactionProducer("forgetful", check=commit, name_servers=name_servers)
+        await stack.enter_async_context(producer)
+        # Brokers know a producer, and ask it, once it sends something.
+        await producer.send_in_transaction(Message("invoices", b"pay"), decide)
+        for group, topic in (
+            ("couriers", "parcels"),
+            ("mixed-group", "mixed"),
+            ("auditors", "orders"),
+        ):
+            await stack.enter_async_context(_pushing(group, name_servers, topic, take))
+        for group in ("sloppy", "hanging"):
+            popper = PopConsumer(group, name_servers=name_servers, from_first=True)
+            popper.subscribe("sloppy-jobs")
+            await stack.enter_async_context(popper)
+            stack.callback(asyncio.create_task(_acknowledge(popper)).cancel)
+        await asyncio.Event().wait()
+
+
+async def offline(name_servers: str) -> None:
+    async with PullConsumer(
+        "auditors", name_servers=name_servers, consume_from=ConsumeFrom.FIRST_OFFSET
+    ) as consumer:
+        consumer.subscribe("orders")
+        await anext(consumer)
+
+
+async def ballast(name_servers: str) -> None:
+    body = os.urandom(BALLAST_BYTES)  # or the producer would make it small
+    async with Producer("weights", name_servers=name_servers) as producer:
+        for _ in range(BALLAST_MESSAGES):
+            await producer.send(Message("ballast", body))
+
+
+ROLES: Final[Mapping[str, Callable[[str], Awaitable[None]]]] = {
+    role.__name__: role for role in (steady, failing, mending, offline, ballast)
+}
+
+
+async def _run(role: str, name_servers: str) -> None:
+    await ROLES[role](name_servers)
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(*sys.argv[1:]))
