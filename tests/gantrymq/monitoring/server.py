@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, final
+from typing import Any, Final, NamedTuple, Self, final
 
 import yaml
 
@@ -27,6 +27,13 @@ class QueryError(Exception):
     """Prometheus does not understand a query."""
 
 
+class Sample(NamedTuple):
+    """What a scrape found, and when."""
+
+    at: float
+    value: float
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -38,7 +45,8 @@ class Series:
 
 @final
 class Prometheus:
-    """The process, in a folder of its own. `targets` are addresses by job."""
+    """The process, in a folder of its own. `targets` are addresses by job; `scrapes` are scrape
+    configurations that find theirs by themselves."""
 
     def __init__(
         self,
@@ -47,12 +55,13 @@ class Prometheus:
         rules: str = "",
         *,
         interval_seconds: int = INTERVAL_SECONDS,
+        scrapes: Sequence[Mapping[str, Any]] = (),  # Any: values of YAML
     ) -> None:
         self._folder = folder
         self._child: Child | None = None
         self.address = f"127.0.0.1:{free_port()}"
         (folder / "rules.yaml").write_text(rules or "groups: []\n")
-        configuration = _configuration(targets, f"{interval_seconds}s")
+        configuration = _configuration(targets, f"{interval_seconds}s", scrapes)
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
 
     def __enter__(self) -> Self:
@@ -95,6 +104,16 @@ class Prometheus:
             for each in found["result"]
         ]
 
+    def samples(
+        self, selector: str, seconds: float
+    ) -> list[tuple[Mapping[str, str], list[Sample]]]:
+        """The samples of each series that were scraped in the last seconds, oldest first."""
+        found = self._ask("query", query=f"{selector}[{seconds:g}s]")["result"]
+        return [
+            (each["metric"], [Sample(float(at), float(value)) for at, value in each["values"]])
+            for each in found
+        ]
+
     def wait_for(self, expression: str, seconds: float) -> list[Series]:
         """The first answer that is not empty."""
         wait_until(lambda: bool(self.query(expression)), expression, seconds)
@@ -133,12 +152,17 @@ class Prometheus:
             raise QueryError(f"{arguments}: {error.read().decode()}") from None
 
 
-def _configuration(targets: Mapping[str, Sequence[str]], interval: str) -> dict[str, Any]:
+def _configuration(
+    targets: Mapping[str, Sequence[str]], interval: str, scrapes: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     return {
         "global": {"scrape_interval": interval, "evaluation_interval": interval},
         "rule_files": ["rules.yaml"],
         "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
-            for job, addresses in targets.items()
+            *(
+                {"job_name": job, "static_configs": [{"targets": list(addresses)}]}
+                for job, addresses in targets.items()
+            ),
+            *scrapes,
         ],
     }
