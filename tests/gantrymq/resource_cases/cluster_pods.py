@@ -121,6 +121,8 @@ _PODS: Final = (
     _good(_GRACE, 3600),
     _outside(_GRACE, 59, "or equal to 60"),
     _outside(_GRACE, 3601, "or equal to 3600"),
+    _good("pods.logFormat", "json"),
+    _outside("pods.logFormat", "xml", "supported values"),
 )
 
 POD_CASES: Final = (*_IMAGE, *_RESOURCES, *_SCHEDULING, *_PODS)

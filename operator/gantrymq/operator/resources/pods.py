@@ -63,6 +63,14 @@ class Zones(StrEnum):
 
 
 @final
+class LogFormat(StrEnum):
+    """How brokers and name servers write their logs."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+@final
 class TolerationOperator(StrEnum):
     """How a toleration compares with a taint."""
 
@@ -258,6 +266,11 @@ class PodsSpec:
         rules=(*LABEL_KEY_RULES, *OWNED_LABEL_RULES),
         default_words="none",
         example='{sidecar.istio.io/inject: "false"}',
+    )
+    log_format: LogFormat = described(
+        "How brokers and name servers write their logs: `console` for people, `json` an object a"
+        " line, for collectors of logs. A change restarts the pods, one after another.",
+        LogFormat.CONSOLE,
     )
     termination_grace_period_seconds: int = described(
         "How long a broker may take to stop before it is killed.",

@@ -19,6 +19,7 @@ from gantrymq.operator.plan.objects.pod_settings import (
     HOST,
     TMP,
     container_security,
+    environment,
     image_fields,
     node_spread,
     pod_fields,
@@ -74,6 +75,7 @@ def _container(cluster: Cluster, image: str) -> Json:
             _from_pod("GANTRY_NODE_NAME", "spec.nodeName"),
             _from_pod("GANTRY_POD_NAME", "metadata.name"),
             _from_pod("GANTRY_POD_UID", "metadata.uid"),
+            *environment(cluster),
         ],
         "ports": [
             {"name": name, "containerPort": port, "protocol": "TCP"}

@@ -14,7 +14,7 @@ from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
 from gantrymq.operator.resources.cluster import BrokerClusterSpec
-from gantrymq.operator.resources.pods import ContainerResources
+from gantrymq.operator.resources.pods import ContainerResources, LogFormat
 
 
 def broker_inputs(cluster: Cluster, group: str, members: int, address: str, links: LinkTls) -> Json:
@@ -57,7 +57,9 @@ def required_in_sync(spec: BrokerClusterSpec, members: int) -> int:
 
 
 def _shared(spec: BrokerClusterSpec) -> Json:
+    log_format = spec.pods.log_format
     return {
+        **({} if log_format is LogFormat.CONSOLE else {"logFormat": log_format.value}),
         "annotations": dict(spec.pods.annotations),
         "grace": spec.pods.termination_grace_period_seconds,
         "labels": dict(spec.pods.labels),

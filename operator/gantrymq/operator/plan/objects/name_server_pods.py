@@ -16,6 +16,7 @@ from gantrymq.operator.plan.objects.names import (
 from gantrymq.operator.plan.objects.pod_settings import (
     TMP,
     container_security,
+    environment,
     image_fields,
     node_spread,
     pod_fields,
@@ -60,10 +61,12 @@ def name_server_template(cluster: Cluster, image: str, config_key: str) -> Json:
 def _container(cluster: Cluster, image: str) -> Json:
     mounts = {_DATA: NAME_SERVER_DATA, CONFIG: FOLDER, TMP: "/tmp"}  # noqa: S108
     ports = {"namesrv": NAME_SERVER_PORT, "metrics": NAME_SERVER_METRICS_PORT}
+    variables = environment(cluster)
     return {
         "name": NAME_SERVER,
         **image_fields(cluster, image),
         "command": ["gantry", "namesrv", "-c", f"{FOLDER}/{FILE}"],
+        **({"env": variables} if variables else {}),
         "ports": [
             {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()
         ],

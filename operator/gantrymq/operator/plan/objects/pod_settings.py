@@ -9,7 +9,7 @@ from typing import Final
 
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
-from gantrymq.operator.resources.pods import ContainerResources, PullPolicy, Toleration
+from gantrymq.operator.resources.pods import ContainerResources, LogFormat, PullPolicy, Toleration
 
 USER_ID: Final = 10911
 """The user of the images; it owns the files in the volumes."""
@@ -61,6 +61,14 @@ def _probe(page: str, port: str, period_seconds: int, failures: int) -> Json:
         "timeoutSeconds": 5,
         "failureThreshold": failures,
     }
+
+
+def environment(cluster: Cluster) -> list[Json]:
+    """Variables that the user's choices set in all containers; none where all are defaults."""
+    log_format = cluster.spec.pods.log_format
+    if log_format is LogFormat.CONSOLE:
+        return []
+    return [{"name": "GANTRY_LOG_FORMAT", "value": log_format.value}]
 
 
 def resource_fields(resources: ContainerResources) -> Json:

@@ -65,6 +65,7 @@ def test_inputs_of_known_resources_stay_the_same_in_every_version(
         {"nameServerConfig": {"orderMessageEnable": "true"}},
         {"storage": {"size": "40Gi", "onClusterDeletion": "Delete"}},
         {"image": {"nameServer": "n:2"}},
+        {"pods": {"logFormat": "console"}},
     ],
     ids=str,
 )
@@ -82,6 +83,7 @@ def test_fields_that_brokers_do_not_depend_on_are_no_inputs(spec: dict[str, Any]
         {"nameServers": 3},
         {"image": {"broker": "b:2"}},
         {"pods": {"terminationGracePeriodSeconds": 90}},
+        {"pods": {"logFormat": "json"}},
         {"scheduling": {"zones": "Ignore"}},
         {"resources": {"broker": {"limits": {"memory": "2Gi"}}}},
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,6 +60,22 @@ def test_every_mount_has_a_volume(template: Json) -> None:
 def test_no_variable_of_a_service_reaches_a_broker() -> None:
     """A Service called gantry-metrics would set GANTRY_METRICS_PORT."""
     assert brokers()["spec"]["enableServiceLinks"] is False
+
+
+@pytest.mark.parametrize("template", [brokers, name_servers], ids=["broker", "namesrv"])
+def test_logs_are_json_where_the_resource_says_so(template: Callable[..., Json]) -> None:
+    def variables(**spec: Any) -> list[Json]:
+        [container] = template(**spec)["spec"]["containers"]
+        return [each for each in container.get("env", ()) if "value" in each]
+
+    json = {"name": "GANTRY_LOG_FORMAT", "value": "json"}
+    assert variables(pods={"logFormat": "json"}) == [json]
+    assert variables(pods={"logFormat": "console"}) == []
+    assert variables() == []
+
+
+def test_name_servers_without_variables_are_as_they_always_were() -> None:
+    assert "env" not in name_servers()["spec"]["containers"][0]
 
 
 def test_the_addresses_come_from_the_pod() -> None:
