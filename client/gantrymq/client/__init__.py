@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from gantrymq.client.core.start_offset import ConsumeFrom
     from gantrymq.client.core.subscriptions import Sql, SubscriptionError
     from gantrymq.client.core.transactions import TransactionResult, TransactionState
+    from gantrymq.client.metrics import ClientMetrics
     from gantrymq.remoting.failures import RequestError
     from gantrymq.runtime.certificates import ClientTls
     from gantrymq.wire.bodies.shared import MessageQueue
@@ -70,6 +71,7 @@ __all__ = [
     "Admin",
     "BrokerError",
     "ClientError",
+    "ClientMetrics",
     "ClientTls",
     "CompressionType",
     "ConfigurationError",
@@ -169,6 +171,7 @@ _HOMES: Final = {
     "gantrymq.client.core.start_offset": ("ConsumeFrom",),
     "gantrymq.client.core.subscriptions": ("Sql", "SubscriptionError"),
     "gantrymq.client.core.transactions": ("TransactionResult", "TransactionState"),
+    "gantrymq.client.metrics": ("ClientMetrics",),
     "gantrymq.remoting.failures": ("RequestError",),
     "gantrymq.runtime.certificates": ("ClientTls",),
     "gantrymq.wire.bodies.shared": ("MessageQueue",),

@@ -8,6 +8,7 @@ from typing import Final
 from gantrymq.metrics.family import Family, Table
 from gantrymq.metrics.tables import (
     broker,
+    client,
     exporter4,
     kubernetes_operator,
     namesrv,
@@ -23,6 +24,7 @@ TABLES: Final[tuple[Table, ...]] = (
     process.TABLE,
     kubernetes_operator.TABLE,
     spark.TABLE,
+    client.TABLE,
     exporter4.TABLE,
 )
 
