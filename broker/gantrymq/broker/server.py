@@ -33,6 +33,7 @@ from gantrymq.broker.errands import Errands
 from gantrymq.broker.link_security import LinkSecurity
 from gantrymq.broker.member_host import MemberHost
 from gantrymq.broker.metrics_pages import MetricsPages
+from gantrymq.broker.metrics_push import exporter
 from gantrymq.broker.peers import Peers
 from gantrymq.broker.readiness import store_reason
 from gantrymq.broker.registrar import Registrar
@@ -60,6 +61,7 @@ from gantrymq.runtime.logs import Log
 from gantrymq.runtime.memory import memory_bytes
 from gantrymq.runtime.metrics import LoopLag, server_samples
 from gantrymq.runtime.net import Listener, Server, ServerLimits
+from gantrymq.runtime.otlp import OtlpExporter
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
 from gantrymq.store.engine import Store
@@ -104,6 +106,7 @@ class BrokerHost:
         self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
+        self._exporter: OtlpExporter | None = None
         self._pulse = Pulse(clock)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._disk, self._background, self._store = _store_of(setup, clock)
@@ -197,8 +200,7 @@ class BrokerHost:
                 await self._begin(is_stopping)
         except BaseException:
             await self._acl_file.stop()
-            if self._health is not None:
-                await self._health.stop()
+            await self._stop_health()
             asyncio.get_running_loop().remove_reader(self._background.fileno())
             self._background.close()
             self._disk.close()
@@ -237,8 +239,7 @@ class BrokerHost:
         """Finish what is in flight, then close: what was promised is on disk."""
         with self._pulse.work("stopping"):
             await self._end()
-        if self._health is not None:
-            await self._health.stop()
+        await self._stop_health()
 
     async def _end(self) -> None:
         self._is_serving = False
@@ -320,23 +321,33 @@ class BrokerHost:
                 self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
 
     async def _start_health(self) -> None:
-        port = self._setup.settings.metrics_port
-        if port == 0:
-            return
+        """With what pushes metrics elsewhere."""
+        settings = self._setup.settings
         sources: list[Source] = [partial(server_samples, self._server), self._lag.samples]
-        sources += self._more_metrics
+        metrics = self._pages.own([*sources, *self._more_metrics])
+        self._exporter = exporter(settings, metrics)
+        if self._exporter is not None:
+            self._exporter.start()
+        if settings.metrics_port == 0:
+            return
         readiness = Readiness()
         readiness.add("broker", self._unready)
         secret_file = self._setup.links.secret_file
         pages = {} if secret_file is None else {SECRETS_PATH: secret_file.report}
         self._health = HealthServer(
-            self._pages.own(sources),
+            metrics,
             readiness,
             pages,
             pulse=self._pulse,
             more_metrics={exporter4.TABLE.path: self._pages.exporter()},
         )
-        await self._health.start(self._setup.settings.bind_address, port)
+        await self._health.start(settings.bind_address, settings.metrics_port)
+
+    async def _stop_health(self) -> None:
+        if self._exporter is not None:
+            await self._exporter.stop()
+        if self._health is not None:
+            await self._health.stop()
 
     def _unready(self) -> str | None:
         """Why this broker does not serve, or its group cannot rely on it."""

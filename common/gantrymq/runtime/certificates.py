@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Final, TypeVar, final
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.certificate_expiry import expires_at
 
 SELF_SIGNED_DAYS: Final = 365
 
@@ -154,13 +155,15 @@ class ServerContexts:
     """The server's current context. Made at `reload`; a self-signed one when first asked for,
     because it needs a large library that most servers never do."""
 
-    __slots__ = ("_complain", "_context", "_stamps", "settings")
+    __slots__ = ("_complain", "_context", "_stamps", "expires_at", "settings")
 
     def __init__(
         self, settings: ServerTls, complain: Callable[[str], None] = lambda text: None
     ) -> None:
         """`complain` is told of changed files that cannot be used."""
         self.settings = settings
+        self.expires_at: float | None = None
+        """When the certificate in use does, by the wall clock; None for a self-signed one."""
         self._complain = complain
         self._stamps: tuple[Stamp, ...] = ()
         self._context: ssl.SSLContext | None = None
@@ -185,6 +188,9 @@ class ServerContexts:
         """Read the files again, for the connections to come. A bad file changes nothing."""
         self._stamps = self._look()
         self._context = _server_context(self.settings)
+        if not self.settings.test_mode:
+            chain = Path(self.settings.identity.cert_path).read_text(errors="replace")
+            self.expires_at = expires_at(chain)
 
     def _look(self) -> tuple[Stamp, ...]:
         identity = self.settings.identity

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from time import perf_counter
 from typing import Final, final
 
@@ -19,6 +20,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
+from gantrymq.metrics.family import Family, Kind
 from gantrymq.metrics.samples import Samples, Source, one
 from gantrymq.metrics.tables import process
 from gantrymq.metrics.text import PageWriter
@@ -73,10 +75,15 @@ class Metrics:
         """Await this before a page is made: what sources show may have to be read first."""
         self._preparations.append(preparation)
 
+    async def samples(self) -> Iterator[Samples]:
+        """What the page shows, but for what it says of itself; each metric is read when the
+        iterator comes to it, within the loop that owns what sources read."""
+        await self._prepare()
+        return chain(_process_samples(self._process), *(source() for source in self._sources))
+
     async def page(self) -> Sequence[bytes]:
         """The page, in chunks; to be called within the loop that owns what sources read."""
-        for preparation in self._preparations:
-            await preparation()
+        await self._prepare()
         chunks: list[bytes] = []
         waiting: list[str] = []
         size = 0
@@ -99,6 +106,10 @@ class Metrics:
         self._longest_slice = max(longest, ended - slice_began)
         return chunks
 
+    async def _prepare(self) -> None:
+        for preparation in self._preparations:
+            await preparation()
+
     def _pieces(self) -> Iterator[str]:
         writer = PageWriter(self._series_max)
         if self._process is not None:
@@ -113,6 +124,15 @@ class Metrics:
         """What making the page before this one took."""
         yield one(process.SCRAPE_SECONDS, self._page_seconds)
         yield one(process.SCRAPE_SLICE, self._longest_slice)
+
+
+def _process_samples(registry: CollectorRegistry | None) -> Iterator[Samples]:
+    """What prometheus_client tells of the process: counters and gauges."""
+    for metric in () if registry is None else registry.collect():
+        kind = Kind.COUNTER if metric.type == "counter" else Kind.GAUGE
+        for sample in metric.samples:
+            family = Family(sample.name, kind, metric.documentation, tuple(sample.labels))
+            yield Samples(family, ((tuple(sample.labels.values()), sample.value),))
 
 
 def _dropped(writer: PageWriter) -> Iterator[Samples]:
@@ -181,3 +201,5 @@ def server_samples(server: Server) -> Iterator[Samples]:
             for (listener, reason), count in counters.closed.items()
         ],
     )
+    if server.tls.expires_at is not None:
+        yield one(process.CERTIFICATE_EXPIRES, server.tls.expires_at)

@@ -118,7 +118,7 @@ class Server:
         self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
         self._handler = handler
         self._limits = limits if limits is not None else ServerLimits()
-        self._tls = tls if tls is not None else ServerContexts(NO_TLS)
+        self.tls = tls if tls is not None else ServerContexts(NO_TLS)
         self._log = log if log is not None else Log("remoting")
         self._quiet_log = QuietLog(self._log)
         self._listening: list[asyncio.Server] = []
@@ -192,7 +192,7 @@ class Server:
     def _make_channel(self, listener: Listener) -> Channel:
         self._next_id += 1
         session = Session(self._limits.session, self.monotonic())
-        door = Door.of_server(self._tls, ProxyHeader() if listener.proxy_protocol else None)
+        door = Door.of_server(self.tls, ProxyHeader() if listener.proxy_protocol else None)
         return Channel(self, self._next_id, listener.name, session, door)
 
     def opened(self, channel: Channel, now: float) -> None:

@@ -125,6 +125,9 @@ CASES: Final[Mapping[str, Case]] = {
         {process("gantry_namesrv_registrations_total", outcome="applied"): growing(1)},
     ),
     "GantryBrokerExpired": counted(process("gantry_namesrv_expired_brokers_total")),
+    "GantryCertificateExpires": at_limit(
+        process("gantry_tls_certificate_expires_timestamp_seconds"), 86_400, 15 * 86_400
+    ),
     "GantryRefusesWrites": at_limit(node("gantry_broker_refusing_writes"), 1, 0),
     "GantryDiskFull": Case(
         {_FREE: flat(24), _SIZE: flat(100)}, {_FREE: flat(26), _SIZE: flat(100)}

@@ -205,7 +205,7 @@ async def test_a_party_between_two_tls_connections_is_refused(
 
             await asyncio.gather(pump(reader, forth), pump(back, writer), return_exceptions=True)
 
-        contexts = both.hosts[1]._server._tls
+        contexts = both.hosts[1]._server.tls
         between = await asyncio.start_server(pass_on, "127.0.0.1", 0, ssl=contexts.context())
         port = between.sockets[0].getsockname()[1]
         led = {"groupMembers": f"1=127.0.0.1:{port},2=127.0.0.1:{both.ha_ports[2]}"}

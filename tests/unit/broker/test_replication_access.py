@@ -417,7 +417,7 @@ async def test_a_party_that_passes_proofs_on_between_two_tls_connections_is_refu
 
             await asyncio.gather(pump(reader, forth), pump(back, writer), return_exceptions=True)
 
-        contexts = master._server._tls
+        contexts = master._server.tls
         between = await asyncio.start_server(pass_on, "127.0.0.1", 0, ssl=contexts.context())
         port = between.sockets[0].getsockname()[1]
         keys = {"haTls": "required", "haMasterAddress": f"127.0.0.1:{port}"}

@@ -157,10 +157,39 @@ BROKER_EXPIRED: Final = Alert(
     ("Look at that broker: its log, its machine, the network to the name server.",),
 )
 
+CERTIFICATE_EXPIRES: Final = Alert(
+    "GantryCertificateExpires",
+    Severity.WARNING,
+    "gantry_tls_certificate_expires_timestamp_seconds - time() < <seconds>",
+    600,
+    "The certificate of {{ $labels.instance }} expires in {{ $value | humanizeDuration }}",
+    "The certificate that a server shows to TLS clients expires in less than 14 days.",
+    (
+        "It was not renewed in time.",
+        "It was renewed, and the file that `tls.server.certPath` names is still the old one.",
+    ),
+    (
+        "`openssl x509 -enddate -noout -in FILE`, with the file of `tls.server.certPath`.",
+        (
+            "`openssl s_client -connect HOST:10911 </dev/null | openssl x509 -enddate -noout` shows"
+            " the one in use."
+        ),
+        "The log says `the certificate in use stays` where a new file cannot be used.",
+    ),
+    (
+        (
+            "Write the new certificate and its key over the old files. The server reads them with"
+            " the next connection; no restart is needed."
+        ),
+        "Clients that check the server refuse it from the moment on that it has expired.",
+    ),
+    seconds=14 * 86_400,
+)
+
 GROUP: Final = Group(
     "availability",
     "is it up?",
-    "Processes that are down, brokers without a master, name servers that differ.",
+    "Processes that are down, brokers without a master, name servers that differ, certificates.",
     (
         TARGET_DOWN,
         NO_MASTER,
@@ -168,5 +197,6 @@ GROUP: Final = Group(
         NAME_SERVERS_DISAGREE,
         NAME_SERVER_REFUSES,
         BROKER_EXPIRED,
+        CERTIFICATE_EXPIRES,
     ),
 )

@@ -86,8 +86,14 @@ SERIES_DROPPED: Final = Alert(
     ("More topics, groups or pairs of them than the limit has room for.",),
     ("`gantry topicList -n NAMESRV | wc -l`: are there topics that should not be?",),
     (
-        "Delete topics and groups that are not used any more.",
-        "Raise the limit: [metrics](../../reference/metrics.md).",
+        (
+            "Delete topics and groups that are not used any more: their series go within ten"
+            " minutes."
+        ),
+        (
+            "Raise the limit, `metricsOtelCardinalityLimit`, and restart the broker:"
+            " [metrics](../../reference/metrics.md)."
+        ),
     ),
 )
 

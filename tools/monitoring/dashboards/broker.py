@@ -291,6 +291,14 @@ _RESOURCES: Final = Row(
             unit="Bps",
         ),
         graph(
+            "Certificate expires",
+            "Days until the certificate expires that a server shows to TLS clients.",
+            (
+                ("(gantry_tls_certificate_expires_timestamp_seconds{<process>} - time()) / 86400"),
+                "{{instance}} days",
+            ),
+        ),
+        graph(
             "Scrape time",
             "How long a page of metrics takes to make, and the longest time that it holds the"
             " event loop.",

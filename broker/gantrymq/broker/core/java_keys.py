@@ -62,9 +62,7 @@ _KEYS: Final = """
     maxErrorRateOfBloomFilter maxFilterMessageSize maxHaTransferByteInSecond maxLmqConsumeQueueNum
     maxOffsetMapSize maxPopPollingSize maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles
     maxSlaveResendLength maxStatsIdleTimeInMinutes maxTopicLength memTableFlushIntervalMs
-    messageStorePlugIn metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills
-    metricLoggingExporterIntervalInMills metricsExporterType metricsGrpcExporterHeader
-    metricsGrpcExporterTarget metricsInDelta
+    messageStorePlugIn metricLoggingExporterIntervalInMills metricsInDelta
     metricsPromExporterHost metricsPromExporterPort osPageCacheBusyTimeOutMills
     popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut
     popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit

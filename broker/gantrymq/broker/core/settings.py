@@ -45,6 +45,21 @@ class HaTls(StrEnum):
     """Connects by TLS, and takes no other connection."""
 
 
+class MetricsExporter(StrEnum):
+    """Java's types of exporters, and OTLP_HTTP. /metrics does not depend on them."""
+
+    DISABLE = "DISABLE"
+    """Nothing is pushed."""
+    PROM = "PROM"
+    """Nothing is pushed."""
+    LOG = "LOG"
+    """Nothing is pushed or logged."""
+    OTLP_GRPC = "OTLP_GRPC"
+    """The same as OTLP_HTTP."""
+    OTLP_HTTP = "OTLP_HTTP"
+    """Metrics are pushed to metricsGrpcExporterTarget, by OTLP over HTTP."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """In the order of their keys, as GET_BROKER_CONFIG shows them."""
@@ -183,6 +198,22 @@ class BrokerSettings:
         lowest=0,
         highest=MEMBERS_MAX,
     )
+    metric_grpc_exporter_interval_in_mills: int = setting(
+        60_000, "ms between two pushes of all metrics", lowest=1000
+    )
+    metric_grpc_exporter_time_out_in_mills: int = setting(
+        3000, "ms that a collector has to take one request of a push", lowest=1
+    )
+    metrics_exporter_type: MetricsExporter = setting(
+        MetricsExporter.DISABLE,
+        "OTLP_GRPC or OTLP_HTTP push metrics to metricsGrpcExporterTarget, both by OTLP over HTTP",
+    )
+    metrics_grpc_exporter_header: str = setting(
+        "", "headers of the requests of a push: name:value, several with commas between them"
+    )
+    metrics_grpc_exporter_target: str = setting(
+        "", "a collector's receiver of OTLP over HTTP: host:4318, or its URL"
+    )
     metrics_label: str = setting(
         "", "further labels of every metric: name:value, several with commas between them"
     )
@@ -193,6 +224,11 @@ class BrokerSettings:
     )
     metrics_port: int = setting(
         5557, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
+    )
+    metrics_queue_lag_enable: bool = setting(
+        default=False,
+        about="/metrics shows the lag of each queue of each group as well; at most as many series"
+        " as metricsOtelCardinalityLimit says",
     )
     min_in_sync_replicas: int = setting(
         0,

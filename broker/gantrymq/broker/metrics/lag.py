@@ -25,6 +25,8 @@ def samples(state: State, base: str) -> Iterator[Samples]:
         (rocketmq5.QUEUEING_LATENCY, _ready_since),
     ):
         yield Samples(family, _ages(lags, since_of, wall_ms), base)
+    if state.settings.metrics_queue_lag_enable:
+        yield Samples(broker.QUEUE_LAG, _queue_lags(lags), base)
     yield Samples(
         broker.OLDEST_UNACKNOWLEDGED,
         (
@@ -38,6 +40,12 @@ def samples(state: State, base: str) -> Iterator[Samples]:
 
 def _labels(each: GroupLag) -> Labels:
     return each.group, each.topic, truth(each.is_retry), is_system(each.topic, each.group)
+
+
+def _queue_lags(lags: Sequence[GroupLag]) -> Iterator[Row]:
+    for each in lags:
+        for queue_id, lag in each.queues:
+            yield (*_labels(each), str(queue_id)), lag
 
 
 def _lag(each: GroupLag) -> int:

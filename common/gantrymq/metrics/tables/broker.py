@@ -257,6 +257,12 @@ OLDEST_UNACKNOWLEDGED: Final = TABLE.gauge(
     panel="Lag: Oldest unacknowledged",
     alert="GantryOldestUnacknowledged",
 )
+QUEUE_LAG: Final = TABLE.gauge(
+    "gantry_broker_queue_lag_messages",
+    "Messages in one queue that the group has not acknowledged; with metricsQueueLagEnable",
+    ("consumer_group", "topic", "is_retry", "is_system", "queue"),
+    unit="messages",
+)
 SENT_BACK: Final = TABLE.counter(
     "gantry_broker_messages_sent_back_total",
     "Messages that consumers gave back to be delivered again",

@@ -73,3 +73,10 @@ CLOSED_CONNECTIONS: Final = TABLE.counter(
     ("listener", "reason"),
     panel="Clients: Closed connections",
 )
+CERTIFICATE_EXPIRES: Final = TABLE.gauge(
+    "gantry_tls_certificate_expires_timestamp_seconds",
+    "When the first certificate of tls.server.certPath that is in use expires",
+    unit="seconds",
+    panel="Resources: Certificate expires",
+    alert="GantryCertificateExpires",
+)

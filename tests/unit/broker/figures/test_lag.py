@@ -1,5 +1,7 @@
 """How far groups are behind: by messages, by time, and what of it is in flight."""
 
+from dataclasses import replace
+
 import pytest
 
 from gantrymq.broker.core.figures import lag
@@ -134,3 +136,28 @@ def test_the_page_shows_ages(broker: OpenedBroker) -> None:
     assert page[f"rocketmq_consumer_queueing_latency_milliseconds{labels}"] == 2000
     oldest = 'gantry_broker_oldest_unacknowledged_seconds{consumer_group="G",topic="T"}'
     assert page[oldest] == 4
+
+
+def test_queues_are_shown_one_by_one_where_that_is_asked_for(broker: OpenedBroker) -> None:
+    commit(broker, 0, 1)
+    commit(broker, 1, 0)
+    assert lag_of(broker).queues == ()
+    assert not any(name.startswith("gantry_broker_queue_lag") for name in page_of(broker))
+    settings = broker.state.settings
+    broker.state.settings = replace(settings, metrics_queue_lag_enable=True)
+    assert lag_of(broker).queues == [(0, 1), (1, 2)]
+    labels = 'consumer_group="G",topic="T",is_retry="false",is_system="false"'
+    page = page_of(broker)
+    for queue, behind in (("0", 1.0), ("1", 2.0)):
+        name = f'gantry_broker_queue_lag_messages{{{labels},queue="{queue}"}}'
+        assert page[name] == behind
+
+
+def test_of_queues_no_more_are_kept_than_a_page_shows(broker: OpenedBroker) -> None:
+    commit(broker, 0, 1)
+    commit(broker, 1, 0)
+    settings = replace(
+        broker.state.settings, metrics_queue_lag_enable=True, metrics_otel_cardinality_limit=1
+    )
+    broker.state.settings = settings
+    assert lag_of(broker).queues == [(0, 1)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.metrics import compat4, member, page
 from gantrymq.broker.metrics.member import MemberFigures
 from gantrymq.fakes.broker import OpenedBroker
@@ -20,7 +21,8 @@ def families(samples: Iterable[Samples]) -> list[Family]:
 
 
 def test_masters_slaves_and_members_show_the_whole_table_between_them() -> None:
-    master = families(page.samples(OpenedBroker().broker))
+    settings = BrokerSettings(metrics_queue_lag_enable=True)
+    master = families(page.samples(OpenedBroker(settings).broker))
     slave = families(page.samples(opened_slave().broker))
     elected = families(member.samples(FIGURES, base=""))
     assert {*master, *slave, *elected} == {*rocketmq5.TABLE, *own.TABLE}

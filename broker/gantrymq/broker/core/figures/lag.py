@@ -15,6 +15,7 @@ then counted one by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
@@ -53,6 +54,8 @@ class GroupLag:
     ready: int = 0
     lag_since_ms: int = NONE_MS
     ready_since_ms: int = NONE_MS
+    queues: Sequence[tuple[int, int]] = ()
+    """The lag of each queue by its number; only with metricsQueueLagEnable."""
 
 
 class QueueLag(NamedTuple):
@@ -113,14 +116,23 @@ def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
     times.begin()
     rows: list[GroupLag] = []
     queues = 0
+    settings = state.settings
+    left = settings.metrics_otel_cardinality_limit if settings.metrics_queue_lag_enable else 0
     for group in list(state.groups.all):
         for place in _places(state, group):
             row = GroupLag(place.group, place.shown_topic, place.is_retry)
+            lags: list[tuple[int, int]] = []
             for queue_id in _queue_ids(state, place):
+                before = row.lag
                 yield from _add_queue(state, times, place, queue_id, row)
+                if len(lags) < left:
+                    lags.append((queue_id, row.lag - before))
                 queues += 1
                 if queues % QUEUES_A_PIECE == 0:
                     yield None
+            if lags:
+                row.queues = lags
+                left -= len(lags)  # beyond what a page shows nothing is kept
             rows.append(row)
     return rows
 

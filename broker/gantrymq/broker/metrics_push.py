@@ -1,0 +1,37 @@
+"""Decides by the settings whether a broker pushes its metrics, and whereto."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from gantrymq.broker.core.settings import BrokerSettings, MetricsExporter
+from gantrymq.runtime.logs import Log
+from gantrymq.runtime.metrics import Metrics
+from gantrymq.runtime.otlp import OtlpExporter, OtlpTarget
+
+SERVICE: Final = "gantry-broker"
+
+_PUSHING: Final = (MetricsExporter.OTLP_GRPC, MetricsExporter.OTLP_HTTP)
+
+
+def exporter(settings: BrokerSettings, metrics: Metrics) -> OtlpExporter | None:
+    """None where nothing is to be pushed; ConfigurationError for a target that cannot be."""
+    kind, target = settings.metrics_exporter_type, settings.metrics_grpc_exporter_target.strip()
+    if kind not in _PUSHING:
+        return None
+    if not target:  # as a broker of Java's, it runs on without
+        Log("otlp").warning("no metrics are pushed: metricsGrpcExporterTarget is empty", type=kind)
+        return None
+    instance = f"{socket.gethostname()}:{settings.listen_port}"
+    return OtlpExporter(
+        OtlpTarget.of(
+            target,
+            settings.metrics_grpc_exporter_header,
+            settings.metric_grpc_exporter_interval_in_mills,
+            settings.metric_grpc_exporter_time_out_in_mills,
+        ),
+        metrics,
+        {"service.name": SERVICE, "service.instance.id": instance},
+        settings.metrics_otel_cardinality_limit,
+    )
