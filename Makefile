@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -106,8 +106,20 @@ interop-clients: .venv/ready ## the half of them that is about clients and mqadm
 interop-servers: .venv/ready ## the half of them that is about servers: replication, stores, TLS, accounts
 	INTEROP_PORTS=26000-32000 $(BIN)/python -m pytest tests/interop $(INTEROP_CLIENTS:%=--ignore=%) -q -p no:randomly $(ARGS)
 
-monitoring: .venv/ready ## the chart's dashboards and alerts at a real Prometheus and live brokers (MONITORING=0 leaves it out)
-	$(BIN)/python -m pytest tests/monitoring -q -p no:randomly $(ARGS)
+# Three parts side by side: what they do is to wait, for most of their time.
+MONITORING_PARTS := monitoring-cluster monitoring-broker monitoring-group
+
+monitoring: .venv/ready ## dashboards and alerts at a real Prometheus and live processes (MONITORING=0 leaves it out, MONITORING_LONG=1 adds Spark)
+	@$(MAKE) --no-print-directory -j3 --output-sync=target $(MONITORING_PARTS)
+
+monitoring-cluster: .venv/ready
+	INTEROP_PORTS=20000-24000 $(BIN)/python -m pytest tests/monitoring $(patsubst %,--ignore=tests/monitoring/test_live_%.py,broker slow_disk group operator spark) -q -p no:randomly $(ARGS)
+
+monitoring-broker: .venv/ready
+	INTEROP_PORTS=24000-28000 $(BIN)/python -m pytest $(patsubst %,tests/monitoring/test_live_%.py,broker slow_disk) -q -p no:randomly $(ARGS)
+
+monitoring-group: .venv/ready
+	INTEROP_PORTS=28000-32000 $(BIN)/python -m pytest $(patsubst %,tests/monitoring/test_live_%.py,group operator spark) -q -p no:randomly $(ARGS)
 
 bench: .venv/ready ## measure, beside Java, in one run; tables here, JSON in bench/results
 	$(BIN)/python -m bench $(ARGS)

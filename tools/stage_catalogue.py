@@ -86,7 +86,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     ),
     "monitoring": Entry(
         "dashboards and alerts of the chart, at a real Prometheus and live brokers",
-        (_prometheus,),
+        (_prometheus, _root, _fuse),
         "MONITORING",
     ),
     "fuzz-short": Entry("seconds of fuzzing for every decoder"),

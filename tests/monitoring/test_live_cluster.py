@@ -1,8 +1,6 @@
 """A real Prometheus watches real brokers: dashboards answer, alerts fire and end.
 
-The rules run a sixtieth as long as they are written: what they hold for minutes, holds for seconds
-here, and a limit of 5 minutes is 5 seconds. What only Kubernetes or Spark have is asked of a page
-of samples, in test_dashboards.
+Dashboards of what only Kubernetes or Spark have are asked of a page of samples, in test_dashboards.
 """
 
 from __future__ import annotations
@@ -17,18 +15,21 @@ from gantrymq.interop.child import wait_until
 from gantrymq.interop.servers import gantry_name_server
 from gantrymq.monitoring import cluster
 from gantrymq.monitoring.cluster import Cluster
+from gantrymq.monitoring.firing import (
+    END_SECONDS,
+    FIRE_SECONDS,
+    firing,
+    quick_rules,
+    wait_until_firing,
+    wait_until_over,
+)
 from gantrymq.monitoring.queries import PanelQuery, all_queries
 from gantrymq.monitoring.server import Prometheus
-from tools.monitoring.alerts import GROUPS
 from tools.monitoring.promql import metric_names
-from tools.monitoring.rules import rule_file
 
 pytestmark = pytest.mark.timeout(300)
 
-DIVISOR = 60
 SETTLE_SECONDS = 60.0
-FIRE_SECONDS = 45.0
-END_SECONDS = 60.0
 
 # Dashboards and metrics of parts that this cluster does not have.
 OTHER_DASHBOARDS = {"operator", "spark"}
@@ -57,16 +58,9 @@ def watched(folder: Callable[[str], Path]) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def prometheus(watched: Cluster, folder: Callable[[str], Path]) -> Iterator[Prometheus]:
     targets = {"watched": list(watched.targets.values())}
-    rules = rule_file(GROUPS, DIVISOR)
-    with Prometheus(folder("prometheus"), targets, rules) as running:
+    with Prometheus(folder("prometheus"), targets, quick_rules()) as running:
         running.wait_for("count(up == 1) == 3", SETTLE_SECONDS)
         yield running
-
-
-def firing(alert: str, **labels: str) -> str:
-    chosen = {"alertname": alert, "alertstate": "firing", **labels}
-    selector = ",".join(f'{name}="{value}"' for name, value in chosen.items())
-    return f"ALERTS{{{selector}}}"
 
 
 def answers_here(query: PanelQuery) -> bool:
@@ -85,8 +79,7 @@ def test_all_panels_show_data_and_consumers_that_fail_raise_alerts(
         *("GantryGroupOfflineWithLag", "GantryHalfMessageOld", "GantryOldestUnacknowledged"),
     )
     with watched.traffic("failing"):
-        for alert in raised:
-            prometheus.wait_for(firing(alert), FIRE_SECONDS)
+        wait_until_firing(prometheus, *raised)
         asked = [query for query in all_queries() if answers_here(query)]
         assert len(asked) > 90
 
@@ -100,27 +93,20 @@ def test_all_panels_show_data_and_consumers_that_fail_raise_alerts(
             wait_until(shows_all, "every panel shows data", SETTLE_SECONDS)
         assert [str(each) for each in empty] == []
     with watched.traffic("mending"):
-        for alert in raised:
-            prometheus.wait_until_gone(firing(alert), END_SECONDS)
+        wait_until_over(prometheus, *raised)
 
 
 def test_a_slave_that_hangs_raises_alerts_until_it_follows_again(
     watched: Cluster, prometheus: Prometheus
 ) -> None:
-    raised = (
-        firing("GantryReplicaLag"),
-        firing("GantryTargetDown", instance=watched.targets["slave"]),
-        firing("GantryBrokerExpired"),
-    )
+    raised = ("GantryReplicaLag", "GantryBrokerExpired")
     watched.slave.pause()
     try:
         watched.run("ballast", SETTLE_SECONDS)
-        for alert in raised:
-            prometheus.wait_for(alert, FIRE_SECONDS)
+        wait_until_firing(prometheus, *raised)
     finally:
         watched.slave.resume()
-    for alert in raised:
-        prometheus.wait_until_gone(alert, END_SECONDS)
+    wait_until_over(prometheus, *raised)
 
 
 def test_a_name_server_that_no_broker_knows_disagrees(
@@ -128,8 +114,8 @@ def test_a_name_server_that_no_broker_knows_disagrees(
 ) -> None:
     spare = watched.targets["spare"].rpartition(":")[2]
     with gantry_name_server(folder("spare"), {"metricsPort": spare}):
-        prometheus.wait_for(firing("GantryNameServersDisagree"), FIRE_SECONDS)
-    prometheus.wait_until_gone(firing("GantryNameServersDisagree"), END_SECONDS)
+        wait_until_firing(prometheus, "GantryNameServersDisagree")
+    wait_until_over(prometheus, "GantryNameServersDisagree")
 
 
 def test_a_master_that_is_killed_raises_alerts_until_it_is_back(

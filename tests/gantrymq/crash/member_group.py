@@ -145,7 +145,13 @@ class Sender:
 class MemberGroup:
     """All of it."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        of_member: Callable[[int], Mapping[str, str]] = lambda number: {},
+    ) -> None:
+        """`settings` are for all members, and `of_member` has those of one of them."""
         names = folder / "names"
         names.mkdir()
         self.names = gantry_name_server(names)
@@ -158,30 +164,44 @@ class MemberGroup:
         secret.write_text("a secret of sixteen bytes or more\n")
         numbers = {number: ports.free_port(also=(-2, 1)) for number in (1, 2, 3)}
         addresses = ",".join(f"{n}=127.0.0.1:{port + 1}" for n, port in numbers.items())
-        self.members = {}
-        for number, port in numbers.items():
-            own = folder / f"member-{number}"
-            own.mkdir()
-            of_member = {
-                **BROKER_DEFAULTS,
-                "brokerName": "broker-a",
-                "brokerRole": "SYNC_MASTER",
-                "metricsPort": "0",
-                "namesrvAddr": self.names.address,
-                "listenPort": str(port),
-                "storePathRootDir": str(own / "store"),
-                "groupMembers": addresses,
-                "memberNumber": str(number),
-                "groupSecretFile": str(secret),
-                "leaseUrl": f"http://127.0.0.1:{self._api_ports[number - 1]}",
-                "leaseName": LEASE,
-                "leaseNamespace": NAMESPACE,
-                "publishService": "broker-a",
-                "groupAddress": f"127.0.0.1:{self._service_port}",
-                **(settings or {}),
-            }
-            del of_member["brokerId"]
-            self.members[number] = GroupMember(number, own, port, of_member)
+        self._folder = folder
+        self._settings = {
+            **{key: value for key, value in BROKER_DEFAULTS.items() if key != "brokerId"},
+            "brokerName": "broker-a",
+            "brokerRole": "SYNC_MASTER",
+            "metricsPort": "0",
+            "namesrvAddr": self.names.address,
+            "groupMembers": addresses,
+            "groupSecretFile": str(secret),
+            "leaseName": LEASE,
+            "leaseNamespace": NAMESPACE,
+            "publishService": "broker-a",
+            "groupAddress": f"127.0.0.1:{self._service_port}",
+            **(settings or {}),
+        }
+        self.members = {
+            number: self._member(f"member-{number}", number, port, of_member(number))
+            for number, port in numbers.items()
+        }
+
+    def _member(
+        self, name: str, number: int, port: int, settings: Mapping[str, str]
+    ) -> GroupMember:
+        own = self._folder / name
+        own.mkdir()
+        of_member = {
+            **self._settings,
+            "listenPort": str(port),
+            "storePathRootDir": str(own / "store"),
+            "memberNumber": str(number),
+            "leaseUrl": f"http://127.0.0.1:{self._api_ports[number - 1]}",
+            **settings,
+        }
+        return GroupMember(number, own, port, of_member)
+
+    def twin(self, number: int) -> GroupMember:
+        """Another process, with a new disk, that says it is this member; not started yet."""
+        return self._member(f"twin-{number}", number, ports.free_port(also=(-2, 1)), {})
 
     def __enter__(self) -> Self:
         return self

@@ -18,18 +18,16 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, final
 
 from gantrymq.cycles.disk import SmallDisk
 from gantrymq.cycles.enclosure import SOURCES
 from gantrymq.cycles.network import PREFIX, Host, Network
-from gantrymq.ha import identity, kept
+from gantrymq.fakes.foreign_disk import make_foreign
 from gantrymq.interop.child import Child, wait_until
 from gantrymq.interop.servers import BROKER_DEFAULTS, write_properties
 from gantrymq.interop.wire import Request, connect
-from gantrymq.runtime.disk import FolderDisk
 
 TOPIC: Final = "orders"
 QUEUES: Final = 8
@@ -53,11 +51,6 @@ request = urllib.request.Request(f"{url}/control", json.dumps(said).encode(), me
 urllib.request.urlopen(request, timeout=10).close()
 """
 _GANTRY: Final = str(Path(sys.executable).parent / "gantry")
-
-# Of a disk that was in an older cluster.
-FOREIGN_DISK: Final = "f0" * 16
-FOREIGN_GROUP: Final = "f1" * 16
-FOREIGN_EPOCH: Final = 10_000
 
 # Any: JSON.
 Object = dict[str, Any]
@@ -146,11 +139,7 @@ class CycleMember:
         """The next start finds the disk of an older cluster, which had more masters."""
         self._own.mkdir()
         shutil.copytree(self.store, self._own / "store")
-        disk = FolderDisk(self.store)
-        known = identity.read(disk)
-        assert known is not None
-        identity.write(disk, replace(known, disk=FOREIGN_DISK, group=FOREIGN_GROUP))
-        kept.write(disk, replace(kept.read(disk), epoch=FOREIGN_EPOCH))
+        make_foreign(self.store)
 
     def take_own_store(self) -> None:
         """As it was before."""

@@ -5,7 +5,8 @@ a path that leads to the same objects whatever becomes of the network).
 
 Several ports serve the same objects, each with faults of its own: who is to be cut off alone gets a
 port alone. POST /control on a port sets its fault, {"fault": "lose", "seconds": 1, "methods":
-["PUT"]}; GET /control says what was asked there.
+["PUT"], "plurals": ["leases"]}; without plurals it is for all kinds. GET /control says what was
+asked there.
 
     none      as it should be                 hang      never answered, not carried out
     refuse    the connection is cut at once   fail      500, not carried out
@@ -54,11 +55,14 @@ class Port:
     fault: Fault = Fault.NONE
     seconds: float = 0.0
     methods: Sequence[str] = ("GET", "POST", "PUT")
+    plurals: Sequence[str] = ()
+    """Of the kinds that the fault is for; empty: all."""
     asked: list[str] = field(default_factory=list)
     """`METHOD name`, in order."""
 
-    def hits(self, fault: Fault, method: str) -> bool:
-        return self.fault is fault and method in self.methods
+    def hits(self, fault: Fault, method: str, plural: str) -> bool:
+        is_meant = not self.plurals or plural in self.plurals
+        return self.fault is fault and method in self.methods and is_meant
 
 
 class LeaseApi:
@@ -112,23 +116,23 @@ class LeaseApi:
         key = (info["plural"], info["namespace"], info.get("name", ""))
         body = json.loads(await request.read() or b"{}")
         port.asked.append(f"{method if key[2] or method == 'POST' else 'LIST'} {key[2]}")
-        if port.hits(Fault.HANG, method):
+        if port.hits(Fault.HANG, method, key[0]):
             await asyncio.sleep(LONG_SECONDS)
-        if port.hits(Fault.REFUSE, method):
+        if port.hits(Fault.REFUSE, method, key[0]):
             return _cut(request)
-        if port.hits(Fault.FAIL, method):
+        if port.hits(Fault.FAIL, method, key[0]):
             return _answer(RefusedError(500, "InternalError", "etcdserver: no leader").outcome)
-        if port.hits(Fault.EARLY, method):
+        if port.hits(Fault.EARLY, method, key[0]):
             await asyncio.sleep(port.seconds)
-        if port.hits(Fault.FORBID, method):
+        if port.hits(Fault.FORBID, method, key[0]):
             text = f"cannot {method.lower()} resource {key[0]}"
             return _answer(RefusedError(403, "Forbidden", text).outcome)
         outcome = self._carry_out(method, key, body, request)
-        if port.hits(Fault.LOSE, method):
+        if port.hits(Fault.LOSE, method, key[0]):
             await asyncio.sleep(LONG_SECONDS)
-        if port.hits(Fault.CUT, method):
+        if port.hits(Fault.CUT, method, key[0]):
             return _cut(request)
-        if port.hits(Fault.LATE, method):
+        if port.hits(Fault.LATE, method, key[0]):
             await asyncio.sleep(port.seconds)
         return _answer(outcome)
 
@@ -168,7 +172,8 @@ async def _control(port: Port, request: web.Request) -> web.Response:
         said = await request.json()
         port.fault = Fault(said["fault"])
         port.seconds = said.get("seconds", 0.0)
-        port.methods = said.get("methods", Port.methods)
+        port.methods = said.get("methods", ("GET", "POST", "PUT"))
+        port.plurals = said.get("plurals", ())
     return web.json_response({"fault": port.fault.value, "asked": port.asked[-1000:]})
 
 

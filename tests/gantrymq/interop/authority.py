@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-VALID_DAYS = 2
+VALID = datetime.timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
-        certificate = self._signed(self._name, self._key.public_key(), is_authority=True)
+        certificate = self._signed(self._name, self._key.public_key(), VALID, is_authority=True)
         self.trust_path = folder / "authority.pem"
         self.trust_path.write_bytes(_pem(certificate))
 
-    def identity(self, name: str) -> Identity:
-        """A new key and its certificate."""
+    def identity(self, name: str, valid: datetime.timedelta = VALID) -> Identity:
+        """A new key and its certificate, in the place of those of the same name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         found = Identity(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         found.cert_path.write_bytes(
-            _pem(self._signed(subject, key.public_key(), is_authority=False))
+            _pem(self._signed(subject, key.public_key(), valid, is_authority=False))
         )
         found.key_path.write_bytes(
             key.private_bytes(
@@ -56,7 +56,12 @@ class Authority:
         return found
 
     def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, is_authority: bool
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        valid: datetime.timedelta,
+        *,
+        is_authority: bool,
     ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
         return (
@@ -66,7 +71,7 @@ class Authority:
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+            .not_valid_after(now + valid)
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .sign(self._key, hashes.SHA256())
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,9 +11,9 @@ from typing import Final, final
 from gantrymq.interop.child import Child
 from gantrymq.interop.ports import free_port
 from gantrymq.interop.servers import Broker, NameServer, gantry_broker, gantry_name_server
+from gantrymq.monitoring.clients import client
 from gantrymq.monitoring.traffic import TOPICS
 
-TESTS: Final = Path(__file__).parents[2]
 SETTINGS: Final = {
     "brokerName": "broker-a",
     "brokerClusterName": "watched",
@@ -44,16 +42,8 @@ class Cluster:
     @contextmanager
     def traffic(self, role: str) -> Iterator[Child]:
         """Clients of a role until the block ends; see traffic.py."""
-        child = Child(
-            f"traffic {role}",
-            [sys.executable, "-m", "gantrymq.monitoring.traffic", role, self.names.address],
-            self.folder(f"traffic-{role}"),
-            {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
-        )
-        try:
+        with client(role, self.names.address, self.folder(f"traffic-{role}")) as child:
             yield child
-        finally:
-            child.stop()
 
     def run(self, role: str, seconds: float) -> None:
         """Clients of a role that end by themselves."""

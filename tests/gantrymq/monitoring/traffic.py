@@ -1,6 +1,6 @@
 """Clients as a cluster has them, a process for each role.
 
-    python -m gantrymq.monitoring.traffic ROLE NAMESRV
+    python -m gantrymq.monitoring.traffic ROLE NAMESRV [TOPIC]
 
 steady      producers of every kind of message, and consumers that keep up; for good
 failing     consumers that fail, hang and contradict each other, and a transaction that nobody
@@ -9,6 +9,13 @@ mending     consumers that take what the failing ones left, and the producer tha
             transaction; until it is stopped
 offline     consumes one message for a group, and ends
 ballast     sends 72 MiB, and ends
+sending     many producers that send to `orders` at the same time; until it is stopped
+heavy       as many, with messages of almost 4 MiB: together more than a broker lets wait
+flood       sends more to TOPIC, or `orders`, than is taken; until it is stopped
+draining    takes everything that waits for the group of `offline`; until it is stopped
+many        sends a message to each of 64 topics, and ends
+filling     sends messages of a MiB, and as many that are due in 2 s, until they are refused, and ends
+timers      sends messages that are due in 8 s, and ends
 """
 
 from __future__ import annotations
@@ -40,6 +47,15 @@ TOPICS: Final = ("orders", "invoices", "parcels", "jobs", "sloppy-jobs", "mixed"
 PAUSE_SECONDS: Final = 0.2
 BALLAST_MESSAGES: Final = 72
 BALLAST_BYTES: Final = 1 << 20
+SENDERS: Final = 40
+HEAVY_SENDERS: Final = 76  # a broker lets 256 MiB wait
+HEAVY_BYTES: Final = 4_000_000
+SEND_SECONDS: Final = 20.0
+FLOOD_BATCH: Final = 1000
+MANY_TOPICS: Final = 64
+TIMERS: Final = 5
+TIMER_SECONDS: Final = 8.0
+SOON_SECONDS: Final = 2.0
 
 VERDICTS: Final[Mapping[bytes, TransactionState]] = {
     b"pay": TransactionState.COMMIT,
@@ -189,13 +205,79 @@ async def ballast(name_servers: str) -> None:
             await producer.send(Message("ballast", body))
 
 
-ROLES: Final[Mapping[str, Callable[[str], Awaitable[None]]]] = {
-    role.__name__: role for role in (steady, failing, mending, offline, ballast)
+async def sending(name_servers: str) -> None:
+    await _send_side_by_side(name_servers, SENDERS, b"x" * 200)
+
+
+async def heavy(name_servers: str) -> None:
+    await _send_side_by_side(name_servers, HEAVY_SENDERS, os.urandom(HEAVY_BYTES))
+
+
+async def _send_side_by_side(name_servers: str, senders: int, body: bytes) -> None:
+    async def send_on(producer: Producer) -> None:
+        while True:
+            with suppress(GantryError):  # a broker that is stopped, or has enough
+                await producer.send(Message("orders", body))
+
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+        for number in range(senders):
+            # Each with a connection of its own: a broker bounds what waits of one.
+            producer = Producer(
+                "shop",
+                name_servers=name_servers,
+                instance_name=f"instance-{number}",
+                compress_over_bytes=len(body) + 1,
+                send_timeout_s=SEND_SECONDS,
+            )
+            tasks.create_task(send_on(await stack.enter_async_context(producer)))
+
+
+async def flood(name_servers: str, topic: str = "orders") -> None:
+    async with Producer("flood", name_servers=name_servers) as producer:
+        while True:
+            with suppress(GantryError):
+                await producer.send_batch([Message(topic, b"x") for _ in range(FLOOD_BATCH)])
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def draining(name_servers: str) -> None:
+    consumer = _pushing("auditors", name_servers, "orders", take)
+    async with consumer:
+        await asyncio.Event().wait()
+
+
+async def many(name_servers: str) -> None:
+    async with Producer("many", name_servers=name_servers) as producer:
+        for number in range(MANY_TOPICS):
+            await producer.send(Message(f"many-{number}", b"x"))
+
+
+async def filling(name_servers: str) -> None:
+    body = os.urandom(BALLAST_BYTES)
+    async with Producer("weights", name_servers=name_servers) as producer:
+        with suppress(GantryError):
+            while True:
+                await producer.send(Message("ballast", body))
+                await producer.send(Message("orders", b"soon", delay_s=SOON_SECONDS))
+
+
+async def timers(name_servers: str) -> None:
+    async with Producer("clock", name_servers=name_servers) as producer:
+        for _ in range(TIMERS):
+            await producer.send(Message("orders", b"at that time", delay_s=TIMER_SECONDS))
+
+
+ROLES: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
+    role.__name__: role
+    for role in (
+        *(steady, failing, mending, offline, ballast),
+        *(sending, heavy, flood, draining, many, filling, timers),
+    )
 }
 
 
-async def _run(role: str, name_servers: str) -> None:
-    await ROLES[role](name_servers)
+async def _run(role: str, name_servers: str, *more: str) -> None:
+    await ROLES[role](name_servers, *more)
 
 
 if __name__ == "__main__":

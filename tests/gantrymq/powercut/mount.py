@@ -72,6 +72,10 @@ class Mount:
         order = {"operation": operation, "failure": failure.name, "path": path}
         self._order(do="fail", times=str(times), **order)
 
+    def slow(self, seconds: float) -> None:
+        """Each sync takes so much longer, side by side; 0: none does."""
+        self._order(do="slow", seconds=str(seconds))
+
     def resize(self, total_bytes: int) -> None:
         """The size of the partition; below what is used it is full."""
         self._order(do="resize", total_bytes=str(total_bytes))

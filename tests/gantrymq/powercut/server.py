@@ -7,6 +7,7 @@ The test writes one JSON object a line on standard input and reads one from stan
     {"do": "cut", "choices": C}         the power goes and comes back; C: see `chooser`
     {"do": "crash_at", "operation": N}  it goes at the N-th change or sync since the mount
     {"do": "fail", "operation": "sync", "failure": "BROKEN", "path": "", "times": 1}
+    {"do": "slow", "seconds": S}        each sync is answered so much later; 0: at once
     {"do": "resize", "total_bytes": N}  the size of the partition
     {"do": "operations"}                how many changes and syncs since the mount
 
@@ -22,6 +23,7 @@ import random
 import select
 import sys
 import time
+from collections import deque
 from typing import Final, final
 
 from gantrymq.base.disk import DiskFailure
@@ -47,14 +49,19 @@ class Server:
     def __init__(self, mountpoint: str) -> None:
         self._mountpoint = mountpoint
         self._buffer = bytearray(protocol.REQUEST_BYTES_MAX)
+        self._slow_seconds = 0.0
+        # Requests of a slow disk: when each is due, and what it is.
+        self._waiting: deque[tuple[float, bytes]] = deque()
         self._mount(FaultyDisk())
 
     def run(self) -> None:
         """Until the test closes our standard input."""
         while True:
-            ready = select.select([0] if self._device < 0 else [0, self._device], [], [])[0]
+            watched = [0] if self._device < 0 else [0, self._device]
+            ready = select.select(watched, [], [], self._due_in())[0]
+            self._answer_waiting()
             if self._device in ready:
-                self._answer_kernel()
+                self._take_request()
             elif 0 in ready:
                 line = sys.stdin.buffer.readline()
                 if not line:
@@ -73,8 +80,13 @@ class Server:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), self._mountpoint)
 
+    def _due_in(self) -> float | None:
+        """Seconds until the first request that waits is due; None where none waits."""
+        return max(0.0, self._waiting[0][0] - time.monotonic()) if self._waiting else None
+
     def _power_off(self) -> None:
         """Every call of every process on this mount fails from here on."""
+        self._waiting.clear()
         if self._device >= 0:
             os.close(self._device)
             self._device = -1
@@ -83,16 +95,27 @@ class Server:
         self._power_off()
         LIBC.umount2(self._mountpoint.encode(), MNT_DETACH)
 
-    def _answer_kernel(self) -> None:
+    def _take_request(self) -> None:
+        """Answer what the kernel asks, at once or when a slow disk would be done with it."""
         size = os.readv(self._device, [self._buffer])
-        _, opcode, unique, node, *_ = protocol.REQUEST.unpack_from(self._buffer)
-        if opcode in protocol.SILENT:
-            return
-        body = bytes(memoryview(self._buffer)[protocol.REQUEST.size : size])
+        request = bytes(memoryview(self._buffer)[:size])
+        opcode = protocol.REQUEST.unpack_from(request)[1]
+        if self._slow_seconds and opcode == protocol.Opcode.FSYNC:
+            self._waiting.append((time.monotonic() + self._slow_seconds, request))
+        elif opcode not in protocol.SILENT:
+            self._answer_kernel(request)
+
+    def _answer_waiting(self) -> None:
+        now = time.monotonic()
+        while self._waiting and self._waiting[0][0] <= now:
+            self._answer_kernel(self._waiting.popleft()[1])
+
+    def _answer_kernel(self, request: bytes) -> None:
+        _, opcode, unique, node, *_ = protocol.REQUEST.unpack_from(request)
         self._disk.memory.now_ms = time.time_ns() // 1_000_000
         number, answer = 0, b""
         try:
-            answer = self._files.answer(opcode, node, body)
+            answer = self._files.answer(opcode, node, request[protocol.REQUEST.size :])
         except RefusedError as refused:
             number = refused.number
         except PowerCut:
@@ -118,6 +141,8 @@ class Server:
             self._disk.fail(
                 order["operation"], failure, path=order["path"], times=int(order["times"])
             )
+        if order["do"] == "slow":
+            self._slow_seconds = float(order["seconds"])
         if order["do"] == "resize":
             self._disk.memory.total_bytes = int(order["total_bytes"])
         return {"operations": self._disk.operations}

@@ -1,0 +1,23 @@
+"""Makes the store of a member that is down that of an older cluster, which had more masters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gantrymq.ha import identity, kept
+from gantrymq.runtime.disk import FolderDisk
+
+FOREIGN_DISK: Final = "f0" * 16
+FOREIGN_GROUP: Final = "f1" * 16
+FOREIGN_EPOCH: Final = 10_000
+
+
+def make_foreign(store: Path) -> None:
+    """The next start of the member finds a disk of another group."""
+    disk = FolderDisk(store)
+    known = identity.read(disk)
+    assert known is not None
+    identity.write(disk, replace(known, disk=FOREIGN_DISK, group=FOREIGN_GROUP))
+    kept.write(disk, replace(kept.read(disk), epoch=FOREIGN_EPOCH))

@@ -1,0 +1,138 @@
+"""A name server and a broker with a small disk of its own, and what can be done to them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, final
+
+from gantrymq.interop.authority import Authority, client_context
+from gantrymq.interop.ports import free_port
+from gantrymq.interop.servers import Broker, NameServer, gantry_broker, gantry_name_server
+from gantrymq.interop.wire import Request
+from gantrymq.wire.codes import RequestCode
+
+DISK_BYTES: Final = 256 << 20
+LARGER_BYTES: Final = 2 << 30
+SERIES_MAX: Final = 50
+SETTINGS: Final = {
+    "brokerName": "broker-lone",
+    "brokerClusterName": "lone",
+    "mappedFileSizeCommitLog": str(4 << 20),
+    "metricsOtelCardinalityLimit": str(SERIES_MAX),
+    "messageDelayLevel": "1s 2s 3s",
+}
+
+CERTIFICATE: Final = "lone-broker"
+ANSWER_SECONDS: Final = 10.0
+
+# A stop of 0.6 s in each 1.2 s: the loop looks at its clock a second after it last did so, which
+# is in the middle of the next stop.
+STOP_SECONDS: Final = 0.6
+RUN_SECONDS: Final = 0.6
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LoneBroker:
+    """The processes, their metrics addresses, and the disk."""
+
+    names: NameServer
+    broker: Broker
+    disk: Path
+    authority: Authority
+    targets: tuple[str, str]
+
+    @property
+    def log(self) -> Path:
+        """The folder of the commit log."""
+        return self.disk / "store" / "commitlog"
+
+    def enlarge(self) -> None:
+        """Give the volume more room, as an administrator would."""
+        options = f"remount,size={LARGER_BYTES}"
+        subprocess.run(["mount", "-o", options, str(self.disk)], check=True)
+
+    def restart_with(self, settings: Mapping[str, str]) -> None:
+        """Change its configuration file, and start it anew."""
+        with (self.broker.folder / "broker.properties").open("a") as file:
+            file.writelines(f"{key}={value}\n" for key, value in settings.items())
+        self.broker.kill()
+        self.broker.start()
+
+    def renew_certificate(self, valid: timedelta) -> None:
+        """Write another certificate in the place of the broker's; the next connection has it."""
+        self.authority.identity(CERTIFICATE, valid)
+        host, _, port = self.broker.address.rpartition(":")
+        with (
+            socket.create_connection((host, int(port)), ANSWER_SECONDS) as connection,
+            client_context().wrap_socket(connection),
+        ):
+            return
+
+    def register_damaged(self) -> None:
+        """A registration whose body is not the one that its checksum was made of."""
+        ext = {
+            "brokerName": "broker-lone",
+            "brokerAddr": self.broker.address,
+            "clusterName": "lone",
+            "haServerAddr": self.broker.address,
+            "brokerId": "0",
+            "bodyCrc32": "1",
+        }
+        answer = self.names.ask(Request(RequestCode.REGISTER_BROKER, ext, b"{}"))
+        assert answer.code == 1, answer
+
+    @contextmanager
+    def stalling(self) -> Iterator[None]:
+        """The broker's process gets no processor for a while, again and again."""
+        is_over = threading.Event()
+
+        def stall() -> None:
+            while not is_over.wait(RUN_SECONDS):
+                self.broker.pause()
+                is_over.wait(STOP_SECONDS)
+                self.broker.resume()
+
+        thread = threading.Thread(target=stall, name="stall")
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+
+@contextmanager
+def running(folder: Callable[[str], Path]) -> Iterator[LoneBroker]:
+    """Both, and their topics."""
+    ports = free_port(), free_port()
+    with ExitStack() as stack:
+        disk = folder("disk")
+        options = f"size={DISK_BYTES}"
+        command = ["mount", "-t", "tmpfs", "-o", options, "gantry-monitoring", str(disk)]
+        subprocess.run(command, check=True)
+        stack.callback(subprocess.run, ["umount", "--lazy", str(disk)], check=True)
+        names = stack.enter_context(
+            gantry_name_server(folder("names"), {"metricsPort": str(ports[0])})
+        )
+        store = disk / "store"
+        authority = Authority(folder("authority"))
+        settings = {
+            **SETTINGS,
+            **authority.identity(CERTIFICATE).settings("server"),
+            "metricsPort": str(ports[1]),
+            "storePathRootDir": str(store),
+            "storePathCommitLog": str(store / "commitlog"),
+        }
+        broker = stack.enter_context(gantry_broker(folder("broker"), [names], settings))
+        for topic in ("orders", "ballast"):
+            broker.create_topic(topic, 2)
+        targets = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}"
+        yield LoneBroker(names, broker, disk, authority, targets)
