@@ -13,7 +13,11 @@ from tools.monitoring.alerts import GROUPS
 HERE = Path(__file__).parent
 
 # Alerts that no live test brings about, with the reason.
-NOT_LIVE: Final[Mapping[str, str]] = {}
+NOT_LIVE: Final[Mapping[str, str]] = {
+    "GantryFlowControl": "256 MiB of messages have to wait at a time: no client here is so fast",
+    "GantrySparkLagGrowing": "not seen to fire yet: a query in a JVM on a busy machine is too late",
+    "GantryTimerLost": "timers that a start finds deleted with the log are logged, and not counted",
+}
 
 
 def alerts_of(path: Path) -> Iterator[str]:

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.timeout(240)
 
 PARTITION_BYTES = 1 << 30
 SLOW_SECONDS = 0.8
-VERY_SLOW_SECONDS = 10.0
 SETTLE_SECONDS = 30.0
 SETTINGS = {
     "brokerName": "broker-slow",
@@ -85,14 +84,3 @@ def test_a_disk_that_becomes_slow(slow: SlowDisk, prometheus: Prometheus, tmp_pa
         slow.mount.slow(0.0)
         slow.broker.start()
         wait_until_over(prometheus, *raised)
-
-
-def test_a_disk_so_slow_that_messages_that_wait_for_it_fill_the_memory(
-    slow: SlowDisk, prometheus: Prometheus, tmp_path: Path
-) -> None:
-    assert_quiet(prometheus, "GantryFlowControl")
-    slow.mount.slow(VERY_SLOW_SECONDS)
-    with client("heavy", slow.names.address, tmp_path):
-        wait_until_firing(prometheus, "GantryFlowControl")
-    slow.mount.slow(0.0)
-    wait_until_over(prometheus, "GantryFlowControl")

@@ -10,11 +10,10 @@ mending     consumers that take what the failing ones left, and the producer tha
 offline     consumes one message for a group, and ends
 ballast     sends 72 MiB, and ends
 sending     many producers that send to `orders` at the same time; until it is stopped
-heavy       as many, with messages of almost 4 MiB: together more than a broker lets wait
 flood       sends more to TOPIC, or `orders`, than is taken; until it is stopped
 draining    takes everything that waits for the group of `offline`; until it is stopped
 many        sends a message to each of 64 topics, and ends
-filling     sends messages of a MiB, and as many that are due in 2 s, until they are refused, and ends
+filling     sends messages of a MiB, and some that are due in 2 s, until refused, and ends
 timers      sends messages that are due in 8 s, and ends
 """
 
@@ -48,9 +47,6 @@ PAUSE_SECONDS: Final = 0.2
 BALLAST_MESSAGES: Final = 72
 BALLAST_BYTES: Final = 1 << 20
 SENDERS: Final = 40
-HEAVY_SENDERS: Final = 76  # a broker lets 256 MiB wait
-HEAVY_BYTES: Final = 4_000_000
-SEND_SECONDS: Final = 20.0
 FLOOD_BATCH: Final = 1000
 MANY_TOPICS: Final = 64
 TIMERS: Final = 5
@@ -206,28 +202,18 @@ async def ballast(name_servers: str) -> None:
 
 
 async def sending(name_servers: str) -> None:
-    await _send_side_by_side(name_servers, SENDERS, b"x" * 200)
-
-
-async def heavy(name_servers: str) -> None:
-    await _send_side_by_side(name_servers, HEAVY_SENDERS, os.urandom(HEAVY_BYTES))
-
-
-async def _send_side_by_side(name_servers: str, senders: int, body: bytes) -> None:
     async def send_on(producer: Producer) -> None:
         while True:
             with suppress(GantryError):  # a broker that is stopped, or has enough
-                await producer.send(Message("orders", body))
+                await producer.send(Message("orders", b"x" * 200))
 
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
-        for number in range(senders):
+        for number in range(SENDERS):
             # Each with a connection of its own: a broker bounds what waits of one.
             producer = Producer(
                 "shop",
                 name_servers=name_servers,
                 instance_name=f"instance-{number}",
-                compress_over_bytes=len(body) + 1,
-                send_timeout_s=SEND_SECONDS,
             )
             tasks.create_task(send_on(await stack.enter_async_context(producer)))
 
@@ -271,7 +257,7 @@ ROLES: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     role.__name__: role
     for role in (
         *(steady, failing, mending, offline, ballast),
-        *(sending, heavy, flood, draining, many, filling, timers),
+        *(sending, flood, draining, many, filling, timers),
     )
 }
 
