@@ -36,11 +36,11 @@ server, _ = start_http_server(0, "127.0.0.1")
 
 
 def page() -> dict[str, float]:
-    """What Prometheus would be told of this topic: the last label's value -> number."""
+    """What Prometheus would be told of this topic, by name and outcome, or name and bucket."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {
-        f"{sample.name} {[*sample.labels.values()][-1]}": sample.value
+        f"{sample.name} {sample.labels.get('outcome') or sample.labels.get('le')}": sample.value
         for family in families
         for sample in family.samples
         if sample.labels.get("topic") == TOPIC

@@ -167,7 +167,7 @@ def _metric(samples: Samples) -> Metric:
     histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
     for labels, value in samples.rows:
         assert isinstance(value, Histogram)
-        bounds = [*map(str, value.bounds), "+Inf"]
+        bounds = [*(str(float(each)) for each in value.bounds), "+Inf"]
         buckets = list(zip(bounds, accumulate(value.counts), strict=True))
         histogram.add_metric(labels, buckets, value.total)
     return histogram
