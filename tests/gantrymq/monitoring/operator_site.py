@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,11 +118,14 @@ def running(folder: Path, faults: Callable[[Faults], None]) -> Iterator[Operator
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     """Until the loop is stopped; what it still does then is cancelled."""
     loop.run_forever()
-    tasks = asyncio.all_tasks(loop)
+    loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
+    loop.close()
+
+
+async def _cancel(tasks: Collection[asyncio.Task[object]]) -> None:
     for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-    loop.close()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _kubeconfig(folder: Path, server: KubeServer) -> str:
