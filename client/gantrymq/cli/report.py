@@ -67,8 +67,10 @@ async def report(admin: Administration, options: Options) -> Page:
 
 
 async def _cluster_info(admin: Administration) -> ClusterInfo:
-    """As the first name server that answers knows it; empty where none does."""
+    """As the first name server that answers knows it; raises why where none does."""
     told = await admin.name_servers.clusters()
+    if not told.done:
+        told.all()
     return next(iter(told.done.values()), ClusterInfo())
 
 

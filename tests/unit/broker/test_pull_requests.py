@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gantrymq.broker.core.pulls import read_rest
+from gantrymq.broker.core.pulls import begun, read_rest
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import IDENTITY, OpenedBroker
 from gantrymq.fakes.heartbeats import beat, consumer
@@ -17,7 +17,8 @@ from gantrymq.fakes.pulls import (
     bodies,
     place,
 )
-from gantrymq.store.pull import PullQuery, pull
+from gantrymq.store.pull import Pulled, PullQuery, pull
+from gantrymq.store.readings import Reading
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import BROADCASTING
@@ -358,12 +359,15 @@ def test_what_was_pulled_is_counted(pulls: PulledBroker) -> None:
 
 def test_how_long_the_disk_takes_is_counted(pulls: PulledBroker) -> None:
     pulls.store("a")
-    reading = pull(pulls.state.store, PullQuery("T", 0, 0, 32), 1 << 30)
-    read = read_rest(pulls.state, reading)
-    step = next(read)
+
+    def reading() -> Reading[Pulled]:
+        return pull(pulls.state.store, PullQuery("T", 0, 0, 32), 1 << 30)
+
+    read = read_rest(pulls.state, reading())
+    next(read)
     pulls.state.now += 0.25
     with pytest.raises(StopIteration):
-        read.send(step)
+        read.send(begun(reading()))
     assert pulls.state.stats.longest_read_ms == 250
 
 
