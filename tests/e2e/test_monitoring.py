@@ -3,6 +3,8 @@ and shows a failover with its next scrape."""
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +15,7 @@ import yaml
 
 from gantrymq.e2e.broker_cluster import BrokerCluster
 from gantrymq.e2e.figures import Figures
-from gantrymq.e2e.kubectl import Namespace, environment, wait_until
+from gantrymq.e2e.kubectl import Json, Namespace, tool, wait_until
 from gantrymq.e2e.operator_install import NAMESPACE, ROOT, Operator
 from gantrymq.monitoring.queries import PanelQuery, all_queries
 from gantrymq.monitoring.server import Prometheus, Sample
@@ -23,14 +25,18 @@ from tools.monitoring.rules import rule_file
 
 PAGE: Final = ROOT / "docs" / "operations" / "monitoring.md"
 GROUP: Final = "broker-0"
+META: Final = "__meta_kubernetes_pod_"
 INTERVAL_SECONDS: Final = 5
 RULES_DIVISOR: Final = 60
 FOUND_SECONDS: Final = 90.0
 # A member says that it leads when it has taken over: a moment after its Lease says so.
 TAKES_OVER_SECONDS: Final = 1.0
 
-# What this cluster has no series of: its brokers lack nothing, and no wish of the Lease is wrong.
-ABSENT: Final = ("gantry_broker_flow_control_total", "gantry_metrics_dropped_series")
+# What this cluster has no series of: its brokers lack nothing, and its operator may read all.
+ABSENT: Final = (
+    *("gantry_broker_flow_control_total", "gantry_metrics_dropped_series"),
+    "gantry_operator_reflector_refused",
+)
 CHOSEN: Final = ("replication", "operator")
 
 
@@ -49,7 +55,7 @@ def test_a_failover_is_on_the_dashboards_with_the_next_scrape(
         {},
         rule_file(GROUPS, RULES_DIVISOR),
         interval_seconds=INTERVAL_SECONDS,
-        scrapes=_scrapes_of_the_page(),
+        scrapes=_scrapes_of_the_page(tmp_path),
     ) as prometheus:
         pods = f'{{job="watched",namespace="{namespace.name}"}}'
         prometheus.wait_for(f"count(up{pods} == 1) == 5", FOUND_SECONDS)
@@ -73,15 +79,40 @@ def _dashboards() -> list[str]:
     return [each["metadata"]["name"] for each in found]
 
 
-def _scrapes_of_the_page() -> list[Mapping[str, Any]]:  # Any: values of YAML
-    """The page's configuration for a Prometheus in the cluster; this one runs outside."""
+def _scrapes_of_the_page(folder: Path) -> list[Mapping[str, Any]]:  # Any: values of YAML
+    """The page's configuration. Debian's Prometheus has no discovery of Kubernetes: a file has what
+    it would have found, and the page's rules choose from that."""
     text = PAGE.read_text().partition("## On Kubernetes")[2].partition("## Elsewhere")[0]
     block = text[text.index("    scrape_configs:") :].split("\n\n")[0]
-    scrapes: list[dict[str, Any]] = yaml.safe_load(block)["scrape_configs"]
-    for scrape in scrapes:
-        for discovery in scrape["kubernetes_sd_configs"]:
-            discovery["kubeconfig_file"] = environment()["KUBECONFIG"]
-    return list(scrapes)
+    [scrape] = yaml.safe_load(block)["scrape_configs"]
+    assert scrape.pop("kubernetes_sd_configs") == [{"role": "pod"}]
+    (folder / "targets.json").write_text(json.dumps(_discovered()))
+    return [{**scrape, "file_sd_configs": [{"files": [str(folder / "targets.json")]}]}]
+
+
+def _discovered() -> list[Json]:
+    """A target for each port of each container of all pods, with the labels of `role: pod`."""
+    pods = json.loads(tool("kubectl", "get", "pods", "--all-namespaces", "-o", "json"))["items"]
+    return [
+        {
+            "targets": [f"{pod['status']['podIP']}:{port['containerPort']}"],
+            "labels": {**_labels(pod), f"{META}container_port_name": port.get("name", "")},
+        }
+        for pod in pods
+        if "podIP" in pod["status"]
+        for container in pod["spec"]["containers"]
+        for port in container.get("ports", ())
+    ]
+
+
+def _labels(pod: Json) -> dict[str, str]:
+    about = pod["metadata"]
+    labels = {re.sub(r"\W", "_", name): value for name, value in about.get("labels", {}).items()}
+    return {
+        "__meta_kubernetes_namespace": about["namespace"],
+        f"{META}name": about["name"],
+        **{f"{META}label_{name}": value for name, value in labels.items()},
+    }
 
 
 def _all_panels_show_data(prometheus: Prometheus) -> None:

@@ -153,6 +153,7 @@ GANTRY_ONLY_SETTINGS: Final = {
     "leaseUrl": "groups that elect their master",
     **dict.fromkeys(("maxTransferBytesOnBulkPull", "maxTransferCountOnBulkPull"), "bulk pulls"),
     "memberNumber": "groups that elect their master",
+    "metricsQueueLagEnable": "the lag of each queue as a metric",
     "minInSyncReplicas": "4.9 has none, and 5.3's 1 waits for nobody: 0 is two of such a group",
     **dict.fromkeys(("producerSessionHours", "producerSessionsMax"), "sends that are stored once"),
     "publishService": "groups that elect their master",
