@@ -5,8 +5,8 @@
 The verbs run one after the other; `a+b` runs two at the same time. Those behind `--beside` form a
 second sequence at a low priority: it takes what the first one leaves of the processors, so that
 tests of real processes keep their timing. Each line of output is shown as it comes, behind the name
-of its stage; the last lines of the report are those that the test runners closed with. After a
-failure no stage begins, and those that run are stopped.
+of its stage; the report ends with the tests that failed and the last line of each test runner.
+After a failure no stage begins, and those that run are stopped.
 
 A stage whose tools are missing is left out, loudly; with GANTRY_STRICT=1, as in CI, nothing runs.
 GANTRY_STAGES_FILE names a file that keeps the table.
@@ -36,6 +36,9 @@ LOW_PRIORITY: Final = 10
 HEARTBEAT_SECONDS: Final = 60.0
 # pytest's last line, with -q and without: "12 passed, 1 skipped in 3.45s (0:00:03)".
 CLOSING_LINE: Final = re.compile(r"(=+ )?\d+ (passed|failed|error|deselected|skipped).* in [\d.]+s")
+# pytest's line on a test that failed, with -ra; the report repeats so many of a stage.
+FAILURE_LINE: Final = re.compile(r"(FAILED|ERROR) \S+::")
+MAX_FAILURE_LINES: Final = 20
 
 
 def make(verb: str) -> Sequence[str]:
@@ -59,6 +62,12 @@ class Stage:
     @property
     def has_failed(self) -> bool:
         return self.outcome.startswith("FAILED")
+
+    def is_told_again(self, line: str) -> bool:
+        """Whether the report repeats this line: a runner's last one, and the tests that failed."""
+        if CLOSING_LINE.match(line):
+            return True
+        return len(self.closing_lines) < MAX_FAILURE_LINES and bool(FAILURE_LINE.match(line))
 
 
 @final
@@ -127,7 +136,7 @@ class Run:
         with process.stdout as lines:
             for line in lines:
                 self._say(f"{stage.verb} | {line.rstrip()}")
-                if CLOSING_LINE.match(line):
+                if stage.is_told_again(line):
                     stage.closing_lines.append(line.rstrip())
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -209,8 +218,8 @@ def _report(run: Run, left_out: Sequence[str], missing: dict[str, str]) -> None:
         print(f"\n{_left_out(left_out)}\n  make test-all         runs every stage at CI's size")
     print()
     for stage in run.stages:
-        for line in stage.closing_lines:
-            print(f"{stage.verb}:\n{line}")
+        if stage.closing_lines:
+            print("\n".join([f"{stage.verb}:", *stage.closing_lines]))
     if kept := os.environ.get("GANTRY_STAGES_FILE"):
         with Path(kept).open("a") as file:
             file.write(f"{told}\n")

@@ -15,6 +15,7 @@ from tools.stages import STOPPED, Run, main, table
 PROGRAMS = {
     "good": "print('1 passed in 0.01s')",
     "bad": "print('1 failed, 3 passed in 0.02s'); raise SystemExit(3)",
+    "telling": "print('FAILED tests/unit/a.py::b - assert 1 == 2\\n1 failed in 0.02s'); exit(1)",
     "nice": "import os; print('niceness', os.nice(0))",
     "session": "import os; print('session', os.getsid(0), 'group', os.getpgid(0) == os.getpid())",
     "endless": "import signal; print('waiting', flush=True); signal.pause()",
@@ -115,6 +116,14 @@ def test_the_report_ends_with_what_was_left_out_and_the_runners_closing_lines(
     assert code == 0
     assert f"make crash            {stage_catalogue.about('crash')}" in text
     assert text.endswith("good:\n1 passed in 0.01s\n")
+
+
+def test_the_report_repeats_which_tests_failed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, text = reported(monkeypatch, capsys, "telling")
+    told = "FAILED tests/unit/a.py::b - assert 1 == 2\n1 failed in 0.02s\n"
+    assert text.endswith(f"telling:\n{told}")
 
 
 def test_stages_that_a_failure_prevented_are_named(
