@@ -24,6 +24,7 @@ from gantrymq.spark.source.planning.bounds import Bounds, QueueBounds
 from gantrymq.spark.source.planning.layout import Layout, layout_of
 from gantrymq.spark.source.planning.selection import matching_topics, must_exist, named_topics
 from gantrymq.spark.source.planning.time_search import first_stored_at
+from gantrymq.spark.source.progress import in_turns
 from gantrymq.wire.bodies.queue_stats import TopicStatsTable
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -243,7 +244,9 @@ class Cluster:
             await self._flows.offsets.move(member.address, group, _message_queue(queue), position)
             return position
 
-        answers = self._admin.run(_side_by_side(positions, ask))
+        answers: dict[QueueKey, int | Exception] = {}
+        for turn in in_turns(positions):
+            answers |= self._admin.run(_side_by_side(turn, ask))
         stored = {queue: answer for queue, answer in answers.items() if isinstance(answer, int)}
         failures = [answer for answer in answers.values() if isinstance(answer, Exception)]
         return stored, tuple(failures)

@@ -7,7 +7,7 @@ offset never goes back while the stream runs, and brokers are asked at most once
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from gantrymq.spark.options.assignment import QueueKey
@@ -15,6 +15,19 @@ from gantrymq.spark.options.assignment import QueueKey
 STORE_SECONDS: Final = 1.0
 
 NEVER: Final = float("-inf")
+
+
+def in_turns(queues: Iterable[QueueKey]) -> tuple[list[QueueKey], list[QueueKey]]:
+    """The first queue of each topic at each broker, and the others, which are told after it.
+
+    A Java broker that does not know a group yet makes the table of its offsets with the first one.
+    When offsets of several queues arrive at once, each makes a table and only the last table stays:
+    the others are lost although they were answered as stored (RocketMQ issue 10700).
+    """
+    known = list(queues)
+    first_of = {(queue.topic, queue.broker_name): queue for queue in reversed(known)}
+    firsts = set(first_of.values())
+    return list(firsts), [queue for queue in known if queue not in firsts]
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.spark.options.assignment import QueueKey
-from gantrymq.spark.source.progress import STORE_SECONDS, Progress
+from gantrymq.spark.source.progress import STORE_SECONDS, Progress, in_turns
 
 A, B = QueueKey("t", "b", 0), QueueKey("t", "b", 1)
 
@@ -41,3 +41,12 @@ def test_progress_that_is_stored_is_not_due() -> None:
     progress.stored({A: 5})
     progress.advance({A: 5})
     assert progress.due(9.0) == {}
+
+
+def test_one_queue_of_each_topic_at_each_broker_is_told_before_the_others() -> None:
+    """A Java broker loses offsets of a new group whose queues come at once."""
+    elsewhere, other_topic = QueueKey("t", "c", 0), QueueKey("u", "b", 0)
+    first, then = in_turns([A, B, elsewhere, other_topic])
+    assert set(first) == {A, elsewhere, other_topic}
+    assert then == [B]
+    assert in_turns([]) == ([], [])
