@@ -90,5 +90,6 @@ def test_masters_are_spread_over_nodes_and_members_never_share_one(
 @pytest.mark.timeout(300)
 def test_helm_test_produces_and_consumes(operator: Operator) -> None:
     del operator
-    said = tool("helm", "test", RELEASE, "--namespace", NAMESPACE, "--timeout=180s", seconds=200)
+    words = ("--namespace", NAMESPACE, "--logs", "--timeout=180s")
+    said = tool("helm", "test", RELEASE, *words, seconds=200)
     assert "Succeeded" in said

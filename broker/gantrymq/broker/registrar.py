@@ -1,8 +1,10 @@
 """Registration with the name servers: each on its own, so that a dead one delays nobody.
 
 At the start, again after ten seconds, then every registerNameServerPeriod, and at once when topics
-change. What a broker has is encoded once for all of them: its topics' JSON is that of topics.json,
-which is kept entry by entry; what has to be made anew, all of it, is made in a thread.
+change. A name server that did not take a registration is tried again soon: it may be starting, and
+clients find the broker only when it is registered. What a broker has is encoded once for all of
+them: its topics' JSON is that of topics.json, which is kept entry by entry; what has to be made
+anew, all of it, is made in a thread.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from gantrymq.wire.headers.route import (
 )
 
 SECOND_SECONDS: Final = 10.0
+
+# The pause after a failure; doubled each time, up to SECOND_SECONDS.
+RETRY_SECONDS: Final = 0.25
+
 UNREGISTER_SECONDS: Final = 3.0
 
 # Topics that are created one after the other are told together.
@@ -110,17 +116,19 @@ class Registrar:
             event.set()
 
     async def told(self) -> None:
-        """Back when every name server in reach knows the changes so far, or soon."""
+        """Back when every name server in reach knows the changes so far, or soon.
+
+        Where none was reached, one is waited for: it may be starting.
+        """
         changes = self._changes
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TOLD_SECONDS), self._tried:
                 await self._tried.wait_for(lambda: self._have_told(changes))
 
     def _have_told(self, changes: int) -> bool:
-        return all(
-            self._told.get(address, -1) >= changes or address in self.failures
-            for address in self._tasks
-        )
+        reached = [address for address in self._tasks if address not in self.failures]
+        are_told = all(self._told.get(address, -1) >= changes for address in reached)
+        return are_told and bool(reached or not self._tasks)
 
     async def _keep_registered(self, address: str, tried: asyncio.Event) -> None:
         await self._register(address)
@@ -128,15 +136,18 @@ class Registrar:
             tried.set()
         period = self._state.settings.register_name_server_period / 1000
         pause = SECOND_SECONDS
+        retry = RETRY_SECONDS
         changed = self._changed[address]
         while True:
+            has_failed = address in self.failures
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(min(pause, retry) if has_failed else pause):
                     await changed.wait()
                     await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
             await self._register(address)
             pause = period
+            retry = min(2 * retry, SECOND_SECONDS) if has_failed else RETRY_SECONDS
 
     async def _register(self, address: str) -> None:
         changes = self._changes

@@ -68,7 +68,7 @@ def tool(
     except subprocess.TimeoutExpired:
         raise KubectlError(f"{program} {' '.join(words)}: no answer in {seconds:g} s") from None
     if done.returncode != 0:
-        raise KubectlError(f"{program} {' '.join(words)}: {done.stderr.strip() or done.stdout}")
+        raise KubectlError(f"{program} {' '.join(words)}: {done.stderr.strip()}\n{done.stdout}")
     return done.stdout
 
 
