@@ -16,7 +16,6 @@ HERE = Path(__file__).parent
 NOT_LIVE: Final[Mapping[str, str]] = {
     "GantryFlowControl": "256 MiB of messages have to wait at a time: no client here is so fast",
     "GantrySparkLagGrowing": "not seen to fire yet: a query in a JVM on a busy machine is too late",
-    "GantryTimerLost": "timers that a start finds deleted with the log are logged, and not counted",
 }
 
 

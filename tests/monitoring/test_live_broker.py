@@ -32,6 +32,7 @@ DIVISORS = {
     "GantryLagGrowing": 180,
     "GantryLoopLag": 150,
     "GantrySeriesDropped": 300,
+    "GantryTimerLost": 180,
 }
 
 
@@ -94,6 +95,18 @@ def test_a_group_that_falls_behind(
         wait_until_firing(prometheus, "GantryLagGrowing")
         with client("draining", names, folder("draining")):
             wait_until_over(prometheus, "GantryLagGrowing")
+
+
+def test_files_of_the_log_that_are_lost_while_the_broker_is_down(
+    lone: LoneBroker, prometheus: Prometheus, folder: Callable[[str], Path]
+) -> None:
+    """Timer messages wait in the first of them."""
+    assert_quiet(prometheus, "GantryTimerLost")
+    files = lone.log_files()
+    run_client("timers", lone.names.address, folder("timers"), SETTLE_SECONDS)
+    lone.lose(files)
+    wait_until_firing(prometheus, "GantryTimerLost")
+    wait_until_over(prometheus, "GantryTimerLost")
 
 
 def test_a_disk_that_fills_until_the_volume_is_larger(

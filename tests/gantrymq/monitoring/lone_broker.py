@@ -66,6 +66,18 @@ class LoneBroker:
         self.broker.kill()
         self.broker.start()
 
+    def log_files(self) -> set[Path]:
+        """The files of the commit log that there are."""
+        return set(self.log.iterdir())
+
+    def lose(self, files: set[Path]) -> None:
+        """Stop the broker, delete these files of its log, and start it without them."""
+        assert self.broker.child is not None
+        self.broker.child.stop()
+        for file in files:
+            file.unlink()
+        self.broker.start()
+
     def renew_certificate(self, valid: timedelta) -> None:
         """Write another certificate in the place of the broker's; the next connection has it."""
         self.authority.identity(CERTIFICATE, valid)

@@ -14,7 +14,7 @@ flood       sends more to TOPIC, or `orders`, than is taken; until it is stopped
 draining    takes everything that waits for the group of `offline`; until it is stopped
 many        sends a message to each of 64 topics, and ends
 filling     sends messages of a MiB, and some that are due in 2 s, until refused, and ends
-timers      sends messages that are due in 8 s, and ends
+timers      sends messages that are due in a minute and 12 MiB behind them, and ends
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ SENDERS: Final = 40
 FLOOD_BATCH: Final = 1000
 MANY_TOPICS: Final = 64
 TIMERS: Final = 5
-TIMER_SECONDS: Final = 8.0
+TIMER_SECONDS: Final = 60.0
+TIMER_BALLAST: Final = 12
 SOON_SECONDS: Final = 2.0
 
 VERDICTS: Final[Mapping[bytes, TransactionState]] = {
@@ -251,6 +252,8 @@ async def timers(name_servers: str) -> None:
     async with Producer("clock", name_servers=name_servers) as producer:
         for _ in range(TIMERS):
             await producer.send(Message("orders", b"at that time", delay_s=TIMER_SECONDS))
+        for _ in range(TIMER_BALLAST):
+            await producer.send(Message("ballast", os.urandom(BALLAST_BYTES)))
 
 
 ROLES: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {

@@ -63,9 +63,24 @@ def test_marks_of_what_is_not_read_again_are_forgotten() -> None:
 
 def test_marks_beyond_the_queue_are_of_a_log_that_was_emptied() -> None:
     place = TimerPlace(700, 5, 50, earlier=((40, 900),), rolled=((10, 400), (45, 460)))
-    assert place.within(50) == place
-    assert place.within(20) == TimerPlace(700, 5, 20, earlier=((20, 900),), rolled=((10, 400),))
-    assert place.within(0) == TimerPlace(700, 0, 0, earlier=((0, 900),))
+    assert place.within(0, 50) == place
+    assert place.within(0, 20) == TimerPlace(700, 5, 20, earlier=((20, 900),), rolled=((10, 400),))
+    assert place.within(0, 0) == TimerPlace(700, 0, 0, earlier=((0, 900),))
+
+
+def test_what_waited_and_is_not_in_the_queue_any_more_is_missing() -> None:
+    place = TimerPlace(700, 5, 50)
+    assert [place.missing(*queue) for queue in ((0, 60), (5, 50), (20, 60), (60, 60))] == [
+        *(0, 0),
+        *(15, 55),
+    ]
+    assert [place.missing(*queue) for queue in ((0, 40), (0, 0), (20, 40))] == [10, 45, 25]
+    assert place.within(20, 60) == TimerPlace(700, 20, 50)
+
+
+def test_a_place_that_was_never_written_misses_nothing() -> None:
+    assert TimerPlace().missing(20, 60) == 0
+    assert TimerPlace().within(20, 60) == TimerPlace(low=20)
 
 
 def test_it_is_read_as_it_is_written() -> None:

@@ -88,9 +88,15 @@ TIMER_LOST: Final = Alert(
     (
         "The broker was down for longer than `fileReservedTime`.",
         "The disk was so full that old files were deleted early.",
-        "Files of the log are damaged.",
+        "Files of the commit log are damaged or missing, or `gantry store repair` gave them up.",
     ),
-    ("The broker's log names them.", "`gantry store check DIR` of a stopped broker or a copy."),
+    (
+        (
+            "The broker's log says how many, and where in the timer queue. What a start finds"
+            " missing counts as at most so many: some of those may have been delivered before."
+        ),
+        "`gantry store check DIR` of a stopped broker or a copy.",
+    ),
     ("Send them again, if the application can.", "Raise `fileReservedTime`, or free the disk."),
 )
 

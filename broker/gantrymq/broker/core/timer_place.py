@@ -66,12 +66,20 @@ class TimerPlace:
             del rolled[0]
         return replace(self, rolled=_above(self.low, rolled))
 
-    def within(self, end: int) -> TimerPlace:
-        """Where the queue ends there. It ends above all that was rolled: where it does not, the log
-        was emptied, and its new messages have the offsets of old ones."""
+    def missing(self, start: int, end: int) -> int:
+        """At most how many of the messages that waited are lost, where the queue has those from
+        `start` to `end`. Some may be delivered already; and a place that was never written knows
+        of no message."""
+        deleted = max(0, start - self.low) if self.taken else 0
+        return deleted + max(0, self.taken - max(self.low, end))
+
+    def within(self, start: int, end: int) -> TimerPlace:
+        """The place for a queue that has the messages from `start` to `end`. All that was rolled
+        lies below its end: where it does not, the log was emptied, and its new messages have the
+        offsets of old ones."""
         return TimerPlace(
             self.delivered,
-            min(self.low, end),
+            min(max(self.low, start), end),
             min(self.taken, end),
             tuple([(min(below, end), until) for below, until in self.earlier]),
             tuple([mark for mark in self.rolled if mark[0] <= end]),

@@ -129,8 +129,7 @@ class TimerService:
 
     def begin_anew(self) -> None:
         """The works are over, or none began yet: go on from what is kept."""
-        queue = self._state.store.queues.find(TOPIC, 0)
-        self._known = self._progress.latest.within(0 if queue is None else int(queue.end))
+        self._known = self._place_in_queue()
         if self._known != self._progress.latest:
             self._note(self._known)
         self._passed = self._known.delivered
@@ -142,6 +141,22 @@ class TimerService:
         self._rolled = 0
         self._has_more = True
         self._is_busy = False
+
+    def _place_in_queue(self) -> TimerPlace:
+        """The latest place, for the queue that there is; timers that the log lost meanwhile are
+        counted. A slave delivers none and counts none; and what an elected member cuts off the end
+        of its log was never acknowledged."""
+        state, place = self._state, self._progress.latest
+        queue = state.store.queues.find(TOPIC, 0)
+        start, end = (0, 0) if queue is None else (int(queue.minimum), int(queue.end))
+        if state.identity.is_master:
+            missing = place.missing(start, place.taken if state.identity.is_elected else end)
+            self._lose(
+                missing,
+                f"the log lost timer messages: at most {missing} of those from {place.low} on in "
+                f"their queue, which now begins at {start} and ends at {end}",
+            )
+        return place.within(start, end)
 
     def _roll_ms(self) -> int:
         """fileReservedTime changes while we run."""
@@ -241,7 +256,7 @@ class TimerService:
     def _took(self, found: object) -> None:
         assert isinstance(found, TimedRun)
         run, timed = found
-        if run.first > self._taken > 0:
+        if run.first > self._taken:
             self._lose(
                 run.first - self._taken,
                 f"timer messages {self._taken} to {run.first - 1} were deleted with the log before "
@@ -255,7 +270,10 @@ class TimerService:
         )
         for one in timed:
             self._note_one(one)
+        has_moved = run.end != self._taken
         self._taken = run.end
+        if has_moved:
+            self._note(self._come_to(self._progress.latest))  # a start then knows that they wait
         if run.is_end:
             self._target = None if self._target is None else min(self._target, run.end)
         else:
@@ -340,16 +358,18 @@ class TimerService:
     # ------------------------------------------------------------------ roll
 
     def _look(self) -> None:
-        """Whether something has to be rolled, or was lost."""
+        """Whether something has to be rolled, or will be lost."""
         state = self._state
         low = self._spans.low(self._taken)
         queue = state.store.queues.find(TOPIC, 0)
-        if queue is not None and low < queue.minimum != self._told_minimum:
-            self._told_minimum = queue.minimum
+        # What is deleted before it is taken, the next taking counts.
+        minimum = 0 if queue is None else min(int(queue.minimum), self._taken)
+        if low < minimum != self._told_minimum:
+            self._told_minimum = minimum
             state.effects.warning(
-                f"timer messages from {low} to {queue.minimum - 1} of their queue were deleted "
-                "with the log; those that still waited are lost: raise fileReservedTime, or free "
-                "space on the disk"
+                f"timer messages from {low} to {minimum - 1} of their queue were deleted with the "
+                "log; those that still wait count as lost when they are due: raise "
+                "fileReservedTime, or free space on the disk"
             )
         self._spans.roll_after(self._roll_ms())
         below = self._spans.next_roll(state.wall_ms, self._taken)
