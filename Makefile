@@ -106,7 +106,7 @@ interop-clients: .venv/ready ## the half of them that is about clients and mqadm
 interop-servers: .venv/ready ## the half of them that is about servers: replication, stores, TLS, accounts
 	INTEROP_PORTS=26000-32000 $(BIN)/python -m pytest tests/interop $(INTEROP_CLIENTS:%=--ignore=%) -q -p no:randomly $(ARGS)
 
-# Three parts side by side: what they do is to wait, for most of their time.
+# Three parts that run at the same time, because each of them mostly waits.
 MONITORING_PARTS := monitoring-cluster monitoring-broker monitoring-group
 
 monitoring: .venv/ready ## dashboards and alerts at a real Prometheus and live processes (MONITORING=0 leaves it out, MONITORING_LONG=1 adds Spark)

@@ -27,7 +27,7 @@ def promtool(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def situation(name: str, alert: str, given: Given, *, fires: bool) -> Mapping[str, Any]:
-    """One test of promtool's; Any: values of YAML."""
+    """One test in promtool's form. Any: values of YAML."""
     firing = f'count by (alertname) (ALERTS{{alertname="{alert}",alertstate="firing"}}) > 0'
     expected = [{"labels": f'{{alertname="{alert}"}}', "value": 1}] if fires else []
     return {
@@ -39,7 +39,7 @@ def situation(name: str, alert: str, given: Given, *, fires: bool) -> Mapping[st
 
 
 def situations(names: Collection[str]) -> Iterator[Mapping[str, Any]]:
-    """Those of these alerts."""
+    """The tests of these alerts."""
     for alert in names:
         case = CASES[alert]
         yield situation(f"{alert} fires", alert, case.bad, fires=True)
@@ -56,7 +56,7 @@ def test_the_rules_are_well_formed() -> None:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_alerts_fire_when_they_should_and_only_then(group: Group, tmp_path: Path) -> None:
-    """With the rules of one group alone, which is quicker; the text is that of the whole file."""
+    """promtool runs the rules of one group of the shipped file at a time, which is quicker."""
     shipped = yaml.safe_load(RULES.read_text())["groups"]
     rules = [each for each in shipped if each["name"] == f"gantry-{group.name}"]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rules}))

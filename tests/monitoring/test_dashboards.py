@@ -57,7 +57,7 @@ def test_rules_are_evaluated_without_error(prometheus: Prometheus) -> None:
 
 
 def test_annotations_of_alerts_are_filled_in(prometheus: Prometheus) -> None:
-    """On the page of samples many alerts are pending or fire."""
+    """The values of the sample page make many alerts pending or firing."""
     alerts = prometheus.alerts()
     assert len({alert["labels"]["alertname"] for alert in alerts}) > 10
     texts = [alert["annotations"]["summary"] for alert in alerts]

@@ -1,6 +1,6 @@
-"""A real Prometheus watches a broker with a small disk: alerts of what goes wrong fire and end.
+"""A real Prometheus watches a broker with a small disk: alerts fire and end.
 
-A test brings about what a runbook names as the cause, and mends it as the runbook says.
+Each test brings about a cause that a runbook names, and mends it as the runbook says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gantrymq.monitoring.server import Prometheus
 pytestmark = pytest.mark.timeout(240)
 
 SETTLE_SECONDS = 60.0
-# What is held, or looked back at, for hours is so for a few seconds, and the rest for one or two.
+# Divisors of durations, where 60 is not enough: no rule shall wait for more than a few seconds.
 DIVISORS = {
     "GantryBrokerGone": 180,
     "GantryDiskWillFill": 360,
@@ -59,7 +59,7 @@ def test_a_registration_that_is_damaged(lone: LoneBroker, prometheus: Prometheus
 
 
 def test_a_certificate_that_expires_soon(lone: LoneBroker, prometheus: Prometheus) -> None:
-    """Two weeks are five hours here."""
+    """The limit of two weeks is five hours here."""
     prometheus.wait_for("gantry_tls_certificate_expires_timestamp_seconds", SETTLE_SECONDS)
     assert_quiet(prometheus, "GantryCertificateExpires")
     lone.renew_certificate(timedelta(hours=1))
@@ -112,7 +112,7 @@ def test_files_of_the_log_that_are_lost_while_the_broker_is_down(
 def test_a_disk_that_fills_until_the_volume_is_larger(
     lone: LoneBroker, prometheus: Prometheus, folder: Callable[[str], Path]
 ) -> None:
-    """Messages that are due meanwhile are late."""
+    """Timer messages that become due while the disk is full are late."""
     raised = ("GantryDiskFull", "GantryRefusesWrites", "GantryTimerLate", "GantryDiskWillFill")
     assert_quiet(prometheus, *raised)
     run_client("filling", lone.names.address, folder("filling"), SETTLE_SECONDS)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(300)
 
 SETTLE_SECONDS = 60.0
 
-# Dashboards and metrics of parts that this cluster does not have.
+# Dashboards and metrics of components that this cluster does not have.
 OTHER_DASHBOARDS = {"operator", "spark"}
 OF_ELECTIONS = (
     *("gantry_broker_epoch", "gantry_broker_led_epoch", "gantry_broker_in_sync_members"),
@@ -39,7 +39,7 @@ OF_ELECTIONS = (
     *("gantry_broker_seat_conflicts", "gantry_broker_slice_", "gantry_broker_foreign_slices"),
     "gantry_broker_role_changes_total",
 )
-# They have series only once something was short.
+# Metrics that have series only once the broker refused a request, or a page left out series.
 OF_SHORTAGES = ("gantry_broker_flow_control_total", "gantry_metrics_dropped_series")
 # These brokers have no certificate; that of test_live_broker has.
 OF_CERTIFICATES = ("gantry_tls_certificate_expires_timestamp_seconds",)
@@ -66,7 +66,7 @@ def prometheus(watched: Cluster, folder: Callable[[str], Path]) -> Iterator[Prom
 
 
 def answers_here(query: PanelQuery) -> bool:
-    """Whether this cluster has what is asked for."""
+    """Whether this cluster has all metrics of the query."""
     if query.dashboard in OTHER_DASHBOARDS:
         return False
     absent = (*OF_ELECTIONS, *OF_SHORTAGES, *OF_CERTIFICATES)

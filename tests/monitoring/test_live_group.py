@@ -25,13 +25,13 @@ pytestmark = pytest.mark.timeout(240)
 
 MEMBERS = (1, 2, 3)
 SETTLE_SECONDS = 30.0
-# Members read the Lease each second: half a second, which is a sixtieth, were no sign of anything.
+# Members read the Lease once a second, so a limit of half a second would fire all the time.
 DIVISORS = {"GantryLeaseStale": 10}
 
 
 @pytest.fixture(scope="module")
 def ports() -> dict[int, int]:
-    """Of the members' pages."""
+    """The ports of the members' pages of metrics."""
     return {number: free_port() for number in MEMBERS}
 
 
@@ -76,7 +76,7 @@ def test_an_api_that_answers_no_member(group: MemberGroup, prometheus: Prometheu
 
 
 def test_a_lease_that_was_edited(group: MemberGroup, prometheus: Prometheus) -> None:
-    """The master writes it anew when the API takes writes again."""
+    """The master rewrites the Lease when the API accepts writes again."""
     assert_quiet(prometheus, "GantryLeaseDoubted")
     for number in MEMBERS:
         group.control(number, fault="fail", methods=["PUT"])

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(240)
 SETTLE_SECONDS = 30.0
 HANGING = [f"hanging-{number}" for number in range(LIMITS[QueueLane.URGENT] + 4)]
 REFUSED = [f"refused-{number}" for number in range(4)]
-# A key that fails is tried again later and later: 15 s would be a long time.
+# The operator retries a failing key at growing intervals, so a window of 15 s would be long.
 DIVISORS = {"GantryOperatorFailing": 150}
 
 

@@ -39,7 +39,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class SlowDisk:
-    """The broker, and the disk that it has."""
+    """A broker and its disk."""
 
     mount: Mount
     names: NameServer

@@ -16,7 +16,7 @@ TESTS: Final = Path(__file__).parents[2]
 
 @contextmanager
 def client(role: str, name_servers: str, folder: Path, *arguments: str) -> Iterator[Child]:
-    """Clients of a role until the block ends; see traffic.py."""
+    """Run the clients of a role of traffic.py until the block ends."""
     child = Child(
         f"traffic {role}",
         [sys.executable, "-m", "gantrymq.monitoring.traffic", role, name_servers, *arguments],
@@ -30,6 +30,6 @@ def client(role: str, name_servers: str, folder: Path, *arguments: str) -> Itera
 
 
 def run_client(role: str, name_servers: str, folder: Path, seconds: float) -> None:
-    """Clients of a role that end by themselves."""
+    """Run the clients of a role of traffic.py that end by themselves."""
     with client(role, name_servers, folder) as child:
         child.wait(seconds)

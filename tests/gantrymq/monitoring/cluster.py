@@ -1,8 +1,8 @@
-"""A name server, a master and its slave, all with pages of metrics, and clients that use them."""
+"""Runs a name server, a master and its slave, all with pages of metrics, and their clients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ EXPIRES_MS: Final = "15000"
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The processes; metrics addresses by the role of the process."""
+    """The processes of the cluster. `targets` has their metrics addresses by role."""
 
     names: NameServer
     master: Broker
@@ -41,19 +41,24 @@ class Cluster:
 
     @contextmanager
     def traffic(self, role: str) -> Iterator[Child]:
-        """Clients of a role until the block ends; see traffic.py."""
+        """Run the clients of a role of traffic.py until the block ends."""
         with client(role, self.names.address, self.folder(f"traffic-{role}")) as child:
             yield child
 
     def run(self, role: str, seconds: float) -> None:
-        """Clients of a role that end by themselves."""
+        """Run the clients of a role of traffic.py that end by themselves."""
         with self.traffic(role) as child:
             child.wait(seconds)
 
 
 @contextmanager
-def running(folder: Callable[[str], Path]) -> Iterator[Cluster]:
-    """The cluster, with its topics."""
+def running(
+    folder: Callable[[str], Path],
+    more: Mapping[str, str] | None = None,
+    *,
+    master_role: str = "ASYNC_MASTER",
+) -> Iterator[Cluster]:
+    """Run the cluster with its topics. `more` has settings of both brokers."""
     ports = {each: free_port() for each in ("names", "master", "slave")}
     with ExitStack() as stack:
         names = stack.enter_context(
@@ -66,13 +71,14 @@ def running(folder: Callable[[str], Path]) -> Iterator[Cluster]:
         def broker(role: str, broker_role: str, number: int) -> Broker:
             settings = {
                 **SETTINGS,
+                **(more or {}),
                 "metricsPort": str(ports[role]),
                 "brokerRole": broker_role,
                 "brokerId": str(number),
             }
             return stack.enter_context(gantry_broker(folder(role), [names], settings))
 
-        master = broker("master", "ASYNC_MASTER", 0)
+        master = broker("master", master_role, 0)
         slave = broker("slave", "SLAVE", 1)
         for topic in TOPICS:
             master.create_topic(topic, 2)

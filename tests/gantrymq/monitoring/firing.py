@@ -1,6 +1,6 @@
-"""Waits for alerts at a Prometheus whose rules run shorter than they are written.
+"""Waits for alerts at a Prometheus whose rules have shorter durations than the shipped ones.
 
-What rules hold for minutes, holds for seconds here, and a limit of 5 minutes is 5 seconds.
+All durations of rules are divided by 60: minutes become seconds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def firing(alert: str, **labels: str) -> str:
 
 
 def assert_quiet(prometheus: Prometheus, *alerts: str) -> None:
-    """None of them fires yet: what makes them fire is what the test does next."""
+    """Assert that none of the alerts fires before the test brings its cause about."""
     assert [name for name in alerts if prometheus.query(firing(name))] == []
 
 

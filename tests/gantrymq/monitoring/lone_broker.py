@@ -1,4 +1,4 @@
-"""A name server and a broker with a small disk of its own, and what can be done to them."""
+"""Runs a name server and a broker with a small disk of its own, and brings trouble about."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ SETTINGS: Final = {
 CERTIFICATE: Final = "lone-broker"
 ANSWER_SECONDS: Final = 10.0
 
-# A stop of 0.6 s in each 1.2 s: the loop looks at its clock a second after it last did so, which
-# is in the middle of the next stop.
+# The process is stopped for 0.6 s of each 1.2 s. The loop measures its lag a second after the last
+# measurement, which is in the middle of the next stop.
 STOP_SECONDS: Final = 0.6
 RUN_SECONDS: Final = 0.6
 
@@ -41,7 +41,7 @@ RUN_SECONDS: Final = 0.6
 @final
 @dataclass(frozen=True, slots=True)
 class LoneBroker:
-    """The processes, their metrics addresses, and the disk."""
+    """The two processes, their metrics addresses, and the broker's disk."""
 
     names: NameServer
     broker: Broker
@@ -55,19 +55,19 @@ class LoneBroker:
         return self.disk / "store" / "commitlog"
 
     def enlarge(self) -> None:
-        """Give the volume more room, as an administrator would."""
+        """Enlarge the volume, as an administrator would."""
         options = f"remount,size={LARGER_BYTES}"
         subprocess.run(["mount", "-o", options, str(self.disk)], check=True)
 
     def restart_with(self, settings: Mapping[str, str]) -> None:
-        """Change its configuration file, and start it anew."""
+        """Change the broker's configuration file, and restart the broker."""
         with (self.broker.folder / "broker.properties").open("a") as file:
             file.writelines(f"{key}={value}\n" for key, value in settings.items())
         self.broker.kill()
         self.broker.start()
 
     def log_files(self) -> set[Path]:
-        """The files of the commit log that there are."""
+        """The existing files of the commit log."""
         return set(self.log.iterdir())
 
     def lose(self, files: set[Path]) -> None:
@@ -79,7 +79,7 @@ class LoneBroker:
         self.broker.start()
 
     def renew_certificate(self, valid: timedelta) -> None:
-        """Write another certificate in the place of the broker's; the next connection has it."""
+        """Replace the broker's certificate. The broker uses the new one for the next connection."""
         self.authority.identity(CERTIFICATE, valid)
         host, _, port = self.broker.address.rpartition(":")
         with (
@@ -89,7 +89,7 @@ class LoneBroker:
             return
 
     def register_damaged(self) -> None:
-        """A registration whose body is not the one that its checksum was made of."""
+        """Send a registration with a wrong checksum to the name server, which refuses it."""
         ext = {
             "brokerName": "broker-lone",
             "brokerAddr": self.broker.address,
@@ -103,7 +103,7 @@ class LoneBroker:
 
     @contextmanager
     def stalling(self) -> Iterator[None]:
-        """The broker's process gets no processor for a while, again and again."""
+        """Stop the broker's process for a moment, again and again, until the block ends."""
         is_over = threading.Event()
 
         def stall() -> None:
@@ -123,7 +123,7 @@ class LoneBroker:
 
 @contextmanager
 def running(folder: Callable[[str], Path]) -> Iterator[LoneBroker]:
-    """Both, and their topics."""
+    """Run the name server and the broker, with topics."""
     ports = free_port(), free_port()
     with ExitStack() as stack:
         disk = folder("disk")

@@ -1,4 +1,4 @@
-"""An operator's process and the simulated API server that it works for, in a thread of the test."""
+"""Runs an operator's process, and a simulated API server for it in a thread of the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANSWER_SECONDS: Final = 30.0
 @final
 @dataclass(frozen=True, slots=True)
 class OperatorSite:
-    """The server, the loop that owns it, and the process."""
+    """The API server, the event loop that owns it, and the operator's process."""
 
     server: KubeServer
     loop: asyncio.AbstractEventLoop
@@ -36,7 +36,7 @@ class OperatorSite:
     target: str
 
     def do(self, work: Callable[[KubeServer], T]) -> T:
-        """Within the server's loop."""
+        """Call a function in the server's loop, and wait for its result."""
 
         async def done() -> T:
             return work(self.server)
@@ -44,7 +44,7 @@ class OperatorSite:
         return asyncio.run_coroutine_threadsafe(done(), self.loop).result(ANSWER_SECONDS)
 
     def add_clusters(self, *namespaces: str) -> None:
-        """The BrokerCluster `orders` in each of them."""
+        """Create a BrokerCluster `orders` in each of these namespaces."""
 
         def add(server: KubeServer) -> None:
             for namespace in namespaces:
@@ -63,8 +63,8 @@ class OperatorSite:
         self.do(lambda server: change(server.faults))
 
     def forget(self) -> None:
-        """What is watched has to be listed again, as when an API server restarts and does not know
-        any more what happened before."""
+        """Forget all past events, as an API server that restarts does, so that the operator has to
+        list all objects again."""
 
         def forgotten(server: KubeServer) -> None:
             server.objects.version += 1
@@ -84,7 +84,7 @@ class OperatorSite:
 
 @contextmanager
 def running(folder: Path, faults: Callable[[Faults], None]) -> Iterator[OperatorSite]:
-    """The API has these faults when the operator starts."""
+    """Run both. The API has the given faults when the operator starts."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=_run, args=(loop,), name="API server")
     thread.start()
@@ -116,7 +116,7 @@ def running(folder: Path, faults: Callable[[Faults], None]) -> Iterator[Operator
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Until the loop is stopped; what it still does then is cancelled."""
+    """Run the loop until it is stopped, then cancel its remaining tasks."""
     loop.run_forever()
     loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
     loop.close()

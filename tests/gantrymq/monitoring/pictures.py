@@ -35,7 +35,7 @@ _LABEL: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
 def lines_of(prometheus: Prometheus, panel: Panel, begin: float, end: float) -> Iterator[Line]:
-    """What the panel's queries answer; numbers only at the end."""
+    """The series of a panel. A panel that shows one number needs only the last value."""
     for query in panel.queries:
         expression = chosen(query.expression)
         if panel.kind is Kind.NUMBER:

@@ -1,4 +1,4 @@
-"""Prometheus and promtool: those of the PATH, or of Debian's package, kept between runs.
+"""Provides Prometheus and promtool, from the PATH or from Debian's package.
 
 The package is unpacked into `<cache>/monitoring/prometheus-<key>/` (built beside its name, then
 renamed) and not installed: that would start a service.
@@ -26,7 +26,7 @@ FETCH_SECONDS: Final = 300.0
 @final
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Where they are."""
+    """The paths of the two programs."""
 
     prometheus: str
     promtool: str
@@ -34,7 +34,7 @@ class Programs:
 
 @cache
 def programs() -> Programs:
-    """Both programs, fetched when they are not there yet; fails the test where they cannot be."""
+    """Both programs, fetched if they are missing. Fails the test if they cannot be fetched."""
     found = [shutil.which(name) for name in PROGRAMS]
     if all(found):
         return Programs(str(found[0]), str(found[1]))
@@ -45,7 +45,7 @@ def programs() -> Programs:
 
 
 def cache_folder() -> Path:
-    """Where fetched programs are kept."""
+    """The folder that keeps fetched programs between runs."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gantrymq"
     return Path(os.environ.get("GANTRY_CACHE") or home) / "monitoring"
 

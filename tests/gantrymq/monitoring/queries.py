@@ -19,7 +19,7 @@ _LEGEND_LABEL: Final = re.compile(r"\{\{(\w+)\}\}")
 @final
 @dataclass(frozen=True, slots=True)
 class PanelQuery:
-    """A query, and where it is."""
+    """A query, and the dashboard and panel that have it."""
 
     dashboard: str
     row: str
@@ -47,6 +47,6 @@ def all_queries() -> Iterator[PanelQuery]:
 
 
 def chosen(expression: str) -> str:
-    """The expression with everything chosen."""
+    """The expression with every choice of the dashboard at "All"."""
     text = filled(expression).replace("$__rate_interval", RATE_INTERVAL)
     return _VARIABLE.sub(".*", text)

@@ -26,7 +26,7 @@ def growing(step: float, first: float = 0) -> str:
 
 
 def stepped(before: float, after: float) -> str:
-    """The second value begins 5 minutes before the end."""
+    """A series whose value changes from the first to the second 5 minutes before the end."""
     late = 300 // SECONDS
     return f"{before:g}x{COUNT - late - 1} {after:g}x{late - 1}"
 
@@ -65,19 +65,19 @@ Given = Mapping[str, str]
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is given to one alert."""
+    """The series with which an alert fires, and those with which it does not."""
 
     bad: Given
     good: Given
 
 
 def at_limit(series: str, bad: float, good: float) -> Case:
-    """A gauge that is beyond the limit, and one that is not."""
+    """A case with a gauge that is beyond the limit, and one that is not."""
     return Case({series: flat(bad)}, {series: flat(good)})
 
 
 def counted(series: str) -> Case:
-    """A counter that is new, and one that stands still; the other bad case is in `ALSO`."""
+    """A case with a counter that is new, and one that does not grow. `ALSO` has one that grows."""
     return Case({series: fresh(1)}, {series: flat(7)})
 
 
@@ -106,7 +106,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "GantryNoMaster": Case(
         {_MASTER: flat(0), _SLAVE: flat(0), _HEARD: flat(0)},
-        # The master cannot be scraped, and its slave hears it.
+        # Prometheus cannot reach the master, but its slave still receives from it.
         {_SLAVE: flat(0), _HEARD: growing(SECONDS)},
     ),
     "GantryBrokerGone": Case({_MASTER: gone(1)}, {_MASTER: gone(1), _SLAVE: flat(0)}),
@@ -173,7 +173,7 @@ CASES: Final[Mapping[str, Case]] = {
     "GantrySeriesDropped": at_limit(process("gantry_metrics_dropped_series", metric="m"), 1, 0),
     "GantryLagTooOld": Case(
         {_AGE: flat(301_000), _MASTER: flat(1)},
-        # What a slave says of a lag counts for nothing: it copies offsets now and then.
+        # Lags of slaves do not count: slaves copy offsets only now and then.
         {_AGE: flat(299_000), _AGE_OF_SLAVE: flat(400_000), _MASTER: flat(1), _SLAVE: flat(0)},
     ),
     "GantryLagGrowing": Case({_LAG: growing(200, 10_001)}, {_LAG: growing(-100, 30_000)}),

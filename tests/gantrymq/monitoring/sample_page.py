@@ -1,4 +1,4 @@
-"""A page with every metric of the table, for queries that no small cluster can answer.
+"""Serves a page with every metric, for queries that no small cluster can answer.
 
 Labels have values as the components give them, counters grow by the second, and gauges are 1.
 """
@@ -37,7 +37,7 @@ STANDARD: Final = {
 
 
 def page(now: float, began: float) -> str:
-    """The page at this moment."""
+    """The text of the page at this moment."""
     lines: list[str] = []
     for table, family in families():
         if table.path == "/metrics":
@@ -100,7 +100,7 @@ class SamplePage:
                 self.wfile.write(body)
 
             def log_message(self, *arguments: object) -> None:
-                """Scrapes are no news."""
+                """Log nothing: each scrape would be a line."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="sample page")

@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes given targets often and evaluates rules as often."""
+"""Runs a real Prometheus that scrapes targets and evaluates rules once a second."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QueryError(Exception):
 
 
 class Sample(NamedTuple):
-    """What a scrape found, and when."""
+    """The value of a series at one time."""
 
     at: float
     value: float
@@ -45,8 +45,11 @@ class Series:
 
 @final
 class Prometheus:
-    """The process, in a folder of its own. `targets` are addresses by job; `scrapes` are scrape
-    configurations that find theirs by themselves."""
+    """A Prometheus process with a folder of its own.
+
+    `targets` has the addresses of each job. `scrapes` has further scrape configurations, which
+    discover their targets.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Prometheus:
             self._child.stop()
 
     def query(self, expression: str) -> list[Series]:
-        """What an instant query answers now. QueryError says why it is none."""
+        """The answer to an instant query. QueryError says what is wrong with the expression."""
         result = self._ask("query", query=expression)["result"]
         if isinstance(result, list) and result and not isinstance(result[0], dict):
             return [Series({}, float(result[1]))]  # a scalar
@@ -95,7 +98,7 @@ class Prometheus:
     def query_range(
         self, expression: str, begin: float, end: float, step_seconds: float
     ) -> list[tuple[Mapping[str, str], list[tuple[float, float]]]]:
-        """Series over time, each with its labels."""
+        """The series of a range query, each with its labels."""
         found = self._ask(
             "query_range", query=expression, start=str(begin), end=str(end), step=str(step_seconds)
         )
@@ -128,7 +131,7 @@ class Prometheus:
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        """Rules as they were evaluated last, each with its health."""
+        """All rules, each with the health of its last evaluation."""
         return [rule for group in self._ask("rules")["groups"] for rule in group["rules"]]
 
     def _is_ready(self) -> bool:

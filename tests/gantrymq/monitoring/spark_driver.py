@@ -1,4 +1,4 @@
-"""A driver with streaming queries that fail, hang, fall behind and lose messages.
+"""Runs a Spark driver with streaming queries that fail, hang, fall behind and lose messages.
 
     python -m gantrymq.monitoring.spark_driver NAMESRV PORT FOLDER
 
@@ -6,7 +6,8 @@ Its metrics are at PORT. It takes a word a line on standard input, and answers `
 
     fail    run a query whose code fails
     stall   start one on `stalling` whose second micro-batch hangs; `unstall` lets it go on
-    behind  start one on `behind` that takes a message in each micro-batch
+    behind  start one on `behind` that takes a message in each micro-batch; `catch-up` starts it
+            again without that limit
     read    read all of `lossy`, and end; `again` goes on there, whatever was deleted meanwhile
 """
 
@@ -20,6 +21,7 @@ from typing import Final, final
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from gantrymq.spark import configure
@@ -37,7 +39,7 @@ SETTINGS: Final = {
 
 @final
 class Driver:
-    """The session, and its queries."""
+    """The Spark session and its queries."""
 
     def __init__(self, name_servers: str, port: int, folder: Path) -> None:
         builder = configure(SparkSession.builder.master("local[2]").appName("monitored"))
@@ -49,15 +51,17 @@ class Driver:
         self._name_servers = name_servers
         self._folder = folder
         self._may_go_on = threading.Event()
+        self._slow: StreamingQuery | None = None
         serve(self._spark, port, "127.0.0.1")
 
     def obey(self, word: str) -> None:
-        """One line of standard input."""
+        """Carry out one line of standard input."""
         {
             "fail": self._fail,
             "stall": self._stall,
             "unstall": self._may_go_on.set,
             "behind": self._fall_behind,
+            "catch-up": self._catch_up,
             "read": self._read,
             "again": self._read,
         }[word]()
@@ -83,7 +87,13 @@ class Driver:
         ).start()
 
     def _fall_behind(self) -> None:
-        self._writer(self._rows("behind", maxOffsetsPerTrigger=1), "behind").start()
+        rows = self._rows("behind", maxOffsetsPerTrigger=1)
+        self._slow = self._writer(rows, "behind").start()
+
+    def _catch_up(self) -> None:
+        assert self._slow is not None
+        self._slow.stop()
+        self._writer(self._rows("behind"), "behind").start()
 
     def _read(self) -> None:
         rows = self._rows("lossy", failOnDataLoss=False)
@@ -101,7 +111,7 @@ class Driver:
 
 
 def main(name_servers: str, port: str, folder: str) -> None:
-    """Until standard input ends."""
+    """Carry out lines until standard input ends."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     driver = Driver(name_servers, int(port), Path(folder))

@@ -1,15 +1,16 @@
-"""Clients as a cluster has them, a process for each role.
+"""Runs the clients of a cluster, one process for each role.
 
     python -m gantrymq.monitoring.traffic ROLE NAMESRV [TOPIC]
 
-steady      producers of every kind of message, and consumers that keep up; for good
-failing     consumers that fail, hang and contradict each other, and a transaction that nobody
-            ends; until it is stopped
-mending     consumers that take what the failing ones left, and the producer that ends the
-            transaction; until it is stopped
+steady      producers of every kind of message, and consumers that keep up; until it is stopped
+failing     consumers that fail, hang and contradict each other, and a transaction that is never
+            ended; until it is stopped
+mending     consumers that take the messages that the failing ones left, and the producer that ends
+            the transaction; until it is stopped
 offline     consumes one message for a group, and ends
 ballast     sends 72 MiB, and ends
 sending     many producers that send to `orders` at the same time; until it is stopped
+heavy       sends messages of nearly 4 MiB, 72 at the same time; until it is stopped
 flood       sends more to TOPIC, or `orders`, than is taken; until it is stopped
 draining    takes everything that waits for the group of `offline`; until it is stopped
 many        sends a message to each of 64 topics, and ends
@@ -47,7 +48,14 @@ PAUSE_SECONDS: Final = 0.2
 BALLAST_MESSAGES: Final = 72
 BALLAST_BYTES: Final = 1 << 20
 SENDERS: Final = 40
-FLOOD_BATCH: Final = 1000
+# 72 messages are more than the 256 MiB that a broker holds, and 12 are less than the 64 MiB that a
+# connection may have in flight.
+HEAVY_BYTES: Final = (4 << 20) - 1024
+HEAVY_PRODUCERS: Final = 6
+HEAVY_SENDS: Final = 12
+# A batch of 250 messages takes 50 KiB, and so fits into the smallest log file of the tests, 64 KiB.
+FLOOD_BATCH: Final = 250
+FLOOD_BATCHES: Final = 4
 MANY_TOPICS: Final = 64
 TIMERS: Final = 5
 TIMER_SECONDS: Final = 60.0
@@ -132,7 +140,8 @@ async def failing(name_servers: str) -> None:
             conflicting = _pushing("mixed-group", name_servers, "mixed", take, expression, number)
             await stack.enter_async_context(conflicting)
         await stack.enter_async_context(couriers)
-        # Some come again while this runs, the others are out for longer than the alert allows.
+        # The first group's messages become visible again while this runs. Those of the second stay
+        # invisible for longer than the alert allows.
         for group, invisible_s in (("sloppy", 10.0), ("hanging", 30.0)):
             popper = PopConsumer(
                 group, name_servers=name_servers, from_first=True, invisible_s=invisible_s, count=1
@@ -171,7 +180,7 @@ async def mending(name_servers: str) -> None:
     async with AsyncExitStack() as stack:
         producer = TransactionProducer("forgetful", check=commit, name_servers=name_servers)
         await stack.enter_async_context(producer)
-        # Brokers know a producer, and ask it, once it sends something.
+        # A broker knows a producer, and asks it about transactions, once it has sent a message.
         await producer.send_in_transaction(Message("invoices", b"pay"), decide)
         for group, topic in (
             ("couriers", "parcels"),
@@ -210,7 +219,7 @@ async def sending(name_servers: str) -> None:
 
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
         for number in range(SENDERS):
-            # Each with a connection of its own: a broker bounds what waits of one.
+            # Each producer has a connection of its own: a broker limits the requests of one.
             producer = Producer(
                 "shop",
                 name_servers=name_servers,
@@ -219,11 +228,34 @@ async def sending(name_servers: str) -> None:
             tasks.create_task(send_on(await stack.enter_async_context(producer)))
 
 
+async def heavy(name_servers: str) -> None:
+    body = os.urandom(HEAVY_BYTES)
+
+    async def send_on(producer: Producer) -> None:
+        while True:
+            with suppress(GantryError):  # the broker refuses, or the answer takes too long
+                await producer.send(Message("orders", body))
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+        for number in range(HEAVY_PRODUCERS):
+            producer = Producer(
+                "weights",
+                name_servers=name_servers,
+                instance_name=f"instance-{number}",
+                compress_over_bytes=HEAVY_BYTES * 2,
+            )
+            await stack.enter_async_context(producer)
+            for _ in range(HEAVY_SENDS):
+                tasks.create_task(send_on(producer))
+
+
 async def flood(name_servers: str, topic: str = "orders") -> None:
     async with Producer("flood", name_servers=name_servers) as producer:
         while True:
-            with suppress(GantryError):
-                await producer.send_batch([Message(topic, b"x") for _ in range(FLOOD_BATCH)])
+            for _ in range(FLOOD_BATCHES):
+                with suppress(GantryError):
+                    await producer.send_batch([Message(topic, b"x") for _ in range(FLOOD_BATCH)])
             await asyncio.sleep(PAUSE_SECONDS)
 
 
@@ -260,7 +292,7 @@ ROLES: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     role.__name__: role
     for role in (
         *(steady, failing, mending, offline, ballast),
-        *(sending, flood, draining, many, filling, timers),
+        *(sending, heavy, flood, draining, many, filling, timers),
     )
 }
 

@@ -1,4 +1,4 @@
-"""Alerts about brokers that are busier than they can be."""
+"""Defines alerts about brokers that have more load than they can carry."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ FLOW_CONTROL: Final = Alert(
     grown("gantry_broker_flow_control_total", "5m", "namespace, cluster, node_id, cause"),
     60,
     "{{ $labels.node_id }} refuses requests: {{ $labels.cause }}",
-    "A broker refuses requests, to protect itself.",
+    "A broker refuses requests to protect itself.",
     (
-        "Sends come faster than the processor or the disk takes them.",
-        "Clients do not read what they asked for, so that answers fill the memory.",
+        "Producers send faster than the processor or the disk can store.",
+        "A slave or the disk is slow: messages that wait for it fill their memory account.",
+        "Clients do not read the responses to their requests, and these fill the memory.",
     ),
     (
-        "The label `cause` says what is short; producers see the stage in the refusal.",
+        (
+            "The label `cause`: `overload` is memory, `timeout_clean_queue` is time in the queue."
+            " Producers see the slow stage in the refusal."
+        ),
         "Dashboard *Gantry: brokers*: *Oldest waiting send*, *Memory accounts*, *Event loop lag*.",
     ),
     (
@@ -58,7 +62,7 @@ LOOP_LAG: Final = Alert(
     "gantry_event_loop_lag_seconds > 0.1",
     300,
     "{{ $labels.instance }} is late by {{ $value | humanizeDuration }}",
-    "The event loop of a process gets to its work more than 100 ms late, again and again.",
+    "The event loop of a process runs more than 100 ms late, again and again.",
     (
         "The process has more to do than one processor can.",
         "The machine is overcommitted, or the container's CPU limit throttles it.",
@@ -82,8 +86,8 @@ SERIES_DROPPED: Final = Alert(
     "gantry_metrics_dropped_series > 0",
     600,
     "{{ $labels.instance }} leaves out series of {{ $labels.metric }}",
-    "A metric has more series than the limit; those beyond it are on no page.",
-    ("More topics, groups or pairs of them than the limit has room for.",),
+    "A metric has more series than the limit allows. Pages leave out the rest.",
+    ("There are more topics, groups or pairs of them than the limit.",),
     ("`gantry topicList -n NAMESRV | wc -l`: are there topics that should not be?",),
     (
         (
