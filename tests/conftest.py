@@ -20,6 +20,8 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gantrymq import left_out
+
 ROOT = Path(__file__).resolve().parent.parent
 PURE = os.environ.get("GANTRY_PURE") == "1"
 
@@ -92,3 +94,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"gantry speedups: {'pure (GANTRY_PURE=1)' if PURE else 'compiled'}"
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for line in left_out.lines(config):
+        terminalreporter.write_line(line, yellow=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if left_out.is_all_left_out(session):
+        session.exitstatus = pytest.ExitCode.OK

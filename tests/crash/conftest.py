@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from gantrymq.crash.nursery import Nursery
+from gantrymq.left_out import leave_out
 from gantrymq.powercut.mount import Mount
 
 HERE = Path(__file__).parent
 PARTITION_BYTES = 256 << 20  # for a log and its reserve, which is a hundredth
 SMALL_BYTES = 8 << 20
 BUDGET_SECONDS = 300  # a test, on a machine that does other things as well
-LEFT_OUT = pytest.StashKey[int]()
 FIGURES = pytest.StashKey[list[str]]()
 
 
@@ -31,30 +31,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in ours:
         item.add_marker(pytest.mark.timeout(BUDGET_SECONDS))
     if os.environ.get("CRASH") == "0":
-        config.hook.pytest_deselected(items=ours)
-        config.stash[LEFT_OUT] = len(ours)
-        items[:] = [item for item in items if item not in ours]
+        what = "CRASH=0: {} tests of kills, power cuts and broken disks left out"
+        leave_out(config, items, ours, what)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"CRASH=0: {count} tests of kills, power cuts and broken disks were left out",
-            yellow=True,
-        )
     for line in config.stash.get(FIGURES, []):
         terminalreporter.write_line(line)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leaving everything out was asked for, and is no failure."""
-    if (
-        LEFT_OUT in session.config.stash
-        and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
-    ):
-        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,9 @@ from gantrymq.interop.drivers import JavaClient, MqAdmin
 from gantrymq.interop.servers import Broker, NameServerKind
 from gantrymq.interop.sides import Sides, side_by_side
 from gantrymq.interop.toolchain import missing_tools
+from gantrymq.left_out import leave_out
 
 HERE = Path(__file__).parent
-LEFT_OUT = pytest.StashKey[int]()
 
 # Their failures show the values, as those of test modules do.
 pytest.register_assert_rewrite(
@@ -40,30 +40,9 @@ pytest.register_assert_rewrite(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("INTEROP") != "0":
-        return
-    ours = [item for item in items if HERE in item.path.parents]
-    config.hook.pytest_deselected(items=ours)
-    config.stash[LEFT_OUT] = len(ours)
-    items[:] = [item for item in items if item not in ours]
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"INTEROP=0: {count} tests against real RocketMQ were left out", yellow=True
-        )
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leaving everything out was asked for, and is no failure."""
-    if (
-        LEFT_OUT in session.config.stash
-        and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
-    ):
-        session.exitstatus = pytest.ExitCode.OK
+    if os.environ.get("INTEROP") == "0":
+        ours = [item for item in items if HERE in item.path.parents]
+        leave_out(config, items, ours, "INTEROP=0: {} tests against real RocketMQ left out")
 
 
 @pytest.hookimpl(wrapper=True)

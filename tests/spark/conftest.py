@@ -19,10 +19,10 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from gantrymq.left_out import leave_out
 from gantrymq.spark import configure
 
 HERE = Path(__file__).parent
-LEFT_OUT = pytest.StashKey[int]()
 JVM_MEMORY = "1g"  # of driver and executors together: `local` has one JVM
 START_SECONDS = 300  # the JVM's first query compiles, on a machine that runs other stages too
 
@@ -31,9 +31,7 @@ START_SECONDS = 300  # the JVM's first query compiles, on a machine that runs ot
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     if os.environ.get("SPARK") == "0":
-        config.hook.pytest_deselected(items=ours)
-        config.stash[LEFT_OUT] = len(ours)
-        items[:] = [item for item in items if item not in ours]
+        leave_out(config, items, ours, "SPARK=0: {} tests on Spark left out")
         return
     for item in ours:
         if item.get_closest_marker("timeout") is None:
@@ -42,20 +40,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(f"SPARK=0: {count} tests on Spark were left out", yellow=True)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A run of nothing but what SPARK=0 leaves out is green."""
-    left_out = LEFT_OUT in session.config.stash
-    if left_out and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from gantrymq.cli.cluster_metrics import cluster_metrics
 from gantrymq.cli.command import Command, chosen
-from gantrymq.cli.failures import CommandError
+from gantrymq.cli.json_file import save
 from gantrymq.cli.option import Option, Options, flag, required
 from gantrymq.cli.page import Page, members
 from gantrymq.cli.user_configs import user_groups, user_topics
 from gantrymq.client.core.admin.asking import on_each
 from gantrymq.client.core.routes import MASTER_ID
-from gantrymq.client.core.steps import SaveFile
-from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonObject
 
 if TYPE_CHECKING:
@@ -69,11 +67,7 @@ async def metrics(admin: Administration, options: Options) -> Page:
 
 
 async def _saved(options: Options, name: str, exported: JsonObject) -> Page:
-    path = f"{options.maybe('filePath') or _DEFAULT_FOLDER}/{name}"
-    try:
-        await SaveFile(path, javajson.dumps_pretty(exported))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error}; -f names another folder") from error
+    path = await save(options, _DEFAULT_FOLDER, name, exported)
     shown = Page()
     shown.say("file", f"export {path} success", path)
     return shown

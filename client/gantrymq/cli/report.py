@@ -1,7 +1,8 @@
-"""`gantry report`: what a person who helps from afar needs to know of a cluster, in one JSON file.
+"""Defines `gantry report`, which collects the state of a cluster in one JSON file.
 
-What could not be asked for stands in the file with the reason: a report is made when something is
-broken. Messages are not in it; secrets are hidden, and names on demand (redaction.py).
+The file is for a person who helps from elsewhere. Reports are made when something is broken, so
+where a server does not answer the file has the reason instead. It contains no messages and no
+secrets, and on demand no names of the owner's (redaction.py).
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from gantrymq.base.errors import GantryError
 from gantrymq.cli.command import Command
-from gantrymq.cli.failures import CommandError
+from gantrymq.cli.json_file import save
 from gantrymq.cli.option import Option, Options, flag
 from gantrymq.cli.page import Page
 from gantrymq.cli.redaction import Pseudonyms, without_secrets
 from gantrymq.client.core.admin.asking import Each, on_each
 from gantrymq.client.core.admin.checkup import check_up
-from gantrymq.client.core.steps import SaveFile
-from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
 from gantrymq.wire.bodies.queue_stats import ConsumeStats
 from gantrymq.wire.jsonvalue import Json, JsonObject
@@ -63,11 +62,14 @@ async def report(admin: Administration, options: Options) -> Page:
         hidden = Pseudonyms(names).applied_to(told)
         assert isinstance(hidden, dict)
         told = hidden
-    return await _saved(options, told, wall_ms)
+    path = await save(options, ".", f"gantry-report-{wall_ms}.json", told)
+    shown = Page()
+    shown.say("file", f"wrote {path}: look through it before you pass it on", path)
+    return shown
 
 
 async def _cluster_info(admin: Administration) -> ClusterInfo:
-    """As the first name server that answers knows it; raises why where none does."""
+    """The brokers that the first answering name server knows. Raises its error if none answers."""
     told = await admin.name_servers.clusters()
     if not told.done:
         told.all()
@@ -83,7 +85,7 @@ async def _findings(admin: Administration) -> list[Json]:
 
 
 async def _brokers(admin: Administration, addresses: list[str]) -> JsonObject:
-    """Settings, figures and replication of each."""
+    """The settings, figures and replication of each broker."""
     brokers = admin.brokers
     settings = await on_each(addresses, brokers.settings, admin.pace)
     figures = await on_each(addresses, brokers.figures, admin.pace)
@@ -96,7 +98,7 @@ async def _brokers(admin: Administration, addresses: list[str]) -> JsonObject:
 
 
 async def _groups(admin: Administration, groups: tuple[str, ...] | list[str]) -> JsonObject:
-    """How far each group is, in sum."""
+    """The lag of each group, summed over its queues."""
     return _each(await on_each(groups, admin.groups.progress, admin.pace), _progress)
 
 
@@ -118,29 +120,18 @@ def _sorted(values: Mapping[str, str]) -> Json:
 
 
 def _each(told: Each[T], shown: Callable[[T], Json]) -> JsonObject:
-    """What was told by each, or why it was not."""
+    """The answer of each server, or the reason why there is none."""
     done: JsonObject = {name: shown(value) for name, value in told.done.items()}
     failed: JsonObject = {name: {"failed": str(error)} for name, error in told.failed.items()}
     return done | failed
 
 
 async def _asked(flow: Flow[T]) -> T | None:
-    """None where it fails: the findings say why."""
+    """The result; None if the query fails, since the findings of the report say why."""
     try:
         return await flow
     except (GantryError, OSError):
         return None
-
-
-async def _saved(options: Options, told: JsonObject, wall_ms: int) -> Page:
-    path = f"{options.maybe('filePath') or '.'}/gantry-report-{wall_ms}.json"
-    try:
-        await SaveFile(path, javajson.dumps_pretty(told))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error}; -f names another folder") from error
-    shown = Page()
-    shown.say("file", f"wrote {path}: look through it before you pass it on", path)
-    return shown
 
 
 COMMANDS: Final = {"report": Command("report", (_FOLDER, _ANONYMOUS), report)}

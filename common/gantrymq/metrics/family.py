@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, final
+from typing import Final, TypedDict, Unpack, final
 
 from gantrymq.base.errors import LocalError
 
 
 class Kind(Enum):
-    """The types of Prometheus' text format that are in use."""
+    """The type of a metric; Prometheus' text format has more types that are not used here."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -19,7 +19,7 @@ class Kind(Enum):
 
 
 class Origin(Enum):
-    """Who defined the name of a metric."""
+    """The project that defined the name of a metric."""
 
     GANTRY = "Gantry"
     ROCKETMQ_5 = "RocketMQ 5.x"
@@ -29,30 +29,38 @@ class Origin(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric.
+    """The definition of one metric.
 
-    `panel` is "row: title" of the dashboard panel that shows it and `alert` the rule that uses it;
-    both are "" where there is none.
+    `panel` names the dashboard panel that shows the metric, as "row: title", and `alert` names the
+    alert rule that uses it. Both are "" if there is none.
     """
 
     name: str
-    """As the page has it: with its unit, and counters with `_total`."""
+    """The name as pages show it: with the unit, and `_total` for counters."""
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
     unit: str = ""
     buckets: tuple[float, ...] = ()
-    """Upper bounds of a histogram, ascending, without +Inf."""
+    """The upper bounds of a histogram in ascending order, without +Inf."""
     origin: Origin = Origin.GANTRY
     panel: str = ""
     alert: str = ""
+
+
+class _More(TypedDict, total=False):
+    """The fields of a Family that most metrics leave empty."""
+
+    unit: str
+    panel: str
+    alert: str
 
 
 @final
 class Table:
     """The metrics of one component, in the order of its page.
 
-    `base_labels` are on every sample of the component; `path` is where its page is served.
+    Every sample of the component has the labels `base_labels`. The page is served at `path`.
     """
 
     __slots__ = ("_families", "_origin", "base_labels", "component", "path", "title")
@@ -80,30 +88,16 @@ class Table:
         return len(self._families)
 
     def counter(
-        self,
-        name: str,
-        about: str,
-        labels: Sequence[str] = (),
-        *,
-        unit: str = "",
-        panel: str = "",
-        alert: str = "",
+        self, name: str, about: str, labels: Sequence[str] = (), **more: Unpack[_More]
     ) -> Family:
         """Enter a metric that only grows while the process lives."""
-        return self._enter(name, Kind.COUNTER, about, labels, unit, (), panel, alert)
+        return self._enter(Kind.COUNTER, name, about, labels, (), more)
 
     def gauge(
-        self,
-        name: str,
-        about: str,
-        labels: Sequence[str] = (),
-        *,
-        unit: str = "",
-        panel: str = "",
-        alert: str = "",
+        self, name: str, about: str, labels: Sequence[str] = (), **more: Unpack[_More]
     ) -> Family:
         """Enter a metric that shows a value of the moment."""
-        return self._enter(name, Kind.GAUGE, about, labels, unit, (), panel, alert)
+        return self._enter(Kind.GAUGE, name, about, labels, (), more)
 
     def histogram(
         self,
@@ -112,23 +106,19 @@ class Table:
         labels: Sequence[str] = (),
         *,
         buckets: Sequence[float],
-        unit: str = "",
-        panel: str = "",
-        alert: str = "",
+        **more: Unpack[_More],
     ) -> Family:
         """Enter a metric that counts values by size."""
-        return self._enter(name, Kind.HISTOGRAM, about, labels, unit, buckets, panel, alert)
+        return self._enter(Kind.HISTOGRAM, name, about, labels, buckets, more)
 
     def _enter(
         self,
-        name: str,
         kind: Kind,
+        name: str,
         about: str,
         labels: Sequence[str],
-        unit: str,
         buckets: Sequence[float],
-        panel: str,
-        alert: str,
+        more: _More,
     ) -> Family:
         if name in self._families:
             raise LocalError(f"metric {name} is defined twice in the table of {self.component}")
@@ -137,11 +127,9 @@ class Table:
             kind,
             about,
             tuple(labels),
-            unit,
-            tuple(buckets),
-            self._origin,
-            panel,
-            alert,
+            buckets=tuple(buckets),
+            origin=self._origin,
+            **more,
         )
         self._families[name] = family
         return family
