@@ -1,4 +1,4 @@
-"""Measures a broker's page of metrics: 10 000 topics of 4 queues, 2 000 groups in 5 topics each.
+"""Measures a broker's page of metrics with 10 000 topics and 2 000 groups.
 
     python -m bench.metrics_page [--lagging PERCENT]
 
@@ -40,8 +40,8 @@ MESSAGES_A_TURN: Final = 500
 
 @final
 class Holds:
-    """How long callbacks held the event loop, in processor time of its thread: what other programs
-    of the machine take does not count."""
+    """Measures how long callbacks hold the event loop, in processor time of its thread, so that
+    other programs of the machine do not count."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -65,7 +65,7 @@ class Holds:
         asyncio.Handle._run = timed  # type: ignore[assignment,method-assign]  # noqa: SLF001 - it is only timed
 
     def take(self) -> tuple[float, float]:
-        """The longest and the sum since the last call."""
+        """The longest callback and the sum of all since the last call, in seconds."""
         taken = self.longest, self.total
         self.longest = self.total = 0.0
         return taken
@@ -74,7 +74,7 @@ class Holds:
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One page."""
+    """The measurements of one page."""
 
     seconds: float
     longest_hold: float
@@ -91,7 +91,7 @@ class Round:
 
 
 async def fill(host: BrokerHost, lagging_percent: int) -> None:
-    """Topics with a message in each queue, and groups that have consumed them, or not."""
+    """Make topics with a message in each queue, and groups of which some are behind."""
     state = host.state
     for number in range(TOPICS):
         name = f"topic-{number:05d}"
@@ -108,7 +108,7 @@ async def fill(host: BrokerHost, lagging_percent: int) -> None:
 
 
 def subscribe(state: State, lagging_percent: int) -> None:
-    """Groups with offsets."""
+    """Make groups with offsets; `lagging_percent` of them have consumed nothing."""
     for number in range(GROUPS):
         group = f"group-{number:04d}"
         state.groups.put(GroupConfig(group_name=group), state.wall_ms)
@@ -131,9 +131,9 @@ def fail(error: Exception) -> None:
     raise error
 
 
-# Asks whenever it is told to, and says how long the answer took, its bytes and its lines. It is a
-# process of its own, made once: it shares no interpreter lock with the broker, and making one takes
-# the broker's loop as long as what is measured.
+# A program that requests each URL of its standard input, and prints the seconds that the answer
+# took, its bytes and its lines. It is a process of its own, so it shares no interpreter lock with
+# the broker. It is started once, because starting a process holds the broker's loop.
 _ASKER: Final = """
 import sys, time, urllib.request
 for url in sys.stdin:

@@ -1,9 +1,9 @@
-"""Metrics of your application's producers and consumers, on its own page for Prometheus.
+"""Show metrics of your application's producers and consumers on its own page for Prometheus.
 
 Run:  python examples/28_client_metrics.py    while `gantry standalone` runs
 
-The three lines that matter make a ClientMetrics, register it with prometheus_client, and serve the
-page; clients count only where they are given it.
+Three lines make a ClientMetrics, register it with prometheus_client, and serve the page. A client
+counts only if the ClientMetrics is among its hooks.
 
 Prints:
     3 messages sent: ok
@@ -36,7 +36,7 @@ server, _ = start_http_server(0, "127.0.0.1")
 
 
 def page() -> dict[str, float]:
-    """What Prometheus would be told of this topic, by name and outcome, or name and bucket."""
+    """The values on the page for this topic, by name and outcome, or by name and bucket."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {

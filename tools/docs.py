@@ -187,14 +187,14 @@ def spark_columns_page() -> str:
 
 
 _METRICS_ABOUT: Final = """\
-Each server process serves its page at `/metrics` of its `metricsPort`, in Prometheus' text format.
-Beside what stands here it shows the standard `process_*` and `python_gc_*` metrics. Labels that all
-metrics of a table have are named above the table. The panel is that of the dashboards and the alert
-that of the rules which the chart installs."""
+Each server process serves a page in Prometheus' text format at `/metrics` of its `metricsPort`. The
+page also has the standard metrics `process_*` and `python_gc_*`, which are not listed here. Labels
+that all metrics of a table have are named above the table. Panels are those of the dashboards, and
+alerts those of the rules, that the chart installs."""
 
 
 def metrics_page() -> str:
-    """Every metric, by the process that shows it."""
+    """The page that lists every metric by the process that has it."""
     lines = ["# Metrics", _MADE, _METRICS_ABOUT]
     for table in TABLES:
         lines += ["", f"## {table.title}", "", _metrics_place(table), ""]

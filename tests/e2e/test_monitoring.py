@@ -29,10 +29,10 @@ META: Final = "__meta_kubernetes_pod_"
 INTERVAL_SECONDS: Final = 5
 RULES_DIVISOR: Final = 60
 FOUND_SECONDS: Final = 90.0
-# A member says that it leads when it has taken over: a moment after its Lease says so.
+# A member shows that it leads once it has taken over, a moment after its Lease names it.
 TAKES_OVER_SECONDS: Final = 1.0
 
-# What this cluster has no series of: its brokers lack nothing, and its operator may read all.
+# Metrics without series here: no broker refuses anything, and the operator may read all kinds.
 ABSENT: Final = (
     *("gantry_broker_flow_control_total", "gantry_metrics_dropped_series"),
     "gantry_operator_reflector_refused",
@@ -80,8 +80,8 @@ def _dashboards() -> list[str]:
 
 
 def _scrapes_of_the_page(folder: Path) -> list[Mapping[str, Any]]:  # Any: values of YAML
-    """The page's configuration. Debian's Prometheus has no discovery of Kubernetes: a file has what
-    it would have found, and the page's rules choose from that."""
+    """The scrape configuration from the documentation. Debian's Prometheus cannot discover pods, so
+    a file lists all pods, and the relabelling rules of the documentation choose from these."""
     text = PAGE.read_text().partition("## On Kubernetes")[2].partition("## Elsewhere")[0]
     block = text[text.index("    scrape_configs:") :].split("\n\n")[0]
     [scrape] = yaml.safe_load(block)["scrape_configs"]
@@ -116,7 +116,7 @@ def _labels(pod: Json) -> dict[str, str]:
 
 
 def _all_panels_show_data(prometheus: Prometheus) -> None:
-    """Those of parts that only a cluster on Kubernetes has."""
+    """The queries of components that only a cluster on Kubernetes has."""
     empty = [each for each in all_queries() if _is_asked(each)]
     assert len(empty) > 20
 
@@ -135,7 +135,7 @@ def _is_asked(query: PanelQuery) -> bool:
 
 
 def _kill_the_master(cluster: BrokerCluster) -> float:
-    """When the Lease named another holder, by the clock of the wall, which Prometheus goes by."""
+    """The wall clock's time at which the Lease named another holder."""
     before = cluster.holder(GROUP)
     cluster.delete_pod(cluster.pod_name(GROUP, before), by_force=True)
     wait_until(lambda: cluster.holder(GROUP) not in (0, before), "another leads", FOUND_SECONDS)

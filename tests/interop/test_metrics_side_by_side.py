@@ -1,4 +1,4 @@
-"""The same traffic gives the same metrics on a Java 5.3.3 broker and on ours.
+"""Tests that the same traffic gives the same metrics on a Java 5.3.3 broker and on ours.
 
 Compared: names, types, labels, and all values that traffic decides. What ours shows differently, or
 not at all, is named here with its reason.
@@ -44,7 +44,7 @@ NOT_SHOWN = {
 
 # Java reads half messages, and what ended them, again for each check: it counts more reads.
 CHECKS_GROUP = "CID_RMQ_SYS_TRANS"
-# mqadmin's pulls are no consumption here; Java shows them with a lag of 0.
+# Pulls of mqadmin do not count as consumption here; Java shows them with a lag of 0.
 TOOLS_GROUP = "TOOLS_CONSUMER"
 # Java revives popped messages by timer messages to this topic.
 REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_interop"
@@ -72,7 +72,7 @@ async def no_mqadmin(*words: str) -> str:
 
 
 async def page_after_traffic(broker: Broker, port: int) -> Page:
-    """While its clients are still connected."""
+    """The pages of a run, read while its clients are still connected."""
     async with OwnStage(broker, "metrics", no_mqadmin) as stage:
         await put_traffic(stage)
         await asyncio.sleep(SETTLE_SECONDS)
@@ -81,7 +81,7 @@ async def page_after_traffic(broker: Broker, port: int) -> Page:
 
 @pytest.fixture(scope="module")
 def pages(folder: Callable[[str], Path]) -> Mapping[BrokerKind, Page]:
-    """Of both brokers, one after the other."""
+    """The pages of both brokers, Java's first."""
     found: dict[BrokerKind, Page] = {}
     for kind in (BrokerKind.JAVA, BrokerKind.GANTRY):
         port = ports.free_port()
@@ -162,8 +162,8 @@ def test_lag_has_a_time_where_it_has_one_in_java(java: Page, ours: Page, family:
 
 
 def consumers(metric: Metric) -> Metric:
-    """Those of the traffic. Java shows a retry topic of POP before it has messages, with times of
-    before the big bang."""
+    """The series of the traffic. Java shows retry topics of POP that have no messages yet, with
+    absurd times, and these are left out."""
     pop_retries = {("consumer_group", POP_GROUP), ("is_retry", "true")}
     kept = metric.without(consumer_group=TOOLS_GROUP).values
     return Metric(

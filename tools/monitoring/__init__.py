@@ -1,4 +1,4 @@
-"""Makes the chart's dashboards and alert rules, and the pages that explain each alert.
+"""Generates the chart's dashboards and alert rules, and a runbook for each alert.
 
     panel.py        what a dashboard is: rows of panels of queries
     dashboards/     the dashboards, one module each

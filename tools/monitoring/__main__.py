@@ -15,7 +15,7 @@ CHART: Final = "charts/gantry"
 
 
 def made_files() -> dict[str, str]:
-    """The text of every file, by its path in the repository."""
+    """The text of every generated file, by its path in the repository."""
     files = {f"{CHART}/dashboards/{each.name}.json": grafana.document(each) for each in DASHBOARDS}
     files[f"{CHART}/alerts/gantry.yaml"] = rules.rule_file(GROUPS)
     files |= {f"{rules.RUNBOOKS}/{group.name}.md": runbooks.page(group) for group in GROUPS}
@@ -24,7 +24,7 @@ def made_files() -> dict[str, str]:
 
 
 def outdated() -> list[str]:
-    """Paths whose files differ from what is made, or should not be there."""
+    """Paths of files that differ from what would be generated, or that should not exist."""
     made = made_files()
     folders = {str(Path(path).parent) for path in made}
     there = {str(path.relative_to(ROOT)) for each in folders for path in (ROOT / each).glob("*.*")}

@@ -1,4 +1,4 @@
-"""Describes alerts: when one fires, and what the person who is called does then.
+"""Describes alerts: the rule by which an alert fires, and its runbook.
 
 The expression's ranges and `held` are durations; `seconds` is the number that the expression
 compares a time with, as `<seconds>`. A test divides all three, so that it need not wait as long.
@@ -14,14 +14,14 @@ from tools.monitoring.promql import duration, scaled
 
 
 class Severity(Enum):
-    """How soon a person has to look."""
+    """How soon a person has to react."""
 
     CRITICAL = "critical"
-    """At once: clients fail, or acknowledged messages are at risk."""
+    """A person has to react at once: clients fail, or acknowledged messages are at risk."""
     WARNING = "warning"
-    """Today: it becomes critical, or some clients are not served as they should be."""
+    """A person has to react today: it may become critical, or affects some clients."""
     INFO = "info"
-    """When convenient: it explains other signs."""
+    """A person may react when convenient: the alert explains other symptoms."""
 
 
 @final
@@ -45,12 +45,12 @@ class Alert:
     seconds: int = 0
 
     def rule_expression(self, divisor: int = 1) -> str:
-        """The expression of the rule, with all durations divided."""
+        """The expression of the rule, with all durations divided by `divisor`."""
         limit = self.seconds / divisor
         return scaled(self.expression, divisor).replace("<seconds>", f"{limit:g}")
 
     def rule_held(self, divisor: int = 1) -> str:
-        """How long the expression must hold, as a rule file says it."""
+        """The time for which the expression must hold, in the form of rule files."""
         return duration(-(-self.held_seconds // divisor))
 
 

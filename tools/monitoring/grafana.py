@@ -21,7 +21,7 @@ _FAILOVERS: Final = 'increase(gantry_broker_role_changes_total{role="master"}[1m
 
 
 def document(dashboard: Dashboard) -> str:
-    """The file of a dashboard."""
+    """The JSON file of a dashboard."""
     return json.dumps(_model(dashboard), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -82,7 +82,7 @@ def _variable(variable: Variable) -> Json:
         "sort": 1,
         "multi": True,
         "includeAll": True,
-        # Not the list of all values: outside of Kubernetes no series has a namespace.
+        # "All" is .* rather than a list of values: outside of Kubernetes series have no namespace.
         "allValue": ".*",
         "current": {"text": ["All"], "value": ["$__all"]},
     }

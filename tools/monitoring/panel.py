@@ -8,7 +8,7 @@ from typing import Final, final
 
 
 class Kind(Enum):
-    """How a panel shows its queries."""
+    """The kind of picture with which a panel shows its queries."""
 
     GRAPH = "timeseries"
     NUMBER = "stat"
@@ -16,7 +16,7 @@ class Kind(Enum):
 
 
 class Colour(Enum):
-    """What a threshold means."""
+    """The meaning of a value beyond a threshold."""
 
     GOOD = "green"
     WARNING = "orange"
@@ -34,7 +34,7 @@ ONE_IS_GOOD: Final[Steps] = ((None, Colour.BAD), (1, Colour.GOOD))
 @final
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression with placeholders (promql.py) and how its series are called."""
+    """An expression with placeholders (promql.py), and the legend of its series."""
 
     expression: str
     legend: str = ""
@@ -43,7 +43,7 @@ class Query:
 @final
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture. `about` says what it shows and what a bad value means."""
+    """One panel of a dashboard. `about` says what it shows and what a bad value means."""
 
     title: str
     about: str
@@ -58,7 +58,7 @@ class Panel:
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels with one subject."""
+    """A row of panels with one subject."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -107,7 +107,7 @@ def graph(
     width: int = 8,
     is_stacked: bool = False,
 ) -> Panel:
-    """Lines over time; each query is an expression and its legend."""
+    """A panel of lines over time; each query is an expression and its legend."""
     return Panel(
         title,
         about,
@@ -128,10 +128,10 @@ def number(
     steps: Steps = NO_JUDGEMENT,
     width: int = 4,
 ) -> Panel:
-    """One number of the moment, coloured by what it means."""
+    """The current value as one number, coloured by its meaning."""
     return Panel(title, about, (Query(expression),), unit, Kind.NUMBER, width, steps)
 
 
 def limits(warning: float, bad: float) -> Steps:
-    """Good below the first number, bad from the second one on."""
+    """Thresholds: a value is good below the first number and bad from the second one on."""
     return (None, Colour.GOOD), (warning, Colour.WARNING), (bad, Colour.BAD)

@@ -1,4 +1,4 @@
-"""Draws a dashboard as SVG from what its queries answered: a picture for the documentation.
+"""Draws a dashboard as SVG from the results of its queries, for the documentation.
 
 It shows rows, panels, thresholds and lines where Grafana would, in a plainer look. It takes values
 and returns text.
@@ -48,13 +48,13 @@ class Line:
 
 
 Answers = Mapping[tuple[str, str], Sequence[Line]]
-"""What a panel shows, by the titles of its row and its own."""
+"""The series of each panel, by the title of its row and its own title."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a panel is, in pixels."""
+    """The position and size of a panel in pixels."""
 
     x: int
     y: int
@@ -112,7 +112,7 @@ def _number(panel: Panel, place: Place, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def judged(value: float, steps: Steps) -> Colour:
-    """What a value means: the colour of the last step that it has reached."""
+    """The colour of a value: that of the last threshold that it has reached."""
     reached = [colour for limit, colour in steps if limit is None or value >= limit]
     return reached[-1] if reached else Colour.PLAIN
 
@@ -174,7 +174,7 @@ def _text(
 
 
 def with_unit(value: float, unit: str) -> str:
-    """A number as a person reads it, by Grafana's name of its unit."""
+    """A number in a readable form; `unit` is Grafana's name of its unit."""
     if unit == "percentunit":
         return f"{f'{value * 100:.1f}'.removesuffix('.0')} %"
     if unit in {"bytes", "Bps"}:

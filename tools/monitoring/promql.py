@@ -41,7 +41,7 @@ def metric_names(expression: str) -> set[str]:
 
 
 def family_name(series: str, histograms: set[str]) -> str:
-    """The metric that a series belongs to; a histogram has three series."""
+    """The name of the metric to which a series belongs; a histogram has three series."""
     for suffix in _SUFFIXES:
         if series.endswith(suffix) and series.removesuffix(suffix) in histograms:
             return series.removesuffix(suffix)
@@ -49,7 +49,7 @@ def family_name(series: str, histograms: set[str]) -> str:
 
 
 def scaled(expression: str, divisor: int) -> str:
-    """The expression with every range and offset divided, so that a test need not wait as long."""
+    """The expression with every range and offset divided, so that tests need not wait for long."""
 
     def shorter(found: re.Match[str]) -> str:
         number, unit = found.group(1) or found.group(3), found.group(2) or found.group(4)
@@ -59,7 +59,7 @@ def scaled(expression: str, divisor: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """In Prometheus' words, with the largest unit that fits: 90s, 5m, 7d."""
+    """A duration in Prometheus' form, with the largest unit that fits: 90s, 5m, 7d."""
     for unit, length in _UNIT_SECONDS.items():
         if seconds >= length and seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -67,19 +67,20 @@ def duration(seconds: int) -> str:
 
 
 def of_masters(vector: str) -> str:
-    """Without the series of slaves: they show lags as well, by offsets that they copy now and then.
-    Brokers of Java, which do not tell their role, stay."""
+    """The vector without series of slaves, whose lags are out of date: slaves copy offsets only now
+    and then. Series of Java brokers stay, because these have no metric of their role."""
     return f"({vector} unless on (instance) gantry_broker_is_master == 0)"
 
 
 def of_any_broker(vector: str, labels: str) -> str:
-    """What clients count who connect to every broker: the most that one broker knows."""
+    """The largest value that any one broker has, for counts of clients that connect to every
+    broker: a sum would count each client several times."""
     return f"max by ({labels}) (sum by ({labels}, instance) ({vector}))"
 
 
 def grown(series: str, window: str, by: str) -> str:
-    """How much a counter grew. A series that is new within the window counts with all it has:
-    Prometheus' increase() does not see the first value of a series."""
+    """The growth of a counter within a window. A series that began within the window counts with
+    its whole value, because Prometheus' increase() ignores the first value of a series."""
     increase = f"sum by ({by}) (increase({series}[{window}]))"
     fresh = f"sum by ({by}) ({series} unless {series} offset {window})"
     return f"({increase} > 0 or {fresh} > 0)"

@@ -15,7 +15,7 @@ _LINE: Final = 100
 
 
 class _Text(str):
-    """Written as a block, so that an expression reads as it is written."""
+    """A text that YAML writes as a block, so that expressions stay readable."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ _Dumper.add_representer(_Text, _block)
 
 
 def rule_file(groups: Iterable[Group], divisor: int = 1) -> str:
-    """The rule file; with a divisor, one whose durations are that much shorter."""
+    """The rule file. All durations are divided by `divisor`."""
     content = {
         "groups": [
             {
@@ -47,7 +47,7 @@ def rule_file(groups: Iterable[Group], divisor: int = 1) -> str:
 
 
 def runbook(group: Group, alert: Alert) -> str:
-    """Where the repository explains the alert."""
+    """The address of the alert's runbook."""
     return f"{RUNBOOKS}/{group.name}.md#{alert.name.lower()}"
 
 

@@ -1,4 +1,4 @@
-"""Writes the pages that say what to do when an alert fires."""
+"""Writes the runbooks: pages that say what to do when an alert fires."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
 def page(group: Group) -> str:
-    """What to do about the alerts of one group."""
+    """The page with the runbooks of one group of alerts."""
     lines = [f"# Alerts: {group.title}", MADE, group.about, ""]
     for alert in group.alerts:
         lines += [*_section(alert), ""]
@@ -22,7 +22,7 @@ def page(group: Group) -> str:
 
 
 def index(groups: Iterable[Group]) -> str:
-    """All alerts in one table."""
+    """The page that lists all alerts."""
     lines = [
         "# Alerts",
         MADE,
@@ -63,7 +63,7 @@ def _list(title: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _words(seconds: int) -> str:
-    """In words: 5 minutes; "" for none."""
+    """A duration in words, such as 5 minutes; "" for 0 s."""
     for length, name in _UNITS:
         if seconds and seconds % length == 0:
             count = seconds // length

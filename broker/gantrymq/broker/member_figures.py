@@ -1,4 +1,4 @@
-"""Takes the values of one moment from the parts of a member, for its metrics."""
+"""Collects the state of a member for its metrics."""
 
 from __future__ import annotations
 

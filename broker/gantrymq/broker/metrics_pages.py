@@ -1,4 +1,4 @@
-"""Assembles a broker's pages of metrics: its own, and the one by the names of rocketmq-exporter."""
+"""Makes a broker's two pages of metrics: /metrics, and /metrics/compat4 with older names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from gantrymq.metrics.samples import Samples, Source
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.metrics import Metrics
 
-# How long a page waits for the disk. Prometheus gives up after 10 s.
+# A page waits so long for the disk. Prometheus gives up after 10 s.
 STORE_VALUES_SECONDS: Final = 5.0
 
 
 @final
 class MetricsPages:
-    """Of one broker. The owner calls `begin` when the core knows its tables, and `end` when the
-    store is about to close: before and after that the pages show only the process."""
+    """The two pages of one broker; the broker's server owns them.
+
+    The owner calls `begin` when the core has loaded its tables, and `end` before the store closes.
+    Before `begin` the pages show only metrics of the process.
+    """
 
     __slots__ = ("_clock", "_core", "_has_begun", "_is_reading", "_member", "_turn_soon")
 
@@ -39,22 +42,22 @@ class MetricsPages:
         self._has_begun = self._is_reading = False
 
     def begin(self) -> None:
-        """The core has begun."""
+        """Show the metrics of the core from now on."""
         self._has_begun = self._is_reading = True
 
     def end(self) -> None:
-        """Read nothing from the store any more."""
+        """Stop reading from the store: pages show what was read before."""
         self._is_reading = False
 
     def own(self, more: Iterable[Source]) -> Metrics:
-        """`/metrics`, with these sources behind the broker's own."""
+        """The page at /metrics. The metrics of `more` follow the broker's own."""
         metrics = self._made(self._samples)
         for source in more:
             metrics.add(source)
         return metrics
 
     def exporter(self) -> Metrics:
-        """`/metrics/compat4`."""
+        """The page at /metrics/compat4."""
         return self._made(self._exporter_samples, shows_process=False)
 
     def _made(self, source: Source, *, shows_process: bool = True) -> Metrics:
@@ -78,7 +81,8 @@ class MetricsPages:
             yield from compat4.samples(self._core)
 
     async def _read_store(self) -> None:
-        """Where the disk is slow the page shows what was read before."""
+        """Read lags and times from the store. If the disk is slow, give up: the page then shows
+        what an earlier pass read."""
         if not self._is_reading:
             return
         done = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Decides by the settings whether a broker pushes its metrics, and whereto."""
+"""Makes the exporter that pushes a broker's metrics, if the settings ask for one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ _PUSHING: Final = (MetricsExporter.OTLP_GRPC, MetricsExporter.OTLP_HTTP)
 
 
 def exporter(settings: BrokerSettings, metrics: Metrics) -> OtlpExporter | None:
-    """None where nothing is to be pushed; ConfigurationError for a target that cannot be."""
+    """The exporter that the settings ask for; None if they ask for none.
+
+    ConfigurationError says what is wrong with the target.
+    """
     kind, target = settings.metrics_exporter_type, settings.metrics_grpc_exporter_target.strip()
     if kind not in _PUSHING:
         return None
-    if not target:  # as a broker of Java's, it runs on without
+    if not target:  # the broker runs without pushing, as Java's does
         Log("otlp").warning("no metrics are pushed: metricsGrpcExporterTarget is empty", type=kind)
         return None
     instance = f"{socket.gethostname()}:{settings.listen_port}"

@@ -154,7 +154,7 @@ def _because(view: MemberView) -> str:
 
 
 def store_reason(trouble: str | None, dispatch_behind: int) -> str | None:
-    """Why a broker is not ready because of its store, whatever its role."""
+    """Why the store keeps a broker of any role from being ready; None if it does not."""
     if trouble is not None:
         return f"its disk takes no messages: {trouble}"
     if dispatch_behind > DISPATCH_BEHIND_BYTES_MAX:

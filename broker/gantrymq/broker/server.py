@@ -321,7 +321,7 @@ class BrokerHost:
                 self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
 
     async def _start_health(self) -> None:
-        """With what pushes metrics elsewhere."""
+        """Start the HTTP server of health and metrics, and the exporter if metrics are pushed."""
         settings = self._setup.settings
         sources: list[Source] = [partial(server_samples, self._server), self._lag.samples]
         metrics = self._pages.own([*sources, *self._more_metrics])

@@ -77,7 +77,7 @@ class CommitLog:
         self.last_record = 0
         self.store_timestamp_ms = 0
         self.writes = 0
-        """Groups of messages that were written since the start."""
+        """The number of writes since the start; each writes one group of messages."""
 
     def load(self, *, is_size_known: bool = False) -> None:
         """Look at the files, whose size the flush mark knows; nothing is read before `resume`."""

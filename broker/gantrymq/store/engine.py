@@ -440,7 +440,7 @@ class Store:
 
     @property
     def sync_seconds(self) -> Histogram | None:
-        """How long syncs of the log took; None before the store is open."""
+        """The histogram of the times that syncs of the log took; None before the store is open."""
         return None if self._persistence is None else self._persistence.flusher.sync_seconds
 
     @property

@@ -99,9 +99,9 @@ class Flusher:
         self.syncing_since: float | None = None
         """When the round that is under way began."""
         self._synced_since: float | None = None
-        """When the round began that has just ended."""
+        """When the round of syncs began that has ended and is not in `sync_seconds` yet."""
         self.sync_seconds: Histogram = Histogram(LOG_SYNC.buckets)
-        """How long rounds took."""
+        """The histogram of the times that rounds of syncs took."""
         self._target = self.flushed
 
     @property

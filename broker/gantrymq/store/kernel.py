@@ -87,7 +87,7 @@ class _Topic:
         self.queues: list[ConsumeQueue | None] = [None] * queue_count
         self.normal: SizeCounts = SizeCounts()
         self.fifo: SizeCounts = SizeCounts()
-        """Of messages with a sharding key, which are sent in order."""
+        """Counts messages that have a sharding key, which are sent in order."""
 
 
 @final
@@ -152,8 +152,11 @@ class Kernel:
             self._left.append(served)
 
     def take_counts(self) -> list[KernelCounts]:
-        """What it took for each topic since the last call; the few that a full disk then refused
-        among it. A topic that was forgotten and served again meanwhile has several entries."""
+        """The counts of messages that the kernel took since the last call, by topic.
+
+        The counts include messages that it took and a full disk then refused. A topic that was
+        forgotten and served again since the last call has several entries.
+        """
         counts: list[KernelCounts] = []
         for topic in [*self._left, *self._served.values()]:
             if topic.normal.count:
@@ -222,13 +225,13 @@ class Kernel:
         return True
 
     def _counts_of(self, topic: _Topic) -> SizeCounts:
-        """Where to count the request in `_fields`, which `_scan` has just read."""
+        """The counts to which the request in `_fields` belongs. `_scan` has just read it."""
         if self._scan.has_other_names and _SHARDING_KEY in self._fields.properties:
             return topic.fifo
         return topic.normal
 
     def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
-        """The bytes of its record; 0 when it is not taken."""
+        """Take one message; the bytes of its record, or 0 if the kernel does not take it."""
         fields = self._fields
         properties = codec.join(fields.properties, self._added)
         size = self._records.size(len(body), len(fields.topic), len(properties))
@@ -245,8 +248,8 @@ class Kernel:
     def _take_batch(
         self, group: Group, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
     ) -> i64:
-        """All messages of the batch data[at:end], into one file of the log; or none. The bytes of
-        their records."""
+        """Take all messages of the batch data[at:end] into one file of the log, or none of them.
+        The bytes of their records, or 0."""
         fields = self._fields
         shared = codec.join(fields.properties, self._added)
         bytes_max = self._body_bytes_max + BATCH_SPARE_BYTES

@@ -1,4 +1,4 @@
-"""What a kernel took for one topic, as counts by the mean size of each request's messages."""
+"""Counts the messages that the send kernel takes for one topic, and their sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-# Upper bounds of the classes of sizes. Those of RocketMQ's metric rocketmq_message_size.
+# Upper bounds of the classes of sizes, as in RocketMQ's metric rocketmq_message_size.
 SIZE_BOUNDS: Final = (1024, 4096, 524288, 1048576, 2097152, 4194304)
 
 _SMALL: Final = 1024
@@ -15,9 +15,11 @@ _MEDIUM: Final = 4096
 
 @final
 class SizeCounts:
-    """Requests and messages of one topic; a kernel counts in it, hence native numbers.
+    """Counts requests and messages of one topic while the kernel takes them.
 
-    A frame that the kernel takes is shorter than the third bound, so it has three classes.
+    Requests count in a class by the mean size of their messages. The kernel takes only frames that
+    are shorter than the third bound, so three classes are enough. The numbers are native, because
+    the kernel counts on the hot path.
     """
 
     __slots__ = ("count", "large", "mean_sizes", "medium", "requests", "size", "small")
@@ -32,7 +34,7 @@ class SizeCounts:
         self.large: i64 = 0
 
     def note(self, count: i64, size: i64) -> None:
-        """One request with so many messages, of so many bytes together."""
+        """Count one request with `count` messages, which have `size` bytes together."""
         mean: i64 = size // count
         self.count += count
         self.size += size
@@ -48,7 +50,7 @@ class SizeCounts:
 
 @final
 class KernelCounts:
-    """The same as plain numbers, of one topic and one type of messages."""
+    """A SizeCounts as plain numbers, with the topic and whether its messages are ordered."""
 
     __slots__ = ("count", "is_fifo", "mean_sizes", "requests", "size", "sizes", "topic")
 

@@ -1,8 +1,8 @@
-"""Takes secrets out of what is passed on, and replaces names that tell who the owner is.
+"""Hides secrets in a report, and replaces names that identify its owner.
 
-Secrets are settings whose names say so; their values become `***`. Names (of topics, groups,
-clusters and brokers) and addresses become pseudonyms, the same one each time, so that a reader can
-still follow them. Nothing here does I/O.
+A setting is secret if its key says so; its value becomes `***`. Names of topics, groups, clusters
+and brokers, and IPv4 addresses, become pseudonyms. A name has the same pseudonym everywhere, so a
+reader can still follow it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ HIDDEN: Final = "***"
 
 _SECRET: Final = re.compile(r"secret|password|passwd|token|credential|access_?key", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
-# Names of RocketMQ itself tell nothing, and are needed to understand the rest.
+# RocketMQ's own names identify no owner, and a reader needs them to understand the rest.
 _PUBLIC: Final = re.compile(
     r"RMQ_SYS_|rmq_sys_|SCHEDULE_|TBW102|SELF_TEST|CID_|DefaultCluster|TRANS_"
 )
 _SHORTEST: Final = 3
-"""A name of fewer characters would be found in words."""
+"""Shorter names are not replaced, because they occur in ordinary words."""
 
 
 def without_secrets(settings: Mapping[str, str]) -> JsonObject:
-    """The settings; the values of those that may hold a secret are hidden."""
+    """The settings, with the values of secret ones hidden."""
     return {
         key: HIDDEN if value and _SECRET.search(key) else value
         for key, value in sorted(settings.items())
@@ -35,7 +35,8 @@ def without_secrets(settings: Mapping[str, str]) -> JsonObject:
 
 @final
 class Pseudonyms:
-    """Other names for the given ones, of kinds such as `topic`; and for every IPv4 address."""
+    """Replaces names and IPv4 addresses by pseudonyms. `names` has the names of each kind, such as
+    `topic`."""
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
         self._instead: dict[str, str] = {}
@@ -43,13 +44,13 @@ class Pseudonyms:
             hidden = [each for each in sorted(set(of_kind)) if _is_private(each)]
             for number, name in enumerate(hidden, start=1):
                 self._instead.setdefault(name, f"{kind}-{number}")
-        # Longer ones first, or a name that begins with another one would keep its end.
+        # Longer names come first: else a name that begins with another one would keep its end.
         longest_first = sorted(self._instead, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._hosts: dict[str, str] = {}
 
     def applied_to(self, value: Json) -> Json:
-        """The value with all names replaced, in keys, too."""
+        """The value with all names replaced, also in keys."""
         if isinstance(value, str):
             return self._replaced(value)
         if isinstance(value, dict):

@@ -1,16 +1,16 @@
-"""Metrics of an application's producers and consumers, for its own page or exporter.
+"""Provides metrics of an application's producers and consumers, for its own page or exporter.
 
     metrics = ClientMetrics()
     Producer("shop", send_hooks=[metrics])
     PushConsumer("billing", hooks=[metrics])
     prometheus_client.REGISTRY.register(metrics)
 
-One object may serve several producers and consumers. Clients count in their event loop, and a
-scrape reads in another thread: a lock guards the counts. Clients without such an object count
-nothing.
+One ClientMetrics may serve several producers and consumers. Clients count in their event loop, and
+a scrape reads in another thread, so a lock guards the counts. A client without a ClientMetrics
+counts nothing.
 
-Invariant: at most PLACES_MAX pairs of group and topic have series; those beyond are counted
-together, as OTHER.
+Invariant: at most PLACES_MAX pairs of group and topic have series of their own. All further pairs
+share one series, OTHER.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _OK: Final = "ok"
 _FAILED: Final = "failed"
 _ONEWAY: Final = "oneway"
 _MS: Final = 1000
-# Java's ConsumeReturnType.
+# Values of Java's ConsumeReturnType.
 _SUCCESS: Final = 0
 _RAISED: Final = 2
 
 Place = tuple[str, str]
-"""Group and topic."""
+"""A group and a topic."""
 
 
 @final
 class _Counts:
-    """What one group does in one topic."""
+    """Counts what one group sends to, or consumes from, one topic."""
 
     __slots__ = ("consume", "consumed", "delay", "send", "sent", "sent_bytes")
 
@@ -62,7 +62,7 @@ class _Counts:
 
 @final
 class ClientMetrics:
-    """A send hook and a consume hook that counts, and a collector of prometheus_client."""
+    """Counts as a send hook and consume hook, and is a collector of prometheus_client."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class ClientMetrics:
     # ------------------------------------------------------------------ hooks
 
     def before_send(self, context: SendContext) -> None:
-        """Nothing is known yet."""
+        """Do nothing: a send is counted once it has an outcome."""
 
     def after_send(self, context: SendContext) -> None:
         with self._lock:
@@ -105,7 +105,7 @@ class ClientMetrics:
     # ------------------------------------------------------------------ what is shown
 
     def samples(self) -> list[Samples]:
-        """The counts of this moment, by the table of metrics."""
+        """The samples of all metrics at this moment."""
         with self._lock:
             seen = self._places.items()
             return [
@@ -120,7 +120,8 @@ class ClientMetrics:
             ]
 
     def collect(self) -> Iterator[Metric]:
-        """The same for prometheus_client: an object with this method can be registered there."""
+        """The samples in prometheus_client's form. Its registries call this method of a collector
+        that is registered with them."""
         yield from map(_metric, self.samples())
 
 
@@ -141,7 +142,7 @@ def _outcomes(counts: Iterable[tuple[Place, Counter[str]]]) -> list[Row]:
 
 
 def _times(histograms: Iterable[tuple[Place, Histogram]]) -> list[Row]:
-    """Copies of those that counted something: the clients count on."""
+    """Rows with copies of all histograms that are not empty, since clients change the originals."""
     return [(place, _copied(each)) for place, each in histograms if each.count]
 
 
@@ -152,7 +153,7 @@ def _copied(histogram: Histogram) -> Histogram:
 
 
 def _metric(samples: Samples) -> Metric:
-    from prometheus_client.core import (  # noqa: PLC0415 - applications without it need it not
+    from prometheus_client.core import (  # noqa: PLC0415 - only scraped applications need it
         CounterMetricFamily,
         HistogramMetricFamily,
     )

@@ -66,12 +66,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The partition a path is on, in bytes: what ordinary users may use of it, as df counts."""
+    """The size and free space of a partition in bytes, without the space reserved for root."""
 
     total_bytes: int
     free_bytes: int
     reserved_bytes: int = 0
-    """Free besides, but only for root."""
+    """Further free space that only root may use."""
 
 
 class File(Protocol):

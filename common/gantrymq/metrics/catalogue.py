@@ -30,7 +30,7 @@ TABLES: Final[tuple[Table, ...]] = (
 
 
 def families() -> Iterator[tuple[Table, Family]]:
-    """Every metric, with the table that has it."""
+    """Every metric, with the table that defines it."""
     for table in TABLES:
         for family in table:
             yield table, family

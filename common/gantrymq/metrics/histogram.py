@@ -1,4 +1,4 @@
-"""Counts values by size, for the histograms of Prometheus' text format."""
+"""Provides histograms: they count values by size."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import final
 
 @final
 class Histogram:
-    """One series of a histogram. Counted on hot paths, hence plain and slotted.
+    """Counts the values of one series by size. Its owner changes it on hot paths.
 
-    `counts` has one number for each upper bound and a last one for what is above all of them; a
-    number counts only what is above the bound before.
+    `counts[i]` is the number of values that are at most `bounds[i]` and above the bound before. One
+    more number at the end counts the values above all bounds.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -24,12 +24,12 @@ class Histogram:
         """The sum of all values."""
 
     def note(self, value: float, times: int = 1) -> None:
-        """Count a value that occurred so many times."""
+        """Count a value that occurred `times` times."""
         self.counts[bisect_left(self.bounds, value)] += times
         self.total += value * times
 
     def add(self, counts: Sequence[int], total: float) -> None:
-        """Add what was counted elsewhere, with the same bounds."""
+        """Add the counts and the sum of another histogram with the same bounds."""
         own = self.counts
         for place, count in enumerate(counts):
             own[place] += count

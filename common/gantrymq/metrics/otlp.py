@@ -4,11 +4,11 @@
         {"name": "gantry_broker_topics", "gauge": {"dataPoints": [
             {"attributes": ..., "timeUnixNano": "1700000000000000000", "asDouble": 3.0}]}}]}]}]}
 
-Counters are cumulative sums since the process began, histograms are cumulative, too. Names, labels
-and values are those of Prometheus' page.
+Counters and histograms are cumulative since the process began. Names, labels and values are the
+same as on the page for Prometheus.
 
-Invariants. A request has at most POINTS_MAX data points, and what is written between two pauses at
-most POINTS_A_PIECE. Of one metric at most `series_max` series are written.
+Invariants: a request has at most POINTS_MAX data points; between two pauses at most POINTS_A_PIECE
+points are written; a metric has at most `series_max` series.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gantrymq.metrics.samples import Row, Samples
 # About a millisecond of work.
 POINTS_A_PIECE: Final = 100
 
-# Half a megabyte; a collector takes 20 MiB, and a request may have to be held while it is slow.
+# Half a megabyte. Collectors accept 20 MiB, but a process holds the request while one is slow.
 POINTS_MAX: Final = 2000
 
 SCOPE: Final = "gantrymq"
@@ -41,18 +41,19 @@ Json: TypeAlias = dict[str, Any]
 
 @final
 class OtlpWriter:
-    """Writes the requests of one process, whose counters began at `began_ns`."""
+    """Writes the requests of one process, whose counters began to count at `began_ns`."""
 
     __slots__ = ("_began_ns", "_resource", "_series_max")
 
     def __init__(self, resource: Mapping[str, str], began_ns: int, series_max: int) -> None:
-        """`resource` says which process it is: service.name, and so on."""
+        """`resource` has the attributes that identify the process, such as service.name."""
         self._resource = _attributes(resource.items())
         self._began_ns = str(began_ns)
         self._series_max = series_max
 
     def requests(self, page: Iterable[Samples], now_ns: int) -> Iterator[bytes]:
-        """Bodies of requests; empty ones are pauses between two pieces of work."""
+        """The bodies of the requests. An empty body stands for a pause: the caller may let other
+        work run before it goes on."""
         metrics: list[Json] = []
         points = 0
         for metric, count in self._metrics(page, str(now_ns)):
@@ -66,7 +67,7 @@ class OtlpWriter:
             yield self._request(metrics)
 
     def _metrics(self, page: Iterable[Samples], now_ns: str) -> Iterator[tuple[Json, int]]:
-        """Each metric in pieces, with the number of their data points."""
+        """Pieces of each metric, with the number of data points in each piece."""
         for samples in page:
             common = _attributes(_pairs(samples.base))
             left = self._series_max
@@ -109,7 +110,7 @@ class OtlpWriter:
 
 
 def _value(value: float | Histogram) -> Json:
-    """64-bit numbers are texts in this form."""
+    """The value of a data point. In OTLP's JSON form 64-bit integers are strings."""
     if not isinstance(value, Histogram):
         return {"asDouble": float(value)}
     return {
@@ -125,6 +126,6 @@ def _attributes(pairs: Iterable[tuple[str, str]]) -> list[Json]:
 
 
 def _pairs(base: str) -> Iterator[tuple[str, str]]:
-    """The labels in `Samples.base`."""
+    """The names and values of the labels in `Samples.base`."""
     for name, value in _PAIR.findall(base):
         yield name, _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], value)

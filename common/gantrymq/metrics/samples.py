@@ -1,4 +1,4 @@
-"""Samples: the values of one metric at one moment, as a component hands them to the text writer."""
+"""Provides Samples: the values of one metric, as a component hands them to the writer of a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.metrics.family import Family
 from gantrymq.metrics.histogram import Histogram
 
 Labels: TypeAlias = tuple[str, ...]
-"""Values of the family's labels, in their order."""
+"""The values of a family's labels, in the order of the labels."""
 
 Value: TypeAlias = float | Histogram
 Row: TypeAlias = tuple[Labels, Value]
@@ -19,20 +19,21 @@ Row: TypeAlias = tuple[Labels, Value]
 @final
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One metric's series. `rows` may be lazy: the writer takes some at a time.
+    """The series of one metric.
 
-    What a lazy `rows` iterates over may change between two of them; `stable` copies keys first.
+    `rows` may be lazy. The writer pauses between rows, so what a lazy `rows` iterates over must be
+    allowed to change meanwhile.
     """
 
     family: Family
     rows: Iterable[Row]
     base: str = ""
-    """Labels that each series has, as text: see `base_text`."""
+    """The labels that every series has, as `base_text` writes them."""
 
 
 Source: TypeAlias = Callable[[], Iterable[Samples]]
-"""Reads a component's state when a page is made. It may be a generator: then each metric is read
-when the page comes to it."""
+"""A function that reads a component's state while a page is made. A generator reads each metric
+when the writer of the page gets to it."""
 
 
 def one(family: Family, value: float | bool, base: str = "") -> Samples:
@@ -41,12 +42,12 @@ def one(family: Family, value: float | bool, base: str = "") -> Samples:
 
 
 def base_text(labels: Mapping[str, str]) -> str:
-    """Labels as the text format writes them, for `Samples.base`."""
+    """The labels in the text format, for `Samples.base`."""
     return ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items())
 
 
 def escaped(value: str) -> str:
-    """A label's value with the three characters escaped that the text format reserves."""
+    """The value of a label, with the three reserved characters of the text format escaped."""
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return value

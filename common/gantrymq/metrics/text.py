@@ -1,11 +1,11 @@
-"""Writes Prometheus' text format (version 0.0.4) in pieces, so that others can run in between.
+"""Writes Prometheus' text format (version 0.0.4) in pieces; the caller may pause between two.
 
     # HELP rocketmq_topic_number Topics, system topics included
     # TYPE rocketmq_topic_number gauge
     rocketmq_topic_number{cluster="c",node_type="broker",node_id="b"} 22
 
-Invariants. A piece has at most LINES_A_PIECE lines, and ends with a whole line. Of one metric at
-most `series_max` series are written; those beyond it are counted and left out, as OpenTelemetry's
+Invariants: a piece has at most LINES_A_PIECE lines and ends with a whole line. At most `series_max`
+series of a metric are written. Further series are counted and left out, as OpenTelemetry's
 cardinality limit does.
 """
 
@@ -24,7 +24,7 @@ from gantrymq.metrics.samples import Labels, Row, Samples, escaped
 # About a third of a millisecond of work.
 LINES_A_PIECE: Final = 200
 
-# What a histogram writes besides its bounds: +Inf, the sum and the count.
+# The lines of a histogram besides those of its bounds: +Inf, the sum and the count.
 _MORE_LINES: Final = 3
 
 _reserved: Final = re.compile(r'[\\"\n]').search
@@ -34,7 +34,7 @@ Writer: TypeAlias = Callable[[Sequence[Row]], str]
 
 @final
 class PageWriter:
-    """Writes one page. `dropped` counts the series that were left out, by metric."""
+    """Writes one page. `dropped` has the number of series that were left out of each metric."""
 
     __slots__ = ("_series_max", "dropped")
 
@@ -43,7 +43,7 @@ class PageWriter:
         self.dropped: dict[str, int] = {}
 
     def pieces(self, page: Iterable[Samples]) -> Iterator[str]:
-        """The text of these metrics, in their order; a piece may be empty."""
+        """The text of these metrics, in their order. A piece may be empty."""
         for samples in page:
             yield from self._metric(samples)
 
@@ -61,14 +61,14 @@ class PageWriter:
         yield from self._drop(family, rows)
 
     def _drop(self, family: Family, rows: Iterator[Row]) -> Iterator[str]:
-        """Count the rest."""
+        """Count the remaining rows as dropped, with pauses."""
         while count := sum(1 for _ in islice(rows, LINES_A_PIECE)):
             self.dropped[family.name] = self.dropped.get(family.name, 0) + count
             yield ""
 
 
 def _writer_of(family: Family, base: str) -> tuple[Writer, int]:
-    """What writes rows of this metric, and how many of them make a piece."""
+    """A function that writes rows of this metric, and the number of rows in a piece."""
     names = ",".join(f'{name}="%s"' for name in family.labels)
     labels = ",".join(filter(None, (_literal(base), names)))
     if family.kind is not Kind.HISTOGRAM:
@@ -83,7 +83,7 @@ def _literal(text: str) -> str:
 
 
 def _plain_rows(line: str, rows: Sequence[Row]) -> str:
-    # Only histograms have Histograms: see _writer_of.
+    # Only rows of histograms have Histogram values, and _writer_of gives those another writer.
     return "".join(
         [line % (*labels, float(value)) for labels, value in _safe(rows)]  # type: ignore[arg-type]
     )
@@ -100,7 +100,7 @@ def _histogram_rows(family: Family, labels: str, rows: Sequence[Row]) -> str:
 
 
 def _histogram_values(labels: str, value: object) -> tuple[object, ...]:
-    """What the lines of one histogram take, in their order."""
+    """The values that the lines of one histogram show, in the order of the lines."""
     assert isinstance(value, Histogram), "a histogram has no plain values"
     values: list[object] = []
     count = 0
@@ -110,7 +110,7 @@ def _histogram_values(labels: str, value: object) -> tuple[object, ...]:
 
 
 def _safe(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows with label values that can be written as they are, which they mostly are."""
+    """The rows with all label values escaped. Most rows need no escaping and stay as they are."""
     if not _reserved("".join(chain.from_iterable(labels for labels, _ in rows))):
         return rows
     return [(_escaped_labels(labels), value) for labels, value in rows]

@@ -1,13 +1,13 @@
-"""Reads until when the certificates of a PEM file are valid.
+"""Reads when the certificates of a PEM file expire.
 
-Of X.509 (RFC 5280, 4.1) only the way to the end of the validity is followed:
+It reads only as much of X.509 (RFC 5280, 4.1) as leads to the end of the validity:
 
     Certificate       SEQUENCE: TBSCertificate, ...
     TBSCertificate    SEQUENCE: [0] version, which may be missing; serial number, algorithm, issuer,
                       Validity, ...
     Validity          SEQUENCE: two times, UTCTime (two digits of the year) or GeneralizedTime
 
-A library for all of it takes 8 MiB and 0.1 s, which a server needs for nothing else.
+A library for X.509 would take 8 MiB and 0.1 s at the start, and servers need it for nothing else.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _VALIDITY: Final = 3  # behind the serial number, the algorithm and the issuer
 
 
 def expires_at(pem: str) -> float | None:
-    """When the first of the certificates expires, in seconds of the Unix epoch; None where the
-    text has none, or one that is not as it should be."""
+    """When the first of the certificates expires, in seconds of the Unix epoch.
+
+    None if the text has no certificate, or one that is malformed.
+    """
     try:
         blocks = _BLOCK.findall(pem)
         return min((_not_after(ssl.PEM_cert_to_DER_cert(each)) for each in blocks), default=None)
@@ -45,7 +47,7 @@ def _not_after(certificate: bytes) -> float:
 
 
 def _elements(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tag and content of each element; DER has no tags of more than a byte here."""
+    """The tag and the content of each DER element. All tags that occur here are one byte long."""
     at = 0
     while at < len(data):
         tag, length = data[at], data[at + 1]

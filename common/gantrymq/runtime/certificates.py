@@ -163,7 +163,8 @@ class ServerContexts:
         """`complain` is told of changed files that cannot be used."""
         self.settings = settings
         self.expires_at: float | None = None
-        """When the certificate in use does, by the wall clock; None for a self-signed one."""
+        """When the certificate in use expires, in seconds of the Unix epoch; None for a self-signed
+        one."""
         self._complain = complain
         self._stamps: tuple[Stamp, ...] = ()
         self._context: ssl.SSLContext | None = None

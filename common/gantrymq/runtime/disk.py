@@ -332,7 +332,7 @@ class FolderDisk:
                 figures = os.statvfs(descriptor)
             finally:
                 os.close(descriptor)
-        # What only root may use counts for nobody, as in df.
+        # As in df, the space that is reserved for root counts neither as usable nor as free.
         reserved = figures.f_bfree - figures.f_bavail
         usable, block_bytes = figures.f_blocks - reserved, figures.f_frsize
         return Usage(usable * block_bytes, figures.f_bavail * block_bytes, reserved * block_bytes)

@@ -5,8 +5,8 @@
 | /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
 | /metrics | Prometheus' text format |
-| /healthz, /readyz | the first two, by the names that many tools expect |
-| paths given by the owner | metrics under other names |
+| /healthz, /readyz | the same as the first two: many tools expect these names |
+| paths given by the owner | pages of metrics with other names |
 | pages given by the owner | further documents |
 
 A thread with an event loop of its own serves them, so that a probe is answered while the owner's
@@ -118,7 +118,7 @@ class HealthServer:
         self._readiness = readiness
         self._metrics = {METRICS_PATH: metrics, **(more_metrics or {})}
         self._pending: set[asyncio.Task[object]] = set()
-        """Pages that are being made, in the owner's loop."""
+        """Tasks in the owner's loop that make pages; `stop` cancels them."""
         self._pages = dict(pages or {})
         self._page_type = page_type
         self._runner: web.AppRunner | None = None
@@ -275,7 +275,7 @@ class HealthServer:
     async def _ask_slowly(
         self, question: Callable[[], Coroutine[Any, Any, T]], seconds: float
     ) -> T | None:
-        """The same where the owner's loop awaits the answer."""
+        """Ask a question that the owner's loop has to await, such as a long page."""
         return cast("T | None", await self._answer(question, seconds))
 
     async def _answer(self, question: Callable[[], object], seconds: float) -> object:
@@ -308,7 +308,7 @@ class HealthServer:
     def _await(
         self, said: Coroutine[Any, Any, object], answer: concurrent.futures.Future[object]
     ) -> None:
-        """Within the owner's loop: the answer is what comes of this; `stop` cancels it."""
+        """Run a coroutine in the owner's loop, and pass its result or error on as the answer."""
         task = asyncio.ensure_future(said)
         self._pending.add(task)
 

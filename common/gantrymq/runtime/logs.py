@@ -1,4 +1,4 @@
-"""Writes one-line logs, for people and grep or as JSON, and limits lines that peers can cause.
+"""Writes logs of one line each, as text or as JSON, and limits the lines that peers can cause.
 
     2026-11-21T03:26:51.123Z WARNING remoting connection closed peer=10.0.0.7:51234 reason=garbage
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TextIO, final
 
-# Where a record of the standard library has the sentence and the fields of a line.
+# Attributes of the standard library's log records, for the event and the fields of a line.
 _EVENT: Final = "gantry_event"
 _FIELDS: Final = "gantry_fields"
 
@@ -31,7 +31,7 @@ FIELD_CHARACTERS_MAX: Final = 500
 
 
 class Form(StrEnum):
-    """How lines are written."""
+    """The format of log lines."""
 
     CONSOLE = "console"
     JSON = "json"
@@ -166,7 +166,8 @@ class _LineFormatter(logging.Formatter):
 
 @final
 class _JsonFormatter(logging.Formatter):
-    """An object a line. Lines of libraries have their text for the event, and no fields."""
+    """Writes each line as one JSON object. Lines of libraries have their whole text as the event,
+    and no fields."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,12 +190,12 @@ class _JsonFormatter(logging.Formatter):
 
 
 def _json_value(value: object) -> object:
-    """Numbers and truth values as such; everything else as text that is not too long."""
+    """A number or a boolean unchanged, and any other value as text of bounded length."""
     return value if isinstance(value, bool | int | float) else _short(value)
 
 
 def configure(level: str = "INFO", stream: TextIO | None = None, form: str = Form.CONSOLE) -> None:
-    """Send the process's logs to `stream` (standard error) in the house format, or as JSON."""
+    """Send the process's logs to `stream` (standard error by default), as text or as JSON."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(_JsonFormatter() if form == Form.JSON else _LineFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -1,10 +1,10 @@
-"""Metrics of one process: the page for Prometheus, and what every process shows about itself.
+"""Makes the page of metrics of one process, and reads the metrics that every process has.
 
-Hot paths add to plain numbers; a source reads them when a page is made. So no metric costs anything
-between two pages.
+Hot paths only add to plain numbers, and sources read these numbers while a page is made. So metrics
+cost nothing between two pages.
 
-A page may have hundreds of thousands of lines. `page` writes it on the event loop, which owns what
-the sources read, and lets everything else go first after each SLICE_SECONDS.
+A page may have hundreds of thousands of lines. It is written on the event loop, which owns the
+state that sources read. After each SLICE_SECONDS of writing, other work of the loop runs first.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 LAG_SECONDS: Final = 1.0  # how often the loop's lag is measured
 
-# How long a page holds the loop without a pause; a turn of a busy broker takes about as long.
+# Writing a page holds the loop for so long at a time, about as long as a turn of a busy broker.
 SLICE_SECONDS: Final = 0.001
 
-# RocketMQ's metricsOtelCardinalityLimit.
+# The default of RocketMQ's metricsOtelCardinalityLimit.
 SERIES_MAX: Final = 50_000
 
-# Pieces are sent in chunks of this size: each costs a write to the connection.
+# Pieces are joined to chunks of this size, because each chunk costs a write to the connection.
 CHUNK_CHARACTERS: Final = 64 * 1024
 
 Preparation = Callable[[], Awaitable[None]]
@@ -44,8 +44,11 @@ Preparation = Callable[[], Awaitable[None]]
 
 @final
 class Metrics:
-    """One process's metrics: memory, CPU, files and garbage collection from the start, unless this
-    is for a page of other names."""
+    """Collects the metrics of one process from its sources.
+
+    With `shows_process` the page begins with the memory, CPU, files and garbage collection of the
+    process. A second page with other names leaves these out.
+    """
 
     __slots__ = (
         "_longest_slice",
@@ -68,21 +71,24 @@ class Metrics:
             GCCollector(registry=self._process)
 
     def add(self, source: Source) -> None:
-        """Ask `source` for its samples whenever a page is made."""
+        """Have each page show the samples of this source."""
         self._sources.append(source)
 
     def prepare(self, preparation: Preparation) -> None:
-        """Await this before a page is made: what sources show may have to be read first."""
+        """Await `preparation` before each page. It may read from disk what sources then show."""
         self._preparations.append(preparation)
 
     async def samples(self) -> Iterator[Samples]:
-        """What the page shows, but for what it says of itself; each metric is read when the
-        iterator comes to it, within the loop that owns what sources read."""
+        """All samples except those about the page itself.
+
+        Call this, and iterate over the result, in the event loop that owns the state of the
+        sources: they read each metric when the iterator gets to it.
+        """
         await self._prepare()
         return chain(_process_samples(self._process), *(source() for source in self._sources))
 
     async def page(self) -> Sequence[bytes]:
-        """The page, in chunks; to be called within the loop that owns what sources read."""
+        """The page in chunks. Call this in the event loop that owns the state of the sources."""
         await self._prepare()
         chunks: list[bytes] = []
         waiting: list[str] = []
@@ -121,13 +127,13 @@ class Metrics:
         yield from writer.pieces(_dropped(writer))
 
     def _own(self) -> Iterator[Samples]:
-        """What making the page before this one took."""
+        """The metrics of the page itself: how long it took to make the page before this one."""
         yield one(process.SCRAPE_SECONDS, self._page_seconds)
         yield one(process.SCRAPE_SLICE, self._longest_slice)
 
 
 def _process_samples(registry: CollectorRegistry | None) -> Iterator[Samples]:
-    """What prometheus_client tells of the process: counters and gauges."""
+    """The samples of the process that prometheus_client collects, all counters and gauges."""
     for metric in () if registry is None else registry.collect():
         kind = Kind.COUNTER if metric.type == "counter" else Kind.GAUGE
         for sample in metric.samples:
@@ -144,9 +150,10 @@ def _dropped(writer: PageWriter) -> Iterator[Samples]:
 
 @final
 class LoopLag:
-    """Measures how late the event loop runs its timers: as long waits a request that has come.
+    """Measures how late the event loop runs its timers. A request that arrives waits as long.
 
-    The largest lag since the last scrape is shown, so that a short stall is not lost between two.
+    The metric is the largest lag since the last scrape, so that short stalls between two scrapes
+    are seen.
     """
 
     __slots__ = ("_due_at", "_largest", "_timer")
@@ -178,7 +185,7 @@ class LoopLag:
 
 
 def server_samples(server: Server) -> Iterator[Samples]:
-    """What a remoting server counts."""
+    """The metrics of a remoting server: requests, bytes and connections."""
     counters, channels = server.counters, server.channels
     yield one(process.REMOTING_REQUESTS, counters.requests)
     unmatched = sum(channel.unmatched_responses for channel in channels)

@@ -1,9 +1,9 @@
 """Pushes a process's metrics to an OpenTelemetry collector, over HTTP.
 
-A task of its own reads the metrics once each interval, in the loop that owns them, and lets
-everything else go first after each SLICE_SECONDS. Nothing queues: a request is made when the one
-before was answered, and what a collector does not take in time is left out until the next interval,
-whose cumulative values say the same.
+A task reads the metrics once each interval, in the event loop that owns their state. After each
+SLICE_SECONDS of work it lets other work of the loop run first. Requests never queue: the next one
+is made when the last one was answered. If the collector does not answer in time, the push ends, and
+the next interval's cumulative values make up for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADERS: Final = {"Content-Type": "application/json"}
 @final
 @dataclass(frozen=True, slots=True)
 class OtlpTarget:
-    """Where to push, and how often."""
+    """The collector's address, and the interval and timeout of pushes."""
 
     url: str
     headers: Mapping[str, str]
@@ -40,7 +40,8 @@ class OtlpTarget:
 
     @classmethod
     def of(cls, target: str, headers: str, interval_ms: int, timeout_ms: int) -> OtlpTarget:
-        """From settings: `host:port` or a URL, and headers as `name:value,name:value`."""
+        """The target that the settings describe: `target` is `host:port` or a URL, and `headers` is
+        `name:value,name:value`."""
         url = target if "://" in target else f"http://{target}"
         scheme, _, rest = url.partition("://")
         place, _, path = rest.partition("/")
@@ -65,7 +66,7 @@ class OtlpTarget:
 
 @final
 class OtlpExporter:
-    """Owner of the task and its connection. `start`, then `stop`."""
+    """Pushes the metrics of one process, from `start` until `stop`."""
 
     def __init__(
         self, target: OtlpTarget, metrics: Metrics, resource: Mapping[str, str], series_max: int
@@ -76,14 +77,14 @@ class OtlpExporter:
         self._task: asyncio.Task[None] | None = None
         self._writer = OtlpWriter(resource, time.time_ns(), series_max)
         self._problem = ""
-        """Why the last push failed; empty where it did not."""
+        """Why the last push failed; empty if it succeeded."""
 
     def start(self) -> None:
         self._log.info("pushing metrics", to=self._target.url)
         self._task = asyncio.create_task(self._run(), name="OTLP export")
 
     async def stop(self) -> None:
-        """Ends at once: what was not pushed is on no collector."""
+        """Stop at once, without a last push."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
@@ -97,7 +98,7 @@ class OtlpExporter:
                 await asyncio.sleep(self._target.interval_seconds)
 
     async def _push(self, session: aiohttp.ClientSession) -> str:
-        """All metrics of this moment; why it stopped where it had to, else empty."""
+        """Push all metrics once; why the push failed, or empty."""
         page = await self._metrics.samples()
         began = time.perf_counter()
         for body in self._writer.requests(page, time.time_ns()):
@@ -124,7 +125,7 @@ class OtlpExporter:
             return str(error) or type(error).__name__
 
     def _tell(self, problem: str) -> None:
-        """Once a change, not once an interval."""
+        """Log that pushes begin to fail or succeed again, once for each change."""
         if problem and not self._problem:
             self._log.warning("cannot push metrics", to=self._target.url, why=problem)
         elif self._problem and not problem:

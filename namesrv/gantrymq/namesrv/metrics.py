@@ -1,4 +1,4 @@
-"""Reads a name server's metrics from its core when a page is made."""
+"""Reads a name server's metrics from its core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 
 
 def samples(core: NameServer) -> Iterator[Samples]:
-    """Everything the core counts."""
+    """All metrics of the core."""
     counters, routes = core.counters, core.state.routes
     yield Samples(
         table.REQUESTS,

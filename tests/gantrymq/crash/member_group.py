@@ -151,7 +151,7 @@ class MemberGroup:
         settings: Mapping[str, str] | None = None,
         of_member: Callable[[int], Mapping[str, str]] = lambda number: {},
     ) -> None:
-        """`settings` are for all members, and `of_member` has those of one of them."""
+        """`settings` has settings of all members, and `of_member` returns further ones of one."""
         names = folder / "names"
         names.mkdir()
         self.names = gantry_name_server(names)
@@ -200,7 +200,8 @@ class MemberGroup:
         return GroupMember(number, own, port, of_member)
 
     def twin(self, number: int) -> GroupMember:
-        """Another process, with a new disk, that says it is this member; not started yet."""
+        """A second process, with a disk of its own, that claims to be this member. It is not
+        started yet."""
         return self._member(f"twin-{number}", number, ports.free_port(also=(-2, 1)), {})
 
     def __enter__(self) -> Self:

@@ -31,14 +31,14 @@ def helm() -> str:
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Helm with these arguments, whatever comes of it."""
+    """Run Helm with these arguments. The caller checks the exit code."""
     return subprocess.run([helm(), *words], capture_output=True, text=True, check=False)
 
 
 def rendered(
     *settings: str, release: str = "gantry", namespace: str = "gantry-system"
 ) -> list[Json]:
-    """All objects of the chart with these values."""
+    """All objects that the chart renders with these values."""
     chosen = [word for each in settings for word in ("--set", each)]
     done = run("template", release, str(CHART), "-n", namespace,
                "--kube-version", KUBERNETES, *chosen)  # fmt: skip

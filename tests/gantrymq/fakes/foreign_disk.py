@@ -1,4 +1,4 @@
-"""Makes the store of a member that is down that of an older cluster, which had more masters."""
+"""Turns the store of a stopped member into the store of another group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOREIGN_EPOCH: Final = 10_000
 
 
 def make_foreign(store: Path) -> None:
-    """The next start of the member finds a disk of another group."""
+    """Change the store so that the member's next start finds the disk of another group."""
     disk = FolderDisk(store)
     known = identity.read(disk)
     assert known is not None

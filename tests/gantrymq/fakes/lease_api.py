@@ -56,7 +56,7 @@ class Port:
     seconds: float = 0.0
     methods: Sequence[str] = ("GET", "POST", "PUT")
     plurals: Sequence[str] = ()
-    """Of the kinds that the fault is for; empty: all."""
+    """The kinds of objects that have the fault; empty for all kinds."""
     asked: list[str] = field(default_factory=list)
     """`METHOD name`, in order."""
 

@@ -1,4 +1,4 @@
-"""Reads pages of metrics: values by name and labels, without those that all of a broker have."""
+"""Reads pages of metrics: values by name and labels, without the labels that all metrics have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def values_of(samples: Iterable[Samples], base: str = "") -> dict[str, float]:
 
 
 def page_of(broker: OpenedBroker) -> dict[str, float]:
-    """The page of a broker, after what it has to read from its store was read."""
+    """The metrics of a broker, after it has read lags and times from its store."""
     ended: list[bool] = []
     broker.state.store_values.refresh(lambda: ended.append(True))
     broker.settle()

@@ -39,7 +39,7 @@ class Authority:
         self.trust_path.write_bytes(_pem(certificate))
 
     def identity(self, name: str, valid: datetime.timedelta = VALID) -> Identity:
-        """A new key and its certificate, in the place of those of the same name."""
+        """Make a new key and its certificate, and replace those of the same name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         found = Identity(self._folder / f"{name}.pem", self._folder / f"{name}.key")

@@ -10,7 +10,7 @@ SAMPLE: Final = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)(?: \d+)?")
 LABEL: Final = re.compile(r'([a-zA-Z0-9_]+)="((?:[^"\\]|\\.)*)"')
 PARTS: Final = ("_bucket", "_sum", "_count")
 
-# What names the broker, and what OpenTelemetry adds to each sample.
+# The label that names the broker, and the one that OpenTelemetry adds to each sample.
 NOT_COMPARED: Final = frozenset({"node_id", "otel_scope_name"})
 
 Labels = frozenset[tuple[str, str]]
@@ -49,7 +49,7 @@ class Page:
 
     @classmethod
     def read(cls, port: int, path: str = "/metrics") -> Self:
-        """As of now."""
+        """The page of a broker at this moment."""
         with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
             return cls(_parsed(answer.read().decode()))
 

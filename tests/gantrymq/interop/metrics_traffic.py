@@ -31,7 +31,8 @@ SMALL, LARGE = b"s" * 100, b"l" * 5_000
 
 
 async def put_traffic(stage: OwnStage) -> None:
-    """Plain, ordered, batched, delayed, timed, transactional, retried, dead and popped messages."""
+    """Send and consume messages of every kind: plain, ordered, batched, delayed, timed,
+    transactional, retried, dead and popped ones."""
     for topic in (PLAIN, LATER, TRANSACTIONS, FAILING, POPPED):
         await asyncio.to_thread(stage.broker.create_topic, topic, 1)
     await send_plain(stage)
@@ -43,7 +44,7 @@ async def put_traffic(stage: OwnStage) -> None:
 
 
 async def send_plain(stage: OwnStage) -> None:
-    """Seven normal requests, one of them with three messages, and two ordered messages."""
+    """Send seven normal requests, one of them with three messages, and two ordered messages."""
     producer = await stage.producer()
     for body in (SMALL, SMALL, SMALL, SMALL, LARGE):
         await producer.send(Message(PLAIN, body))
@@ -55,7 +56,7 @@ async def send_plain(stage: OwnStage) -> None:
 
 
 async def leave_a_group_behind(stage: OwnStage) -> None:
-    """A group that consumed four of eleven messages and has no member any more."""
+    """Leave a group without members that has consumed four of eleven messages."""
     reader = await stage.reader(OFFLINE_GROUP, auto_commit=False, pull_batch=4)
     (queue,) = await reader.fetch_message_queues(PLAIN)
     await reader.assign([queue])
@@ -69,7 +70,7 @@ async def leave_a_group_behind(stage: OwnStage) -> None:
 
 
 async def send_for_later(stage: OwnStage) -> None:
-    """A message at a delay level and a timer message; both are delivered."""
+    """Send a message at a delay level and a timer message, and wait until both are delivered."""
     producer = await stage.producer()
     await producer.send(Message(LATER, SMALL, delay_level=1))
     await producer.send(Message(LATER, SMALL, delay_s=2.0))
@@ -77,7 +78,7 @@ async def send_for_later(stage: OwnStage) -> None:
 
 
 async def end_transactions(stage: OwnStage) -> None:
-    """One is committed, one rolled back, and one stays open."""
+    """Commit one transaction, roll one back, and leave one open."""
     answers = {
         b"commit": TransactionState.COMMIT,
         b"rollback": TransactionState.ROLLBACK,
@@ -99,7 +100,7 @@ async def end_transactions(stage: OwnStage) -> None:
 
 
 async def fail(stage: OwnStage) -> None:
-    """One message succeeds at its second delivery, one becomes a dead letter after the second."""
+    """Let one message succeed at its second delivery, and another become a dead letter after it."""
 
     def answer(message: ReceivedMessage) -> Outcome:
         is_done = message.body == b"again" and message.reconsume_times == 1
@@ -121,7 +122,7 @@ async def fail(stage: OwnStage) -> None:
 
 
 async def pop_one_of_two(stage: OwnStage) -> None:
-    """One popped message is acknowledged, the other one stays in flight."""
+    """Pop two messages, acknowledge one, and leave the other one in flight."""
     producer = await stage.producer()
     for body in (SMALL, SMALL):
         await producer.send(Message(POPPED, body))

@@ -73,7 +73,7 @@ class Mount:
         self._order(do="fail", times=str(times), **order)
 
     def slow(self, seconds: float) -> None:
-        """Each sync takes so much longer, side by side; 0: none does."""
+        """Make each sync take so much longer from now on; 0 ends it. Syncs may overlap."""
         self._order(do="slow", seconds=str(seconds))
 
     def resize(self, total_bytes: int) -> None:

@@ -50,7 +50,7 @@ class Server:
         self._mountpoint = mountpoint
         self._buffer = bytearray(protocol.REQUEST_BYTES_MAX)
         self._slow_seconds = 0.0
-        # Requests of a slow disk: when each is due, and what it is.
+        # The requests that a slow disk holds back, each with the time at which it is answered.
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._mount(FaultyDisk())
 
@@ -81,7 +81,7 @@ class Server:
             raise OSError(number, os.strerror(number), self._mountpoint)
 
     def _due_in(self) -> float | None:
-        """Seconds until the first request that waits is due; None where none waits."""
+        """Seconds until the first waiting request is due; None if none waits."""
         return max(0.0, self._waiting[0][0] - time.monotonic()) if self._waiting else None
 
     def _power_off(self) -> None:
@@ -96,7 +96,7 @@ class Server:
         LIBC.umount2(self._mountpoint.encode(), MNT_DETACH)
 
     def _take_request(self) -> None:
-        """Answer what the kernel asks, at once or when a slow disk would be done with it."""
+        """Answer the kernel's request, at once or when a slow disk would have done it."""
         size = os.readv(self._device, [self._buffer])
         request = bytes(memoryview(self._buffer)[:size])
         opcode = protocol.REQUEST.unpack_from(request)[1]

@@ -361,7 +361,7 @@ async def test_metrics_tell_the_master_from_the_follower(tmp_path: Path) -> None
 
 
 def value(page: str, name: str) -> float:
-    """Of a metric that has one series."""
+    """The value of a metric that has one series."""
     (line,) = (line for line in page.splitlines() if line.startswith(name + "{"))
     return float(line.rpartition(" ")[2])
 

@@ -1,4 +1,4 @@
-"""Whether a broker pushes its metrics."""
+"""Tests that a broker pushes its metrics only where its settings ask for it."""
 
 from __future__ import annotations
 

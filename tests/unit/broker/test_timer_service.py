@@ -12,6 +12,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.broker.core.timer_service import ROLL_LOOK_SECONDS
 from gantrymq.fakes.broker import IDENTITY, START_MS, STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.members import Member
 from gantrymq.testing.faulty_disk import FaultyDisk
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import lose_all
@@ -599,3 +600,11 @@ def test_a_slave_counts_no_timers_as_lost() -> None:
     broker = with_a_log_of_small_files()
     slave = dataclasses.replace(IDENTITY, broker_id=1)
     assert lost(OpenedBroker(files=broker.saved, identity=slave)) == 0
+
+
+def test_a_member_that_cut_off_the_end_of_its_log_counts_no_timers_as_lost() -> None:
+    broker = with_a_log_of_small_files()
+    member = Member(2, files=dict(broker.saved))
+    member.lead()
+    assert member.state.identity.is_master
+    assert lost(member) == 0

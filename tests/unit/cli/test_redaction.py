@@ -1,4 +1,4 @@
-"""Secrets are hidden, names get pseudonyms, and everything else stays as it is."""
+"""Tests that secrets are hidden, names become pseudonyms, and all else stays unchanged."""
 
 from __future__ import annotations
 

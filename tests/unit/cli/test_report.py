@@ -1,4 +1,4 @@
-"""A report has what a helper needs, also of a cluster that is partly down."""
+"""Tests the report of a cluster, also of one that is partly down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantrymq.wire.jsonvalue import JsonObject, list_of, object_of
 
 
 def written(cluster: Cluster, command: str) -> JsonObject:
-    """What the command saved."""
+    """The report that the command saved."""
     page = page_of(cluster, command)
     (path,) = list_of(page.json()["file"], "file")
     assert isinstance(path, str)
@@ -48,7 +48,7 @@ def test_what_cannot_be_asked_says_why() -> None:
     assert "nobody listens" in str(failure)
 
 
-def test_an_anonymous_one_names_nobody() -> None:
+def test_an_anonymous_report_has_no_names() -> None:
     told = str(written(made(), "report -a"))
     for name in ("Orders", "Billing", "broker-a", "127.0.0.1"):
         assert name not in told

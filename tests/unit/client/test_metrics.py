@@ -1,4 +1,4 @@
-"""What an application's clients count, and what prometheus_client makes of it."""
+"""Tests the metrics of an application's clients, and their page by prometheus_client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def metrics() -> ClientMetrics:
 
 
 def sent(topic: str, error: Exception | None = None) -> SendContext:
-    """A try to send one message that took 3 ms."""
+    """The context of an attempt to send one message that took 3 ms."""
     queue = MessageQueue(topic, "broker-a", 0)
     context = SendContext("shop", [Message(topic, b"x")], ["id"], queue, "", MessageKind.NORMAL, 0)
     context.body_bytes, context.cost_ms, context.error = 7, 3, error

@@ -1,4 +1,4 @@
-"""The table of metrics: names, labels and units follow the rules of Prometheus."""
+"""Tests that names, labels and units of all metrics follow the rules of Prometheus."""
 
 import re
 

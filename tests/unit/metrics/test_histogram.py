@@ -1,4 +1,4 @@
-"""Histogram: which number a value raises."""
+"""Tests the classes in which a Histogram counts values."""
 
 from gantrymq.metrics.histogram import Histogram
 

@@ -1,4 +1,4 @@
-"""Requests of OTLP, decoded by the protocol's own classes."""
+"""Tests the requests of OTLP by decoding them with the protocol's own classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text format: what is written, in which pieces, and what the limit leaves out."""
+"""Tests the text format: the lines, the pieces, and the series that the limit leaves out."""
 
 from prometheus_client.parser import text_string_to_metric_families
 

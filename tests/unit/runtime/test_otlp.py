@@ -1,4 +1,4 @@
-"""Pushes to a receiver over real HTTP: what arrives, and what a collector's troubles do."""
+"""Tests pushes over real HTTP to a receiver that works, refuses, or does not answer."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def exporters(receiver: Receiver) -> AsyncIterator[list[OtlpExporter]]:
-    """Those that a test starts; they are stopped."""
+    """A list for exporters that a test starts. They are stopped at its end."""
     started: list[OtlpExporter] = []
     yield started
     for exporter in started:

@@ -1,4 +1,4 @@
-"""Dashboards and alerts are what the generator makes, and agree with the table of metrics."""
+"""Tests that dashboards and alerts are up to date, and agree with the table of metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.monitoring.promql import duration, family_name, grown, metric_names, 
 
 TABLE = {family.name: family for table, family in families() if table.path == "/metrics"}
 HISTOGRAMS = {name for name, family in TABLE.items() if family.kind is Kind.HISTOGRAM}
-# What Prometheus has of itself, and its client library of each process.
+# Series that Prometheus makes by itself, and metrics that its client library has of each process.
 STANDARD = {"up", "ALERTS", "process_cpu_seconds_total", "process_resident_memory_bytes"}
 
 FILES = sorted((ROOT / CHART / "dashboards").glob("*.json"))
@@ -28,12 +28,12 @@ ALERTS = [alert for group in GROUPS for alert in group.alerts]
 
 
 def used(expression: str) -> set[str]:
-    """Metrics of an expression."""
+    """The names of the metrics in an expression."""
     return {family_name(series, HISTOGRAMS) for series in metric_names(expression)}
 
 
 def panels() -> dict[str, set[str]]:
-    """Metrics that each "row: panel" shows."""
+    """The names of the metrics that each panel shows, by "row: title"."""
     shown: dict[str, set[str]] = {}
     for dashboard in DASHBOARDS:
         for row in dashboard.rows:

@@ -1,4 +1,4 @@
-"""Pictures of dashboards: numbers as people read them, and well-formed SVG."""
+"""Tests pictures of dashboards: readable numbers, and well-formed SVG."""
 
 from __future__ import annotations
 

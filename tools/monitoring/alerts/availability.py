@@ -1,4 +1,4 @@
-"""Alerts about processes and masters that are not there, and routes that differ."""
+"""Defines alerts about processes and masters that are down, and about routes that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alerts about consumer groups: what waits for them, and what they do wrong."""
+"""Defines alerts about consumer groups: lag, failures and conflicts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LAG_GROWING: Final = Alert(
     f"sum by ({_PLACE}) {_LAG} > 10000 and sum by ({_PLACE}) {_GROWTH} > 0",
     900,
     "{{ $labels.consumer_group }} falls behind on {{ $labels.topic }}",
-    "More than 10 000 messages wait for a group, and they become more.",
+    "More than 10 000 messages wait for a group, and their number grows.",
     (
         "Producers send more than usual.",
         "Consumers became slower, or fewer.",
@@ -123,7 +123,7 @@ OLDEST_UNACKNOWLEDGED: Final = Alert(
     60,
     "{{ $labels.consumer_group }} holds a message of {{ $labels.topic }} for"
     " {{ $value | humanizeDuration }}",
-    "A consumer was given a message more than 15 minutes ago and has not acknowledged it.",
+    "A consumer got a message more than 15 minutes ago and has not acknowledged it.",
     (
         "Its handler hangs or waits for something else.",
         "The consumer fetches many more messages than it processes.",
@@ -147,8 +147,8 @@ RETRY_STORM: Final = Alert(
     Severity.WARNING,
     f"sum by ({_GROUP}) (rate(gantry_broker_messages_sent_back_total[5m])) > 1",
     300,
-    "{{ $labels.consumer_group }} gives back {{ $value | humanize }} messages a second",
-    "A group fails to process more than one message each second and gives it back.",
+    "{{ $labels.consumer_group }} sends back {{ $value | humanize }} messages a second",
+    "A group fails to process more than one message a second, and sends them back.",
     (
         "What the consumers depend on is down.",
         "A new version of the application, or of the messages, has a defect.",
@@ -157,7 +157,7 @@ RETRY_STORM: Final = Alert(
         "The application's log.",
         "Dashboard *Gantry: consumer groups and lag*, *Sent back*: since when?",
     ),
-    ("Mend the cause, or stop the consumers: what is given back too often becomes a dead letter.",),
+    ("Mend the cause, or stop the consumers: messages that fail too often become dead letters.",),
 )
 
 GROUP: Final = Group(

@@ -1,4 +1,4 @@
-"""Alerts about messages that need a person: dead letters, open transactions, timers."""
+"""Defines alerts about messages that need a person: dead letters, transactions, timers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TIMER_LATE: Final = Alert(
     "Timer messages of {{ $labels.node_id }} are {{ $value | humanizeDuration }} late",
     "Timer messages are delivered more than 5 seconds after their time.",
     (
-        "Very many are due at once.",
+        "Too many timer messages are due at the same time.",
         "The store takes no messages, or is slow.",
     ),
     (
@@ -92,8 +92,8 @@ TIMER_LOST: Final = Alert(
     ),
     (
         (
-            "The broker's log says how many, and where in the timer queue. What a start finds"
-            " missing counts as at most so many: some of those may have been delivered before."
+            "The broker's log has the number, and the offsets in the timer queue. The number that"
+            " a start finds missing is an upper bound: some may have been delivered before."
         ),
         "`gantry store check DIR` of a stopped broker or a copy.",
     ),

@@ -1,4 +1,4 @@
-"""Alerts about the Kubernetes operator. Brokers work on and fail over without it."""
+"""Defines alerts about the Kubernetes operator. Brokers run and fail over without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WITHOUT_LEADER: Final = Alert(
     "max by (namespace, job) (gantry_operator_leader) == 0",
     60,
     "No operator of {{ $labels.job }} leads",
-    "Operators run, and none of them leads: nothing that is wanted is done.",
+    "Operators run, but none of them leads, so no change to a resource is carried out.",
     (
         "The operators cannot reach the Kubernetes API, or may not write their Lease.",
         "A former leader's Lease has not expired yet: 15 seconds.",
@@ -36,7 +36,7 @@ LATE: Final = Alert(
     (
         "The Kubernetes API is slow, or limits the operator.",
         "Very many topics changed at once.",
-        "A broker does not answer, and each try waits for it.",
+        "A broker does not answer, and each attempt waits for it.",
     ),
     (
         "Dashboard *Gantry: operator*: *Work queue*, *API requests*, *Reconcile time*.",
@@ -53,7 +53,7 @@ FAILING: Final = Alert(
     ' (rate(gantry_operator_reconciles_total{outcome=~"refused|timeout|bug"}[10m])) > 0',
     900,
     "The operator fails at {{ $labels.work }}: {{ $labels.outcome }}",
-    "The operator fails at a kind of work, again and again.",
+    "One kind of the operator's work fails again and again.",
     (
         "*refused*: the API or a broker refuses what the operator asks for.",
         "*timeout*: the API or a broker does not answer.",

@@ -1,4 +1,4 @@
-"""Alerts about slaves that do not follow, failovers, and the Lease of a group."""
+"""Defines alerts about slaves that do not follow, failovers, and the Lease of a group."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REPLICA_LAG: Final = Alert(
     "Slave {{ $labels.slave }} of {{ $labels.node_id }} is more than 64 MiB behind",
     "A connected slave lacks more than 64 MiB of its master's log.",
     (
-        "The slave has begun anew and copies the whole log.",
-        "The slave's disk, processor or network is slower than what the master takes.",
+        "The slave started with an empty disk and copies the whole log.",
+        "The slave's disk, processor or network cannot keep up with what the master stores.",
     ),
     (
-        "`gantry haStatus -b MASTER:10911`: does the slave come nearer, and how fast?",
+        "`gantry haStatus -b MASTER:10911`: does the slave catch up, and how fast?",
         "Dashboard *Gantry: replication and failover*: *Bytes behind* against *Throughput*.",
     ),
     (
-        "If it comes nearer, wait.",
+        "If it catches up, wait.",
         "If not, look at the slave's disk and processor; its log names what it waits for.",
     ),
 )
@@ -41,7 +41,7 @@ REPLICA_OUT_OF_SYNC: Final = Alert(
     f" < count by ({_SET}) (gantry_broker_is_master)",
     120,
     "{{ $labels.node_id }} has a member that is not in sync",
-    "A member does not have all acknowledged messages, so that one copy less protects them.",
+    "A member does not have all acknowledged messages, so there is one copy less of them.",
     (
         "The member restarts or copies the log anew.",
         "The member cannot reach its master, at port 10912.",
@@ -64,7 +64,7 @@ FAILOVER: Final = Alert(
     "{{ $labels.node_id }} has a new master",
     "A member became master within the last 10 minutes.",
     (
-        "A switchover: somebody asked for it, or the operator restarts members one by one.",
+        "A switchover: an administrator asked for it, or the operator restarts members in turn.",
         "The master ended, its machine is gone, or it lost its Lease.",
     ),
     (
@@ -101,10 +101,10 @@ LEASE_DOUBTED: Final = Alert(
     Severity.CRITICAL,
     "gantry_broker_lease_doubted == 1",
     60,
-    "{{ $labels.instance }} does not believe the Lease of {{ $labels.node_id }}",
+    "{{ $labels.instance }} does not trust the Lease of {{ $labels.node_id }}",
     "The group's Lease was edited, set back, deleted or damaged, and a member does not act on it.",
     (
-        "Somebody edited or deleted the Lease.",
+        "A person or a program edited or deleted the Lease.",
         "The cluster's state was restored from a backup.",
     ),
     (_STATUS, "The audit log of the API server says who wrote the Lease."),
@@ -140,7 +140,7 @@ SEAT_CONFLICT: Final = Alert(
         "Outside of Kubernetes: two brokers have the same member number.",
     ),
     ("The master's log names both disks.", "`kubectl get pods -o wide`."),
-    ("End the process that should not be there. Neither counts for acknowledgements until then.",),
+    ("End the process that should not run. Until then acknowledgements count neither of them.",),
 )
 
 SERVICE_NOT_LED: Final = Alert(

@@ -1,4 +1,4 @@
-"""Alerts about streaming queries of Spark."""
+"""Defines alerts about streaming queries of Spark."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ QUERY_STALLED: Final = Alert(
     " and on (instance, query) gantry_spark_query_active == 1"
     " and on (instance, query) sum by (instance, query) (gantry_spark_topic_lag) > 0",
     60,
-    "Query {{ $labels.query }} has done no micro-batch for {{ $value | humanizeDuration }}",
-    "Messages wait for an active query, and it has done no micro-batch for 10 minutes.",
+    "Query {{ $labels.query }} has completed no micro-batch for {{ $value | humanizeDuration }}",
+    "Messages wait for an active query that has completed no micro-batch for 10 minutes.",
     (
         "One task hangs, in the query's code or in what it writes to.",
         "The driver has no executors.",
@@ -50,15 +50,15 @@ LAG_GROWING: Final = Alert(
     " sum by (namespace, job, query, topic) (deriv(gantry_spark_topic_lag[10m])) > 0",
     900,
     "Query {{ $labels.query }} falls behind on {{ $labels.topic }}",
-    "More than 10 000 messages wait for a query, and they become more.",
+    "More than 10 000 messages wait for a query, and their number grows.",
     (
         "The query processes fewer rows than arrive.",
-        "`maxOffsetsPerTrigger` or the trigger's interval bounds it.",
+        "`maxOffsetsPerTrigger` or the interval of the trigger limits it.",
     ),
     ("Dashboard *Gantry: Spark*: *Row rates* and *Time by phase*.",),
     (
         "Give the query more executors, or shorter triggers.",
-        "See that messages are kept for as long as it needs: `fileReservedTime` of the brokers.",
+        "Make sure that the brokers keep messages for long enough: `fileReservedTime`.",
     ),
 )
 

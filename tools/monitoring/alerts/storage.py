@@ -1,4 +1,4 @@
-"""Alerts about disks and the commit log."""
+"""Defines alerts about disks and the commit log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSES_WRITES: Final = Alert(
         "Queues and index are too far behind the log.",
     ),
     (
-        "The log says `refuses writes` and why; producers are told the same.",
+        "The log says `refuses writes` and why; producers get the same reason.",
         "`gantry brokerStatus -b HOST:10911`: commitLogDiskRatio, dispatchBehindBytes.",
     ),
     (
@@ -52,7 +52,7 @@ DISK_FULL: Final = Alert(
     "The disk of {{ $labels.node_id }} is used by more than 75 %",
     "The file system with the commit log is used by more than 75 %.",
     (
-        "More messages come than `fileReservedTime` leaves room for.",
+        "Producers send more messages than fit on the disk for `fileReservedTime`.",
         "Something else writes to the same file system.",
     ),
     (

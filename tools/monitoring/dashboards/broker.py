@@ -1,4 +1,4 @@
-"""The dashboard of brokers: requests, storage, timers, clients, and what the process takes."""
+"""Defines the dashboard of brokers: requests, storage, timers, clients and processes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _REQUESTS: Final = Row(
         ),
         graph(
             "Oldest waiting send",
-            "How long the oldest send without an answer waits: the store or a slave is slow.",
+            "Age of the oldest waiting send. A high value: the store or a slave is slow.",
             ("gantry_broker_oldest_waiting_send_seconds{<broker>}", _NODE),
             unit="s",
         ),
         graph(
             "Flow control",
-            "Requests refused to protect the broker, by what was short.",
+            "Requests that the broker refused to protect itself, by cause.",
             (
                 (
                     "sum by (node_id, cause)"
@@ -48,7 +48,7 @@ _REQUESTS: Final = Row(
         ),
         graph(
             "Latency by request",
-            "Mean time from reading a request to handing over its answer. Pulls that wait for"
+            "Mean time from the receipt of a request to its response. Pulls that wait for"
             " messages are left out.",
             (
                 (
@@ -63,7 +63,7 @@ _REQUESTS: Final = Row(
         ),
         graph(
             "Requests by outcome",
-            "Requests by code and by what they were told.",
+            "Requests by code and response code.",
             (
                 "sum by (code, outcome) (rate(gantry_broker_requests_total{<broker>}[<window>]))",
                 "{{code}} {{outcome}}",
@@ -72,7 +72,7 @@ _REQUESTS: Final = Row(
         ),
         graph(
             "Requests",
-            "Requests that each process receives, sends of the kernel included.",
+            "Requests that each process receives.",
             ("rate(gantry_remoting_requests_total{<process>}[<window>])", "{{instance}}"),
             unit="reqps",
         ),
@@ -129,7 +129,7 @@ _STORAGE: Final = Row(
         ),
         graph(
             "Messages per write",
-            "Messages that one write to the commit log carries: the more, the cheaper each is.",
+            "Messages in one write to the commit log. The more, the less each message costs.",
             (
                 (
                     "rate(gantry_broker_log_written_messages_total{<broker>}[<window>])"
@@ -194,7 +194,7 @@ _TIMERS: Final = Row(
         ),
         graph(
             "Outcomes",
-            "What became of timer messages. Lost ones were deleted with the log before their time.",
+            "Timer messages by outcome. Lost ones were deleted with the log before their time.",
             (
                 (
                     "sum by (node_id, outcome)"
@@ -257,13 +257,13 @@ _RESOURCES: Final = Row(
     (
         graph(
             "Event loop lag",
-            "How late a process gets to its work.",
+            "The largest delay of the event loop of a process.",
             ("gantry_event_loop_lag_seconds{<process>}", "{{instance}}"),
             unit="s",
         ),
         graph(
             "CPU",
-            "Processors that a process takes; its event loop has one at most.",
+            "Processors that a process uses; its event loop uses one at most.",
             ("rate(process_cpu_seconds_total{<process>}[<window>])", "{{instance}}"),
         ),
         graph(
@@ -274,7 +274,7 @@ _RESOURCES: Final = Row(
         ),
         graph(
             "Memory accounts",
-            "Bytes that requests hold, by account, and the bound of each.",
+            "Bytes that waiting requests hold, by memory account, and the limit of each account.",
             ("gantry_broker_memory_bytes{<broker>}", f"{_NODE} {{{{account}}}}"),
             ("gantry_broker_memory_limit_bytes{<broker>}", f"{_NODE} {{{{account}}}} at most"),
             ("gantry_remoting_held_bytes{<process>}", "{{instance}} connections"),
@@ -292,7 +292,7 @@ _RESOURCES: Final = Row(
         ),
         graph(
             "Certificate expires",
-            "Days until the certificate expires that a server shows to TLS clients.",
+            "Days until the certificate that a server shows to TLS clients expires.",
             (
                 ("(gantry_tls_certificate_expires_timestamp_seconds{<process>} - time()) / 86400"),
                 "{{instance}} days",
@@ -300,8 +300,8 @@ _RESOURCES: Final = Row(
         ),
         graph(
             "Scrape time",
-            "How long a page of metrics takes to make, and the longest time that it holds the"
-            " event loop.",
+            "The time that it takes to make a page of metrics, and the longest time that it holds"
+            " the event loop.",
             ("gantry_metrics_page_seconds{<process>}", "{{instance}} page"),
             ("gantry_metrics_longest_slice_seconds{<process>}", "{{instance}} slice"),
             unit="s",
@@ -318,7 +318,7 @@ _RESOURCES: Final = Row(
 DASHBOARD: Final = Dashboard(
     "broker",
     "Gantry: brokers",
-    "What one broker does, and what it takes from its machine.",
+    "The work of one broker, and the resources that it uses.",
     (NAMESPACE, CLUSTER, BROKER, JOB, INSTANCE),
     (_REQUESTS, _STORAGE, _TIMERS, _CLIENTS, _RESOURCES),
 )

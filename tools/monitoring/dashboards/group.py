@@ -1,4 +1,4 @@
-"""The dashboard of consumer groups: what waits for them, and what they give back."""
+"""Defines the dashboard of consumer groups: lag, deliveries, retries and dead letters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONSUMERS: Final = of_any_broker(
 
 
 def _worst(how: str, vector: str) -> tuple[str, str]:
-    """The twenty pairs of group and topic with the most, as their masters know it."""
+    """The twenty pairs of group and topic with the highest values, of masters only."""
     return f"topk(20, {how} by (consumer_group, topic) {of_masters(vector)})", _PLACE
 
 
@@ -48,7 +48,7 @@ _QUESTIONS: Final = Row(
         ),
         number(
             "Oldest of them",
-            "How old the oldest message is that a group has not acknowledged.",
+            "Age of the oldest message that a group has not acknowledged.",
             f"max({_LAG_TIME}) or vector(0)",
             unit="ms",
             steps=limits(60_000, 300_000),
@@ -62,7 +62,7 @@ _QUESTIONS: Final = Row(
         ),
         number(
             "Dead letters",
-            "Messages that the groups gave up, in the last hour.",
+            "Messages of the groups that became dead letters in the last hour.",
             f"sum(increase(rocketmq_send_to_dlq_messages_total{{{_OF}}}[1h])) or vector(0)",
             steps=((None, Colour.GOOD), (1, Colour.WARNING)),
             width=6,
@@ -94,7 +94,7 @@ _LAG: Final = Row(
         ),
         graph(
             "Messages out",
-            "Messages that a group is given.",
+            "Messages that are delivered to a group.",
             (
                 (
                     "topk(20, sum by (consumer_group, topic)"
@@ -118,7 +118,7 @@ _LAG: Final = Row(
         ),
         graph(
             "Queueing time",
-            "Age of the oldest message that the group was not given yet.",
+            "Age of the oldest message that was not delivered to the group yet.",
             _worst("max", f"rocketmq_consumer_queueing_latency_milliseconds{{{_PLAIN}}}"),
             unit="ms",
         ),
@@ -136,7 +136,7 @@ _LAG: Final = Row(
         ),
         graph(
             "Offsets set back",
-            "How often the offsets of a broker's groups went backward: messages come again.",
+            "How often offsets of a broker's groups moved backwards: messages are delivered again.",
             (
                 "increase(gantry_broker_backward_commits_total{<broker>}[5m])",
                 "{{node_id}} {{instance}}",
@@ -162,7 +162,7 @@ _RETRIES: Final = Row(
         ),
         graph(
             "Dead letters",
-            "Messages that were given back too often.",
+            "Messages that failed too often and became dead letters.",
             (
                 (
                     "sum by (consumer_group)"

@@ -1,4 +1,4 @@
-"""The dashboard of the Kubernetes operator."""
+"""Defines the dashboard of the Kubernetes operator."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _QUESTIONS: Final = Row(
     (
         number(
             "Leaders",
-            "Operators that lead: one. Brokers work on without one, and so do failovers.",
+            "Operators that lead; it should be 1. Brokers and failovers work without an operator.",
             "sum(gantry_operator_leader{<process>}) or vector(0)",
             steps=ONE_IS_GOOD,
             width=6,
         ),
         number(
             "Lateness",
-            "How long the oldest object that is due waits for the operator.",
+            "The time for which the oldest due object has waited for the operator.",
             "max(gantry_operator_queue_lateness_seconds{<process>}) or vector(0)",
             unit="s",
             steps=limits(30, 120),
@@ -50,7 +50,7 @@ _QUESTIONS: Final = Row(
         ),
         number(
             "Kinds not listed",
-            "Kinds of objects that the Kubernetes API does not let the operator list.",
+            "Kinds of objects that the Kubernetes API forbids the operator to list.",
             "sum(gantry_operator_reflector_refused{<process>}) or vector(0)",
             steps=ZERO_IS_GOOD,
             width=6,
@@ -73,13 +73,13 @@ _OPERATOR: Final = Row(
         ),
         graph(
             "Work queue lateness",
-            "How long the oldest object that is due waits.",
+            "The time for which the oldest due object has waited.",
             ("gantry_operator_queue_lateness_seconds{<process>}", "{{instance}}"),
             unit="s",
         ),
         graph(
             "Reconciles",
-            "Objects worked on, by kind of work and outcome.",
+            "Objects that were reconciled, by kind of work and outcome.",
             (
                 (
                     "sum by (work, outcome) (rate(gantry_operator_reconciles_total{<process>}"
@@ -123,7 +123,7 @@ _OPERATOR: Final = Row(
         ),
         graph(
             "Watches",
-            "How long the API has said nothing about a kind; 1 where it refuses to list a kind.",
+            "Time since the API last sent anything about a kind; 1 where it forbids to list one.",
             ("gantry_operator_reflector_silence_seconds{<process>}", "{{instance}} {{kind}}"),
             ("gantry_operator_reflector_refused{<process>} > 0", "{{kind}} refused"),
             unit="s",
@@ -139,7 +139,7 @@ _OPERATOR: Final = Row(
 DASHBOARD: Final = Dashboard(
     "operator",
     "Gantry: operator",
-    "Whether the operator follows what is wanted.",
+    "Whether the operator keeps up with changes of resources.",
     (NAMESPACE, JOB, INSTANCE),
     (_QUESTIONS, _OPERATOR),
 )

@@ -1,4 +1,4 @@
-"""The dashboard to begin with: four questions, and what goes through the clusters."""
+"""Defines the overview dashboard: four questions about all clusters, and their traffic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _IS_UP: Final = Row(
         ),
         number(
             "Brokers without a master",
-            "Broker names none of whose members is master: producers cannot send to them.",
+            "Broker names without a master. Producers cannot send to them.",
             "count(max by (namespace, cluster, node_id) (gantry_broker_is_master{<broker>}) == 0)"
             " or vector(0)",
             steps=ZERO_IS_GOOD,
@@ -180,7 +180,7 @@ _BREAKS: Final = Row(
         ),
         number(
             "First disk full in",
-            "When the first disk is full, if it fills as it did in the last 6 hours; 30 days where"
+            "The time until the first disk is full at the rate of the last 6 hours; 30 days where"
             " none fills. Deletion by age is not foreseen.",
             "min(gantry_broker_disk_free_bytes{<broker>}"
             " / clamp_min(-deriv(gantry_broker_disk_free_bytes{<broker>}[6h]), 1)"
@@ -190,14 +190,14 @@ _BREAKS: Final = Row(
         ),
         number(
             "Event loop lag",
-            "How late the busiest process gets to its work; above 100 ms clients notice.",
+            "The largest delay of the event loop of any process; above 100 ms clients notice.",
             "max(gantry_event_loop_lag_seconds{<process>}) or vector(0)",
             unit="s",
             steps=limits(0.05, 0.1),
         ),
         number(
             "Fullest memory account",
-            "Used part of what requests may hold in memory, before a broker refuses more.",
+            "Used part of the memory for waiting requests. When it is full, a broker refuses more.",
             "max(gantry_broker_memory_bytes{<broker>}"
             " / gantry_broker_memory_limit_bytes{<broker>}) or vector(0)",
             unit="percentunit",
@@ -247,7 +247,7 @@ _TRAFFIC: Final = Row(
         ),
         graph(
             "Lag",
-            "Messages that wait, of the ten groups with the most.",
+            "Messages that wait for the ten groups with the largest lag.",
             (
                 f"topk(10, sum by (consumer_group) {_LAG_MESSAGES})",
                 "{{consumer_group}}",
@@ -327,7 +327,7 @@ _NAME_SERVERS: Final = Row(
         ),
         graph(
             "Requests by outcome",
-            "What clients and brokers ask name servers, and what they are told.",
+            "Requests to name servers by code and response code.",
             (
                 "sum by (code, outcome) (rate(gantry_namesrv_requests_total{<process>}[<window>]))",
                 "{{code}} {{outcome}}",
@@ -336,7 +336,7 @@ _NAME_SERVERS: Final = Row(
         ),
         graph(
             "Route cache",
-            "Bytes of encoded routes that a name server keeps.",
+            "Bytes of encoded routes that a name server keeps for the next request.",
             ("gantry_namesrv_answer_cache_bytes{<process>}", "{{instance}}"),
             unit="bytes",
         ),

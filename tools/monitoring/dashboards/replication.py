@@ -1,4 +1,4 @@
-"""The dashboard of replication and failovers."""
+"""Defines the dashboard of replication and failovers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUESTIONS: Final = Row(
     (
         number(
             "Brokers without a master",
-            "Broker names none of whose members is master.",
+            "Broker names without a master.",
             "count(max by (namespace, cluster, node_id) (gantry_broker_is_master{<broker>}) == 0)"
             " or vector(0)",
             steps=ZERO_IS_GOOD,
@@ -81,7 +81,7 @@ _REPLICATION: Final = Row(
         ),
         graph(
             "Master heard",
-            "How long ago a slave last received bytes from its master.",
+            "Time since a slave last received bytes from its master.",
             ("time() - (gantry_broker_master_heard_timestamp_seconds{<broker>} > 0)", _NODE),
             unit="s",
         ),
@@ -113,14 +113,14 @@ _REPLICATION: Final = Row(
         ),
         graph(
             "Lease age",
-            "How long ago the Kubernetes API last answered about the group's Lease. A master that"
+            "Time since the Kubernetes API last answered about the group's Lease. A master that"
             " cannot renew it stops when it expires.",
             ("gantry_broker_lease_age_seconds{<broker>}", _NODE),
             unit="s",
         ),
         graph(
             "Lease problems",
-            "The Lease cannot be read, was edited or damaged, has wishes that cannot be read, or"
+            "The Lease cannot be read, was edited or damaged, or has malformed annotations; or"
             " two processes claim one member's place or disk.",
             ("gantry_broker_lease_unreadable{<broker>}", f"{_NODE} unreadable"),
             ("gantry_broker_lease_doubted{<broker>}", f"{_NODE} doubted"),
@@ -130,8 +130,8 @@ _REPLICATION: Final = Row(
         ),
         graph(
             "Service problems",
-            "The master cannot lead the group's Service to itself, or other EndpointSlices are in"
-            " the way.",
+            "The master cannot make the group's Service lead to itself, or other EndpointSlices"
+            " are in the way.",
             ("gantry_broker_slice_unpublished{<broker>}", f"{_NODE} not led"),
             ("gantry_broker_foreign_slices{<broker>}", f"{_NODE} foreign slices"),
             ("gantry_broker_foreign_slices_unknown{<broker>}", f"{_NODE} not listed"),
@@ -142,7 +142,7 @@ _REPLICATION: Final = Row(
 DASHBOARD: Final = Dashboard(
     "replication",
     "Gantry: replication and failover",
-    "Whether replicas follow their masters, and how masters changed.",
+    "Whether slaves follow their masters, and when masters changed.",
     (NAMESPACE, CLUSTER, BROKER),
     (_QUESTIONS, _REPLICATION),
 )

@@ -1,4 +1,4 @@
-"""The dashboard of Spark's streaming queries."""
+"""Defines the dashboard of Spark's streaming queries."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _QUESTIONS: Final = Row(
         ),
         number(
             "Messages that wait",
-            "Messages behind the last micro-batches.",
+            "Messages that wait behind the last micro-batches.",
             f"sum(gantry_spark_topic_lag{{{_OF}}}) or vector(0)",
             width=6,
         ),
         number(
             "Longest without a micro-batch",
-            "How long ago the last micro-batch of an active query was done. A query without new"
+            "Time since an active query last completed a micro-batch. A query without new"
             " messages has none.",
             f"max(time() - gantry_spark_last_commit_timestamp_seconds{{{_OF}}}"
             f" and on (instance, query) gantry_spark_query_active{{{_OF}}} == 1) or vector(0)",
@@ -67,7 +67,7 @@ _SPARK: Final = Row(
         ),
         graph(
             "Since the last micro-batch",
-            "How long ago the last micro-batch was done.",
+            "Time since the query last completed a micro-batch.",
             (f"time() - gantry_spark_last_commit_timestamp_seconds{{{_OF}}}", "{{query}}"),
             unit="s",
         ),

@@ -1,4 +1,4 @@
-"""The dashboard of topics: what goes in and out, and transactions."""
+"""Defines the dashboard of topics: traffic and transactions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _TRAFFIC: Final = Row(
         ),
         graph(
             "Brokers",
-            "How the messages of the topics are spread over brokers. Uneven: producers do not know"
+            "The distribution of the topics' messages over brokers. Uneven: producers do not know"
             " all queues, or choose one by a key.",
             (
                 f"sum by (node_id) (rate(rocketmq_messages_in_total{{{_IN}}}[<window>]))",

@@ -43,7 +43,7 @@ class Delivery:
         left_out: Callable[[Record], None] | None = None,
         count: Callable[[Record], None] | None = None,
     ) -> None:
-        """`count` is called with each that was stored."""
+        """`count` is called with each message that was stored."""
         self._count = count
         self._state = state
         self._then = then

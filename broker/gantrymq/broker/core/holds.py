@@ -132,7 +132,7 @@ class Holds:
 
     @property
     def bytes_held(self) -> int:
-        """Of all requests that wait; at most `held_bytes.TOTAL_BYTES_MAX`."""
+        """The size of all requests that wait, at most `held_bytes.TOTAL_BYTES_MAX`."""
         return self._bytes
 
     def refusal(self, request: Request) -> Command | None:

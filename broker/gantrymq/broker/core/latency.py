@@ -1,13 +1,16 @@
-"""How long sends waited for the store, as runtime info tells it.
+"""Measures how long sends wait for the store, for runtime info and metrics.
 
-    note(seconds, count)        so many sends were answered after so long
-    share(0.99)                 ms within which that share of a minute's sends were answered
-    distribution()              a minute's sends by Java's classes; None in the first minute
-    longest_ms                  the longest since the start, as Java's putMessageEntireTimeMax
+    note(seconds, count)        so many sends were answered after so many seconds
+    share(0.99)                 ms within which that share of the sends was answered
+    distribution()              the number of sends in each of Java's classes of times
+    longest_ms                  the longest time since the start, Java's putMessageEntireTimeMax
 
-Counted in classes, each at most a quarter wider than the one before: a share is at most a quarter
-too high. Every bound of Java's classes is also a bound here, so that the distribution is exact.
-What is told is the last full minute; in the first one, shares tell what there is of it.
+`share` and `distribution` are about the last full minute. During the first minute `share` uses the
+sends so far, and `distribution` answers None.
+
+Times are counted in classes, each at most a quarter wider than the one before, so `share` is at
+most a quarter too high. Every bound of Java's classes is also a bound here, so `distribution` is
+exact.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from typing import Final, final
 
 MINUTE: Final = 60.0
 
-# Java counts whole milliseconds: its first class is everything below 1 ms, its last has no end.
+# Java counts whole milliseconds: its first class has times below 1 ms, its last one has no end.
 JAVA_BOUNDS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
 
-# From 10 us to 40 s; what takes longer counts as that.
+# From 10 us to 40 s; longer times count as 40 s.
 _BOUNDS_MS: Final = tuple(
     sorted({*(0.01 * 1.25**number for number in range(69)), *map(float, JAVA_BOUNDS_MS)})
 )
@@ -30,7 +33,7 @@ _BOUNDS_MS: Final = tuple(
 
 @final
 class Latency:
-    """Times of one broker's sends; the broker's Admission owns it."""
+    """The times of one broker's sends. The broker's Admission owns it."""
 
     __slots__ = ("_above_ms", "_counts", "_ends_at", "_place", "_told", "_up_to_ms", "longest_ms")
 
@@ -39,7 +42,7 @@ class Latency:
         self._counts = [0] * len(_BOUNDS_MS)
         self._told: list[int] | None = None
         self._ends_at = now + MINUTE
-        # The class counted in last: sends that were answered together mostly waited as long.
+        # The class of the last send. Sends that are answered together mostly belong to one class.
         self._place = 0
         self._above_ms = 0.0
         self._up_to_ms = 0.0
@@ -54,7 +57,7 @@ class Latency:
         self._counts[self._place] += count
 
     def share(self, share: float, now: float) -> float:
-        """In ms; 0 where nothing was sent."""
+        """The time in ms within which this share of the sends was answered; 0 without sends."""
         if now >= self._ends_at:
             self._turn(now)
         counts = self._counts if self._told is None else self._told
@@ -66,7 +69,8 @@ class Latency:
         return 0.0
 
     def distribution(self, now: float) -> Sequence[int] | None:
-        """The last full minute's sends by Java's 13 classes; None while there is no such minute."""
+        """The number of sends of the last full minute in each of Java's 13 classes of times; None
+        in the first minute."""
         if now >= self._ends_at:
             self._turn(now)
         if self._told is None:
@@ -79,14 +83,14 @@ class Latency:
         ]
 
     def _find_class(self, waited_ms: float) -> None:
-        """From here on what lies between the bounds of its class counts there."""
+        """Select the class of this time. `note` uses it until a time lies outside its bounds."""
         place = min(bisect_left(_BOUNDS_MS, waited_ms), len(_BOUNDS_MS) - 1)
         self._place = place
         self._above_ms = _BOUNDS_MS[place - 1] if place else -inf
         self._up_to_ms = _BOUNDS_MS[place]
 
     def _turn(self, now: float) -> None:
-        """A minute is over, or several in which nothing came."""
+        """Begin a new minute; several may have passed without sends."""
         is_next = now < self._ends_at + MINUTE
         empty = [0] * len(_BOUNDS_MS)
         self._told = self._counts if is_next else empty

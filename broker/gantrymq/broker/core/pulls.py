@@ -203,7 +203,7 @@ def _rest(reading: Reading[Pulled], missing: Wanted | None) -> Reading[Pulled]:
 
 
 def read_rest(state: State, rest: Reading[Pulled]) -> Steps[Pulled]:
-    """What a reading has to wait for the disk for; how long that takes is counted."""
+    """Complete a reading that has to wait for the disk, and record how long it took."""
     began = state.now
     found = yield from read(rest)
     state.stats.read_took(state.now - began)

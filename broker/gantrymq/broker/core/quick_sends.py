@@ -64,7 +64,7 @@ class QuickSends:
             self.look(topic)
 
     def take_counts(self) -> list[KernelCounts]:
-        """What kernels took since the last call, by topic."""
+        """The counts of messages that kernels took since the last call."""
         counts, self._left = self._left, []
         kernel = self._state.kernel
         return counts if kernel is None else counts + kernel.take_counts()

@@ -59,7 +59,7 @@ class Reign:
         """The one we lead in, or led in last."""
         self.is_paused = False
         self.changes: Counter[str] = Counter()
-        """How often this broker became `master`, and `slave` after it was."""
+        """How often this broker became `master`, and how often it became `slave` again."""
 
     def lead(self, epoch: int) -> None:
         """We are the master from now on."""

@@ -1,10 +1,10 @@
 """GET_BROKER_RUNTIME_INFO: Java's table of figures, every value a text in Java's form.
 
-Threads and buffers that only Java has are there with the figure of a broker that is at ease, for
-tools look for their keys: what is no send waits in no queue here. Latencies are those of the last
-minute, from the store's taking a send to its answer; the two longest times are those since the
-start, and a pull that is read from memory counts as no time. Sends that wait for the store stand
-under sends, everything else that waits for the store, a client or a file under queries.
+Tools look for the keys of threads and buffers that only Java has, so these keys are present, with
+the figures of an idle broker. Latencies cover the last minute and run from the moment the store
+takes a send to its answer. The two longest times cover all the time since the start, and a pull
+that is read from memory counts as 0 ms. The figures of the send queue are about sends that wait for
+the store; the figures of the query queue are about all other requests that wait.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _store(state: State) -> dict[str, str]:
 
 
 def _timers(state: State) -> dict[str, str]:
-    """How many wait, how many are not taken yet, and how late the oldest is."""
+    """How many timers wait, how many stored ones are not scheduled yet, and how late they are."""
     timers = state.timers
     return {
         "timerCongestNum": str(timers.count),
@@ -169,14 +169,15 @@ def _usage(state: State, folder: str) -> Usage | None:
 
 
 def distribution(counts: Sequence[int] | None) -> str:
-    """How many sends took how long; "null" in the first minute, as in Java."""
+    """The number of sends in each class of times; "null" in the first minute, as in Java."""
     if counts is None:
         return "null"
     return "".join(f"[{name}]:{count} " for name, count in zip(_DISTRIBUTION, counts, strict=True))
 
 
 def capacity(usage: Usage) -> str:
-    """Of the whole disk: Java counts what only root may use as well."""
+    """The size of the disk and its free space. As in Java, both include the space that is reserved
+    for root."""
     reserved = usage.reserved_bytes
     total = human_bytes(usage.total_bytes + reserved)
     free = human_bytes(usage.free_bytes + reserved)

@@ -46,18 +46,19 @@ class HaTls(StrEnum):
 
 
 class MetricsExporter(StrEnum):
-    """Java's types of exporters, and OTLP_HTTP. /metrics does not depend on them."""
+    """How metrics are exported: RocketMQ's values, and OTLP_HTTP. The page at /metrics is served
+    with every value."""
 
     DISABLE = "DISABLE"
-    """Nothing is pushed."""
+    """The broker pushes no metrics."""
     PROM = "PROM"
-    """Nothing is pushed."""
+    """The broker pushes no metrics; Prometheus reads its page."""
     LOG = "LOG"
-    """Nothing is pushed or logged."""
+    """The broker pushes no metrics, and unlike Java it logs none."""
     OTLP_GRPC = "OTLP_GRPC"
-    """The same as OTLP_HTTP."""
+    """The same as OTLP_HTTP: the broker has no gRPC."""
     OTLP_HTTP = "OTLP_HTTP"
-    """Metrics are pushed to metricsGrpcExporterTarget, by OTLP over HTTP."""
+    """The broker pushes metrics to metricsGrpcExporterTarget by OTLP over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)

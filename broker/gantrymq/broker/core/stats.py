@@ -126,8 +126,8 @@ class Stats:
 
     @property
     def age(self) -> float:
-        """Seconds since the start. Series are given this for the time: the slots of their windows
-        begin with the broker, as Java's do."""
+        """Seconds since the broker started. Series use this as their clock, because the windows of
+        Java's series begin with the broker's start."""
         return self._state.now - self._began
 
     # ------------------------------------------------------------------ counting
@@ -145,7 +145,7 @@ class Stats:
             series.add(age, count, size, calls)
 
     def take_kernel(self) -> None:
-        """Count what the kernel took since the last time."""
+        """Count the messages that the kernel stored since the last call."""
         if self.kernel_counts is None:
             return
         for taken in self.kernel_counts():
@@ -169,8 +169,8 @@ class Stats:
             series.add(age, count, size)
 
     def delivered(self, group: str, topic: str, count: int, size: int) -> None:
-        """A service of the broker took these from a topic of its own. As in Java that is a rate of
-        the service's group, and no pull."""
+        """Count messages that a service of the broker read from one of the broker's own topics. As
+        in Java they count for the rate of the service's group, and not as a pull."""
         place = (topic, group)
         series = self._groups.get(place) or self._made(self._groups, place)
         if series is not None and count:
@@ -181,7 +181,7 @@ class Stats:
         self.totals.missed += 1
 
     def read_took(self, seconds: float) -> None:
-        """A pull or pop waited so long for the disk; what is read within a turn takes no time."""
+        """Record how long a pull or pop waited for the disk. Reads within one turn take 0 s."""
         self.longest_read_ms = max(self.longest_read_ms, seconds * 1000)
 
     def sent_back(self, group: str, topic: str) -> None:
@@ -216,15 +216,15 @@ class Stats:
         return self._returns.get((topic, group))
 
     def topic_series(self) -> Iterator[tuple[str, Series]]:
-        """What was sent, by topic."""
+        """The series of sent messages, by topic."""
         return _series_of(self._topics)
 
     def group_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
-        """What groups got, by topic and group."""
+        """The series of messages that groups got, by topic and group."""
         return _series_of(self._groups)
 
     def return_series(self) -> Iterator[tuple[tuple[str, str], Series]]:
-        """What groups gave back, by topic and group."""
+        """The series of messages that groups sent back, by topic and group."""
         return _series_of(self._returns)
 
     def put_tps(self, topic: str) -> float:
@@ -291,7 +291,7 @@ class Stats:
 
 
 def _series_of(table: dict[K, Series]) -> Iterator[tuple[K, Series]]:
-    """All that there are now; others may come and go while they are gone through."""
+    """All entries. Entries may be added and removed during the iteration."""
     for key in list(table):
         series = table.get(key)
         if series is not None:

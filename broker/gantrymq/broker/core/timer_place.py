@@ -67,15 +67,15 @@ class TimerPlace:
         return replace(self, rolled=_above(self.low, rolled))
 
     def missing(self, start: int, end: int) -> int:
-        """At most how many of the messages that waited are lost, where the queue has those from
-        `start` to `end`. Some may be delivered already; and a place that was never written knows
-        of no message."""
+        """How many waiting messages are missing from a queue that has only those from `start` to
+        `end`. This is an upper bound, since some of them may be delivered already. A place that
+        was never written knows of no messages, and misses none."""
         deleted = max(0, start - self.low) if self.taken else 0
         return deleted + max(0, self.taken - max(self.low, end))
 
     def within(self, start: int, end: int) -> TimerPlace:
-        """The place for a queue that has the messages from `start` to `end`. All that was rolled
-        lies below its end: where it does not, the log was emptied, and its new messages have the
+        """The same place for a queue that has only the messages from `start` to `end`. Marks of
+        rolled messages beyond `end` are dropped: the log was emptied, and new messages have the
         offsets of old ones."""
         return TimerPlace(
             self.delivered,

@@ -143,9 +143,13 @@ class TimerService:
         self._is_busy = False
 
     def _place_in_queue(self) -> TimerPlace:
-        """The latest place, for the queue that there is; timers that the log lost meanwhile are
-        counted. A slave delivers none and counts none; and what an elected member cuts off the end
-        of its log was never acknowledged."""
+        """The latest place, adapted to the queue that exists now. Timers that the log has lost
+        since the place was noted are counted.
+
+        A slave counts none, because it delivers none. An elected member does not count timers
+        beyond its log's end: it cut them off when its role changed, and they were never
+        acknowledged.
+        """
         state, place = self._state, self._progress.latest
         queue = state.store.queues.find(TOPIC, 0)
         start, end = (0, 0) if queue is None else (int(queue.minimum), int(queue.end))
@@ -170,12 +174,13 @@ class TimerService:
 
     @property
     def untaken(self) -> int:
-        """How many are stored, and not in the calendar yet."""
+        """The number of timer messages that are stored and not in the calendar yet."""
         queue = self._state.store.queues.find(TOPIC, 0)
         return 0 if queue is None else max(0, queue.end - self._taken)
 
     def late_ms(self, wall_ms: int) -> int:
-        """How long ago the first second ended that is not delivered yet; 0: none has."""
+        """The milliseconds since the end of the first second that is due and not delivered yet; 0
+        if deliveries are on time."""
         second = self._calendar.next_second() if self._second is None else self._second.second
         return max(0, wall_ms - int(second + 1) * 1000) if second < NEVER else 0
 
@@ -273,7 +278,8 @@ class TimerService:
         has_moved = run.end != self._taken
         self._taken = run.end
         if has_moved:
-            self._note(self._come_to(self._progress.latest))  # a start then knows that they wait
+            # The file then tells the next start that these messages wait.
+            self._note(self._come_to(self._progress.latest))
         if run.is_end:
             self._target = None if self._target is None else min(self._target, run.end)
         else:
@@ -358,17 +364,17 @@ class TimerService:
     # ------------------------------------------------------------------ roll
 
     def _look(self) -> None:
-        """Whether something has to be rolled, or will be lost."""
+        """Choose what has to be rolled, and warn about timers that the log has already lost."""
         state = self._state
         low = self._spans.low(self._taken)
         queue = state.store.queues.find(TOPIC, 0)
-        # What is deleted before it is taken, the next taking counts.
+        # Messages that are deleted before they are taken are counted when taking goes on.
         minimum = 0 if queue is None else min(int(queue.minimum), self._taken)
         if low < minimum != self._told_minimum:
             self._told_minimum = minimum
             state.effects.warning(
                 f"timer messages from {low} to {minimum - 1} of their queue were deleted with the "
-                "log; those that still wait count as lost when they are due: raise "
+                "log; those that still wait are lost, and are counted when they are due: raise "
                 "fileReservedTime, or free space on the disk"
             )
         self._spans.roll_after(self._roll_ms())

@@ -164,7 +164,7 @@ class TransactionCheck:
         return (yield from steps.read(reading)) or _EMPTY
 
     def _count(self, topic: str, records: Sequence[Record]) -> None:
-        """As in Java, what the check reads is a pull of its group."""
+        """Count what the check reads as a pull of its group, as Java does."""
         if records:
             size = sum(record.size for record in records)
             self._state.stats.got(GROUP, topic, len(records), size)

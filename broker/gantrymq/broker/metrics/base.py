@@ -1,4 +1,4 @@
-"""The labels that all metrics of a broker have, and values that several of them share."""
+"""Provides the labels that all metrics of a broker have, and values that several metrics share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _TRUTHS: Final = ("false", "true")
 
 
 def base_of(state: State) -> str:
-    """Of every sample: RocketMQ's labels, and those of the setting metricsLabel."""
+    """The labels of every sample as text: RocketMQ's, and those of the setting metricsLabel."""
     values = (state.identity.cluster, _NODE_TYPE, state.identity.name)
     labels = dict(zip(BASE_LABELS, values, strict=True))
     return base_text({**labels, **own_labels(state.settings.metrics_label)})
 
 
 def own_labels(text: str) -> dict[str, str]:
-    """What metricsLabel says: `name:value,name:value`; as in Java the rest is ignored."""
+    """The labels in the setting metricsLabel, `name:value,name:value`. Malformed parts are ignored,
+    as in Java."""
     pairs = (pair.partition(":") for pair in text.split(",") if ":" in pair)
     return {
         name.strip(): value.strip()
@@ -38,12 +39,12 @@ def own_labels(text: str) -> dict[str, str]:
 
 
 def age_ms(since_ms: int, wall_ms: int) -> int:
-    """Of what happened then; 0 where nothing did."""
+    """The milliseconds since this time; 0 for NONE_MS."""
     return 0 if since_ms == NONE_MS else max(0, wall_ms - since_ms)
 
 
 def usage_of(state: State, folder: str) -> Usage | None:
-    """Of the file system that has this folder of the store; None where it does not say."""
+    """The usage of the file system that has this folder of the store; None if it is unknown."""
     try:
         return state.store.disk.usage(folder)
     except DiskError:
@@ -51,15 +52,15 @@ def usage_of(state: State, folder: str) -> Usage | None:
 
 
 def truth(value: bool) -> str:
-    """As RocketMQ's labels have it."""
+    """The value of a label that is true or false, as RocketMQ writes it."""
     return _TRUTHS[value]
 
 
 def is_system(topic: str, group: str = "") -> str:
-    """RocketMQ's label is_system."""
+    """The value of RocketMQ's label is_system for a topic, a group or both."""
     return truth(is_system_topic(topic) or group.startswith(_SYSTEM_GROUP_PREFIX))
 
 
 def is_retry_or_dead(topic: str) -> bool:
-    """Whether a topic holds what a group gets again, or its dead letters."""
+    """Whether a topic is the retry topic or the dead-letter topic of a group."""
     return topic.startswith((RETRY_PREFIX, DLQ_PREFIX))

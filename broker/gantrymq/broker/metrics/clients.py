@@ -1,4 +1,4 @@
-"""Connected producers and consumers, sessions, and what members of groups do wrong."""
+"""Reads the metrics of connected clients: connections, sessions, and conflicts within groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODES: Final[Mapping[str, str]] = {
 
 
 def samples(state: State, base: str) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of this module."""
     yield Samples(rocketmq5.PRODUCER_CONNECTIONS, list(_producers(state).items()), base)
     yield Samples(rocketmq5.CONSUMER_CONNECTIONS, list(_consumers(state).items()), base)
     conflicts = Counter((each.group, each.kind.value) for each in state.conflicts.lasting)
@@ -50,7 +50,7 @@ def _consumers(state: State) -> Counter[tuple[str, ...]]:
 
 
 def _program(client: Client) -> tuple[str, str]:
-    """Language and version."""
+    """The labels for the language and version of a client."""
     return language_name(client.language).lower(), version_name(client.version).lower()
 
 

@@ -1,7 +1,7 @@
-"""The metrics of `/metrics/compat4`: what rocketmq-exporter would say of this broker, by its names.
+"""Reads the metrics of `/metrics/compat4`, which have the names of rocketmq-exporter.
 
-The exporter asks brokers once a minute and adds up what they answer; here the same figures come
-from the core at once.
+The exporter is a program of its own that queries brokers once a minute. This page shows what it
+would show about this broker, without it and without the delay.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gantrymq.metrics.family import Family
 from gantrymq.metrics.samples import Labels, Row, Samples
 from gantrymq.metrics.tables import exporter4 as table
 
-# RocketMQ's numbers of the message models.
+# RocketMQ's numbers for the two message models.
 _BROADCASTING: Final = "0"
 _CLUSTERING: Final = "1"
 
 
 def samples(core: Broker) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of the page."""
     state = core.state
     state.stats.take_kernel()
     yield from _topics(state)
@@ -56,7 +56,7 @@ def _topics(state: State) -> Iterator[Samples]:
 
 
 def _offsets(state: State, *, is_retry: bool) -> Iterator[Row]:
-    """Dead-letter topics have a metric of their own."""
+    """The sum of the end offsets of each topic. Dead-letter topics have a metric of their own."""
     cluster, broker = state.identity.cluster, state.identity.name
     for topic in list(state.topics.all):
         if topic.startswith(RETRY_PREFIX) == is_retry and not topic.startswith(DLQ_PREFIX):
@@ -64,7 +64,7 @@ def _offsets(state: State, *, is_retry: bool) -> Iterator[Row]:
 
 
 def _bounds(state: State, topic: str) -> Iterator[tuple[int, int]]:
-    """First and next message of each queue."""
+    """The offsets of the first and of the next message of each queue."""
     queues = state.store.queues
     for queue_id in queues.queue_ids(topic):
         queue = queues.find(topic, queue_id)
@@ -76,7 +76,7 @@ def _bounds(state: State, topic: str) -> Iterator[tuple[int, int]]:
 
 
 def _groups(state: State) -> Iterator[Samples]:
-    """How far each group is behind in each topic."""
+    """The metrics of each group in each topic: offsets, lag and latency."""
     cluster, broker = state.identity.cluster, state.identity.name
 
     def rows(value_of: Callable[[GroupLag], float]) -> Iterator[Row]:

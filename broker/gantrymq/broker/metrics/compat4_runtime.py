@@ -1,4 +1,4 @@
-"""Runtime figures by the names of rocketmq-exporter: what GET_BROKER_RUNTIME_INFO tells it."""
+"""Reads the metrics that rocketmq-exporter takes from the answer to GET_BROKER_RUNTIME_INFO."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gantrymq.wire.version import OWN_VERSION, version_name
 
 
 def samples(core: Broker) -> Iterator[Samples]:
-    """Those of the broker as a whole."""
+    """All metrics of this module."""
     state = core.state
     identity, age = state.identity, state.stats.age
     labels = (identity.cluster, identity.address, identity.name)
@@ -42,7 +42,7 @@ def _labels(state: State) -> Labels:
 
 
 def _rates(state: State, labels: Labels) -> Iterator[Samples]:
-    """Those for which the broker is up long enough."""
+    """Mean rates over three lengths of time; a rate appears once the broker runs for that long."""
     puts, found, missed, transferred = state.stats.averages()
     for families, told in (
         (table.PUT_RATES, puts),
@@ -81,7 +81,7 @@ def _store(state: State) -> Iterator[tuple[Family, float]]:
     usage = usage_of(state, COMMIT_LOG)
     if usage is not None:
         yield table.COMMITLOG_DISK_RATIO, _used(usage)
-        # Of the whole disk: Java counts what only root may use as well.
+        # As in Java, both sizes include the space that is reserved for root.
         yield table.COMMITLOGDIR_CAPACITY_TOTAL, usage.total_bytes + usage.reserved_bytes
         yield table.COMMITLOGDIR_CAPACITY_FREE, usage.free_bytes + usage.reserved_bytes
     usage = usage_of(state, CONSUME_QUEUE)
@@ -107,7 +107,7 @@ def _waiting(state: State) -> Sequence[tuple[Family, float]]:
 
 
 def _classes(state: State) -> Iterator[tuple[Family, float]]:
-    """How many sends took how long; nothing in the first minute, as with Java."""
+    """The number of sends in each class of times; none in the first minute, as in Java."""
     counts = state.admission.latency.distribution(state.now)
     if counts is not None:
         yield from zip(table.PUT_TIME_CLASSES, counts, strict=True)

@@ -1,4 +1,4 @@
-"""How far consumer groups are behind, as the last pass over the store found it."""
+"""Reads the metrics of consumer lag, as the last pass over the store found them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gantrymq.metrics.tables import broker, rocketmq5
 
 
 def samples(state: State, base: str) -> Iterator[Samples]:
-    """All of them. What has no time yet is left out where a time is shown."""
+    """All metrics of this module. Metrics of times have no series for a group whose time is not
+    known yet."""
     lags, wall_ms = state.store_values.lags, state.wall_ms
     for family, value_of in (
         (rocketmq5.LAG_MESSAGES, _lag),

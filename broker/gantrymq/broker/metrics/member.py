@@ -1,4 +1,4 @@
-"""The metrics of a member of a group that elects its master."""
+"""Reads the metrics of a broker that is a member of a group which elects its master."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from gantrymq.metrics.tables import broker as table
 @final
 @dataclass(frozen=True, slots=True)
 class MemberFigures:
-    """What a member counts at one moment."""
+    """The state of one member at one moment."""
 
     seen_epoch: int
     led_epoch: int
-    """0 while this member is not master."""
+    """The epoch in which this member is master; 0 while it is not."""
     in_sync: int | None
-    """Members in the set of the Lease; None while it was not read."""
+    """The number of in-sync members that the Lease names; None before it is read."""
     lease_age_seconds: float
-    """Since the API answered about the Lease."""
+    """The time since the API last answered about the Lease."""
     is_lease_unreadable: bool
     is_lease_doubted: bool
     ignored_wishes: int
     is_disk_foreign: bool
     seat_conflicts: int | None
-    """Seats that two processes claim; None where this member is not master."""
+    """Member numbers that two processes claim; None while this member is not master."""
     is_slice_unpublished: bool | None
-    """None where this member leads no Service anywhere."""
+    """Whether this master failed to write its EndpointSlice; None if it writes none."""
     foreign_slices: int | None
-    """None while they are not known."""
+    """The number of EndpointSlices of the Service that are not this master's; None if unknown."""
 
 
 def samples(figures: MemberFigures, base: str) -> Iterator[Samples]:
-    """A metric for each value that is known."""
+    """One metric for each value that is known."""
     unpublished, foreign = figures.is_slice_unpublished, figures.foreign_slices
     for family, value in (
         (table.EPOCH, figures.seen_epoch),

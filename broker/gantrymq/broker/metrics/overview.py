@@ -1,4 +1,4 @@
-"""The broker as a whole: its role and permission, topics and groups, and replication."""
+"""Reads the metrics of the broker as a whole: role, permission, topics, groups, replication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantrymq.metrics.tables import broker, rocketmq5
 
 
 def samples(state: State, base: str) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of this module."""
     yield one(rocketmq5.BROKER_PERMISSION, state.settings.broker_permission, base)
     yield one(rocketmq5.TOPIC_NUMBER, len(state.topics), base)
     yield one(rocketmq5.CONSUMER_GROUP_NUMBER, len(state.groups), base)
@@ -23,7 +23,7 @@ def samples(state: State, base: str) -> Iterator[Samples]:
 
 
 def _slaves(state: State, base: str) -> Iterator[Samples]:
-    """Of a master: each slave that is connected."""
+    """The metrics that a master has about each connected slave."""
     slaves = state.replication.followers(state.now)
     behind = [((each.address,), each.behind_bytes) for each in slaves]
     yield Samples(broker.SLAVE_BEHIND, behind, base)
@@ -34,7 +34,7 @@ def _slaves(state: State, base: str) -> Iterator[Samples]:
 
 
 def _master(state: State, base: str) -> Iterator[Samples]:
-    """Of a slave: its master."""
+    """The metrics that a slave has about its master."""
     following = state.replication.following()
     heard_ms = 0 if following is None else following.last_read_ms
     yield one(broker.MASTER_KNOWN, bool(state.following.master), base)

@@ -1,4 +1,4 @@
-"""The order of a broker's page."""
+"""Puts the metrics of a broker's core in the order of its page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.metrics.samples import Samples
 
 
 def samples(core: Broker) -> Iterator[Samples]:
-    """All metrics of the core; each is read when the page comes to it."""
+    """All metrics of the core. Each one is read when the writer of the page gets to it."""
     state = core.state
     base = base_of(state)
     yield from overview.samples(state, base)

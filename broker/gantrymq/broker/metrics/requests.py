@@ -1,4 +1,4 @@
-"""Requests: latencies, outcomes, flow control, and what those that wait hold."""
+"""Reads the metrics of requests: latencies, outcomes, flow control, and memory of waiting ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.metrics.tables import broker, rocketmq5
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
-# RocketMQ's thread pools. Sends wait for the store; all else that waits is shown as `admin`.
+# RocketMQ's thread pools, of which this broker has none. Waiting sends are shown under `send` and
+# all other waiting requests under `admin`.
 _SENDS: Final = "send"
 _OTHERS: Final = "admin"
 _POOLS: Final = (
@@ -35,7 +36,7 @@ _QUANTILES: Final = (("0.5", 0.5), ("0.99", 0.99), ("0.999", 0.999))
 
 
 def samples(core: Broker, base: str) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of this module."""
     state = core.state
     yield Samples(rocketmq5.RPC_LATENCY, list(_latencies(core)), base)
     counts = state.request_figures.counts()
@@ -79,7 +80,7 @@ def _sends(core: Broker, base: str) -> Iterator[Samples]:
 
 
 def _accounts(core: Broker) -> Iterator[tuple[str, int, int]]:
-    """What is held, and what may be, by name."""
+    """The name of each memory account, the bytes in it, and its limit."""
     held, held_max = core.held_bodies
     yield "request bodies", held, held_max
     yield "held pulls", core.state.holds.bytes_held, held_bytes.TOTAL_BYTES_MAX

@@ -1,4 +1,4 @@
-"""The store: sizes, what is behind, writes and syncs of the log, and the disk."""
+"""Reads the metrics of the store: sizes, backlogs, writes and syncs of the log, and the disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantrymq.store.layout import COMMIT_LOG
 
 
 def samples(state: State, base: str) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of this module."""
     store, values = state.store, state.store_values
     log = store.log
     for family, value in (

@@ -1,4 +1,4 @@
-"""Messages in and out, dead letters, transactions, timer messages and POP."""
+"""Reads the metrics of messages: in and out, dead letters, transactions, timers and POP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantrymq.metrics.tables import broker, rocketmq5
 
 
 def samples(state: State, base: str) -> Iterator[Samples]:
-    """All of them."""
+    """All metrics of this module."""
     state.stats.take_kernel()
     yield from _in(state, base)
     yield from _out(state, base)
@@ -43,7 +43,8 @@ def _in(state: State, base: str) -> Iterator[Samples]:
 
 
 def _out(state: State, base: str) -> Iterator[Samples]:
-    """RocketMQ counts what consumers get again only where it is sent."""
+    """Messages that consumers got. As in RocketMQ, those from retry and dead-letter topics do not
+    count here."""
 
     def rows(*, is_size: bool) -> Iterator[Row]:
         for (topic, group), series in state.stats.group_series():

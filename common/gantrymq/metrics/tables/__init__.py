@@ -1,1 +1,1 @@
-"""The metrics of each component, one module each."""
+"""Defines the metrics of each component, one component a module."""

@@ -1,4 +1,4 @@
-"""The broker metrics that RocketMQ does not have: roles, replication, the log, and limits met."""
+"""Defines the metrics of a broker that RocketMQ does not have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SENDS_WAITING_SECONDS: Final = TABLE.gauge(
 )
 FLOW_CONTROL: Final = TABLE.counter(
     "gantry_broker_flow_control_total",
-    "Requests refused to protect the broker, by what was short",
+    "Requests that the broker refused to protect itself, by cause",
     ("cause",),
     unit="requests",
     panel="Requests: Flow control",
@@ -47,14 +47,14 @@ REFUSING_WRITES: Final = TABLE.gauge(
 )
 MEMORY: Final = TABLE.gauge(
     "gantry_broker_memory_bytes",
-    "Bytes of requests that wait, by what they wait for",
+    "Bytes of the requests that wait, by memory account",
     ("account",),
     unit="bytes",
     panel="Resources: Memory accounts",
 )
 MEMORY_LIMIT: Final = TABLE.gauge(
     "gantry_broker_memory_limit_bytes",
-    "What the account may hold before the broker refuses requests",
+    "Bytes that a memory account may hold before the broker refuses requests",
     ("account",),
     unit="bytes",
     panel="Resources: Memory accounts",
@@ -71,7 +71,7 @@ WORKS: Final = TABLE.gauge(
 
 DISPATCH_BEHIND: Final = TABLE.gauge(
     "gantry_broker_dispatch_behind_bytes",
-    "Bytes of the commit log that consume queues and index do not know yet",
+    "Bytes of the commit log that are not in the consume queues and the index yet",
     unit="bytes",
     panel="Storage: Not dispatched",
 )
@@ -82,7 +82,7 @@ LOG_WRITES: Final = TABLE.counter(
 )
 LOG_WRITTEN: Final = TABLE.counter(
     "gantry_broker_log_written_messages_total",
-    "Messages that were stored by those writes and answered",
+    "Messages that were written to the commit log",
     unit="messages",
     panel="Storage: Messages per write",
 )
@@ -148,7 +148,7 @@ SLAVE_RATE: Final = TABLE.gauge(
 )
 MASTER_KNOWN: Final = TABLE.gauge(
     "gantry_broker_master_known",
-    "Whether name servers told this slave its master",
+    "Whether this slave has its master's address from a name server",
     panel="Replication: Master known",
 )
 MASTER_HEARD: Final = TABLE.gauge(
@@ -159,7 +159,7 @@ MASTER_HEARD: Final = TABLE.gauge(
 )
 TABLES_NOT_COPIED: Final = TABLE.gauge(
     "gantry_broker_master_tables_not_copied",
-    "Tables of the master that this slave failed to copy the last time",
+    "Tables of the master that this slave failed to copy at its last attempt",
     panel="Replication: Tables not copied",
 )
 EPOCH: Final = TABLE.gauge(
@@ -180,7 +180,7 @@ IN_SYNC_MEMBERS: Final = TABLE.gauge(
 )
 LEASE_AGE: Final = TABLE.gauge(
     "gantry_broker_lease_age_seconds",
-    "Seconds since the Kubernetes API answered about the group's Lease",
+    "Seconds since the Kubernetes API last answered a request about the group's Lease",
     unit="seconds",
     panel="Replication: Lease age",
     alert="GantryLeaseStale",
@@ -199,7 +199,7 @@ LEASE_DOUBTED: Final = TABLE.gauge(
 )
 IGNORED_WISHES: Final = TABLE.gauge(
     "gantry_broker_ignored_wishes",
-    "Annotations of the group's Lease that cannot be read and are left out",
+    "Annotations of the group's Lease that the member ignores because they are malformed",
     panel="Replication: Lease problems",
 )
 DISK_FOREIGN: Final = TABLE.gauge(
@@ -210,19 +210,19 @@ DISK_FOREIGN: Final = TABLE.gauge(
 )
 SEAT_CONFLICTS: Final = TABLE.gauge(
     "gantry_broker_seat_conflicts",
-    "Member numbers of the group that two processes claim, as the master sees it",
+    "Member numbers of the group that two processes claim; only a master knows it",
     panel="Replication: Lease problems",
     alert="GantrySeatConflict",
 )
 SLICE_UNPUBLISHED: Final = TABLE.gauge(
     "gantry_broker_slice_unpublished",
-    "Whether the master could not lead the group's Service to itself",
+    "Whether the master failed to make the group's Service lead to itself",
     panel="Replication: Service problems",
     alert="GantryServiceNotLed",
 )
 FOREIGN_SLICES: Final = TABLE.gauge(
     "gantry_broker_foreign_slices",
-    "Other EndpointSlices of the group's Service, as the master lists them",
+    "EndpointSlices of the group's Service that are not the master's own",
     panel="Replication: Service problems",
 )
 FOREIGN_SLICES_UNKNOWN: Final = TABLE.gauge(
@@ -236,7 +236,7 @@ FOREIGN_SLICES_UNKNOWN: Final = TABLE.gauge(
 SESSIONS: Final = TABLE.gauge("gantry_broker_producer_sessions", "Producer sessions that are known")
 SESSIONS_FORGOTTEN: Final = TABLE.counter(
     "gantry_broker_producer_sessions_forgotten_total",
-    "Producer sessions that were forgotten, by the setting whose bound they met",
+    "Producer sessions that were dropped, by the setting that limits them",
     ("setting",),
 )
 REPEATED: Final = TABLE.counter(
@@ -251,7 +251,7 @@ SESSION_REFUSED: Final = TABLE.counter(
 )
 OLDEST_UNACKNOWLEDGED: Final = TABLE.gauge(
     "gantry_broker_oldest_unacknowledged_seconds",
-    "Age of the oldest message that was given to the group and is not acknowledged; 0: none is",
+    "Age of the oldest message that was delivered to the group and is not acknowledged; 0 if none",
     ("consumer_group", "topic"),
     unit="seconds",
     panel="Lag: Oldest unacknowledged",
@@ -265,7 +265,7 @@ QUEUE_LAG: Final = TABLE.gauge(
 )
 SENT_BACK: Final = TABLE.counter(
     "gantry_broker_messages_sent_back_total",
-    "Messages that consumers gave back to be delivered again",
+    "Messages that consumers sent back, to get them again later",
     ("consumer_group", "topic"),
     unit="messages",
     panel="Retries: Sent back",
@@ -273,26 +273,26 @@ SENT_BACK: Final = TABLE.counter(
 )
 BACKWARD_COMMITS: Final = TABLE.counter(
     "gantry_broker_backward_commits_total",
-    "Offsets that were set back, by consumers or by an offset reset",
+    "Offsets of groups that a consumer or an offset reset moved backwards",
     panel="Lag: Offsets set back",
 )
 GROUP_CONFLICTS: Final = TABLE.gauge(
     "gantry_broker_group_conflicts",
-    "Conflicts in the group that last: members that subscribe differently or share a client id",
+    "Lasting conflicts in the group: members that subscribe differently or share a client id",
     ("consumer_group", "kind"),
     panel="Clients: Conflicts in groups",
     alert="GantryGroupConflict",
 )
 OLDEST_HALF: Final = TABLE.gauge(
     "gantry_broker_oldest_half_message_seconds",
-    "Age of the oldest open transaction; 0: none is open",
+    "Age of the oldest open transaction; 0 if none is open",
     unit="seconds",
     panel="Transactions: Oldest open",
     alert="GantryHalfMessageOld",
 )
 TIMERS: Final = TABLE.counter(
     "gantry_broker_timer_messages_total",
-    "Timer messages by what became of them: delivered, recalled, rolled, lost",
+    "Timer messages by outcome: delivered, recalled, rolled (moved to the end of the log) or lost",
     ("outcome",),
     unit="messages",
     panel="Timers: Outcomes",

@@ -1,4 +1,4 @@
-"""The metrics of an application's producers and consumers, where it asks for them."""
+"""Defines the metrics of an application's producers and consumers."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5
 
 SENT: Final = TABLE.counter(
     "gantry_client_sent_messages_total",
-    "Messages of tries to send, by outcome: ok, oneway, failed, or what the broker lacks for ok",
+    "Messages in attempts to send, by outcome: ok, oneway, failed, or a send status that is not ok",
     (*_PLACE, "outcome"),
     unit="messages",
 )
 SENT_BYTES: Final = TABLE.counter(
     "gantry_client_sent_bytes_total",
-    "Bytes of the bodies of tries to send, after compression",
+    "Bytes of message bodies in attempts to send, after compression",
     _PLACE,
     unit="bytes",
 )
 SEND_SECONDS: Final = TABLE.histogram(
     "gantry_client_send_seconds",
-    "Time of one try to send a message or a batch",
+    "Time of one attempt to send a message or a batch",
     _PLACE,
     buckets=_SECONDS,
     unit="seconds",
 )
 CONSUMED: Final = TABLE.counter(
     "gantry_client_consumed_messages_total",
-    "Messages that a listener was given, by what it answered: success, later or raised",
+    "Messages that were passed to a listener, by its answer: success, later or raised",
     (*_PLACE, "outcome"),
     unit="messages",
 )
@@ -45,7 +45,7 @@ CONSUME_SECONDS: Final = TABLE.histogram(
 )
 DELAY_SECONDS: Final = TABLE.histogram(
     "gantry_client_delay_seconds",
-    "Time from storing a message to the call of a listener, by the clocks of both machines",
+    "Time from the store of a message to the call of a listener, by the clocks of both machines",
     _PLACE,
     buckets=_SECONDS,
     unit="seconds",

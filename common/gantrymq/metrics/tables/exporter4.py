@@ -1,4 +1,4 @@
-"""The metric names of rocketmq-exporter, which existing dashboards for RocketMQ 4.x query.
+"""Defines the metrics with the names of rocketmq-exporter, which dashboards of RocketMQ 4.x query.
 
 All are gauges, as the exporter's are. Its figures that a broker has no source for are left out:
 thread pools, page caches and buffers of Java, and what only clients know of themselves.
@@ -160,7 +160,7 @@ def _runtime(key: str, about: str, unit: str = "") -> Family:
 
 
 def _rates(key: str, about: str) -> tuple[Family, ...]:
-    """One metric for each length of time that RocketMQ takes the mean of."""
+    """One metric for each of the lengths of time over which RocketMQ takes a mean rate."""
     return tuple(
         _runtime(f"{key}_tps{seconds}", f"{about} each second, over {seconds} s", "per second")
         for seconds in RATE_SECONDS

@@ -1,4 +1,4 @@
-"""The metrics of the operator. A standby shows those of the API and whether it leads."""
+"""Defines the metrics of the operator. A standby shows only whether it leads, and API requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ API_REQUESTS: Final = TABLE.counter(
 )
 API_WRITES: Final = TABLE.counter(
     "gantry_operator_api_writes_total",
-    "Requests that may have changed something",
+    "Requests to the Kubernetes API that may have changed an object",
     panel="Operator: API writes",
 )
 QUEUE_KEYS: Final = TABLE.gauge(
@@ -40,7 +40,7 @@ QUEUE_LATENESS: Final = TABLE.gauge(
 )
 RECONCILES: Final = TABLE.counter(
     "gantry_operator_reconciles_total",
-    "Keys worked on, by kind of work and outcome",
+    "Keys that were reconciled, by kind of work and outcome",
     ("work", "outcome"),
     panel="Operator: Reconciles",
     alert="GantryOperatorFailing",
@@ -54,14 +54,14 @@ RECONCILE_SECONDS: Final = TABLE.counter(
 )
 REFLECTOR_SILENCE: Final = TABLE.gauge(
     "gantry_operator_reflector_silence_seconds",
-    "Time since the API last said anything of a kind",
+    "Time since the Kubernetes API last sent anything about a kind",
     ("kind",),
     unit="seconds",
     panel="Operator: Watches",
 )
 REFLECTOR_REFUSED: Final = TABLE.gauge(
     "gantry_operator_reflector_refused",
-    "Whether the API does not let a kind be listed",
+    "Whether the Kubernetes API forbids the operator to list a kind",
     ("kind",),
     panel="Operator: Watches",
     alert="GantryOperatorForbidden",

@@ -1,4 +1,4 @@
-"""The metrics of a name server."""
+"""Defines the metrics of a name server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics that every server process shows about itself, its event loop and its connections."""
+"""Defines the metrics of every server process: its event loop, pages and connections."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LOOP_LAG: Final = TABLE.gauge(
 )
 DROPPED_SERIES: Final = TABLE.gauge(
     "gantry_metrics_dropped_series",
-    "Series that the last page left out, because the metric has more than the limit",
+    "Series that the last page left out, because their metric has more than the limit allows",
     ("metric",),
     panel="Resources: Series left out",
     alert="GantrySeriesDropped",
 )
 SCRAPE_SECONDS: Final = TABLE.gauge(
     "gantry_metrics_page_seconds",
-    "Time that making the page before this one took, pauses included",
+    "Time that it took to make the previous page, pauses included",
     unit="seconds",
     panel="Resources: Scrape time",
 )
 SCRAPE_SLICE: Final = TABLE.gauge(
     "gantry_metrics_longest_slice_seconds",
-    "Longest time that making the page before this one held the event loop without a pause",
+    "Longest time for which the previous page held the event loop without a pause",
     unit="seconds",
     panel="Resources: Scrape time",
 )
@@ -41,7 +41,7 @@ REMOTING_REQUESTS: Final = TABLE.counter(
     "gantry_remoting_requests_total", "Requests received", panel="Requests: Requests"
 )
 UNMATCHED_RESPONSES: Final = TABLE.counter(
-    "gantry_remoting_unmatched_responses_total", "Responses that match no open question"
+    "gantry_remoting_unmatched_responses_total", "Responses that match no open request"
 )
 RECEIVED: Final = TABLE.counter(
     "gantry_remoting_received_bytes_total",
@@ -57,7 +57,7 @@ SENT: Final = TABLE.counter(
 )
 HELD: Final = TABLE.gauge(
     "gantry_remoting_held_bytes",
-    "Incomplete frames and handshakes, unsent output, and what TLS costs",
+    "Memory of incomplete frames and handshakes, of unsent output and of TLS",
     unit="bytes",
     panel="Resources: Memory accounts",
 )
@@ -75,7 +75,7 @@ CLOSED_CONNECTIONS: Final = TABLE.counter(
 )
 CERTIFICATE_EXPIRES: Final = TABLE.gauge(
     "gantry_tls_certificate_expires_timestamp_seconds",
-    "When the first certificate of tls.server.certPath that is in use expires",
+    "When the first certificate in tls.server.certPath expires",
     unit="seconds",
     panel="Resources: Certificate expires",
     alert="GantryCertificateExpires",

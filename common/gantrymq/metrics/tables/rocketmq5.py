@@ -1,4 +1,4 @@
-"""The broker metrics that RocketMQ 5.x defines, with its names, labels, types and units.
+"""Defines the metrics of a broker that RocketMQ 5.x has, with its names, labels and units.
 
 Names carry their unit, as those of a RocketMQ 5.1.4 or later do. The help texts are ours.
 """
@@ -39,7 +39,7 @@ THROUGHPUT_IN: Final = TABLE.counter(
 )
 MESSAGES_OUT: Final = TABLE.counter(
     "rocketmq_messages_out_total",
-    "Messages that consumers were given; retry and dead-letter topics are left out",
+    "Messages that were delivered to consumers, without those of retry and dead-letter topics",
     _OUT,
     unit="messages",
     panel="Traffic: Messages out",
@@ -64,7 +64,7 @@ MESSAGE_SIZE: Final = TABLE.histogram(
 
 RPC_LATENCY: Final = TABLE.histogram(
     "rocketmq_rpc_latency_milliseconds",
-    "Time from reading a request to handing over its response",
+    "Time from the receipt of a request to its response",
     ("protocol_type", "request_code", "response_code", "is_long_polling", "result"),
     unit="milliseconds",
     buckets=(1, 3, 5, 7, 10, 100, 1000, 2000, 3000),
@@ -130,21 +130,21 @@ LAG_LATENCY: Final = TABLE.gauge(
 )
 INFLIGHT: Final = TABLE.gauge(
     "rocketmq_consumer_inflight_messages",
-    "Messages that consumers of the group were given and have not acknowledged",
+    "Messages that were delivered to consumers of the group and are not acknowledged",
     _LAG,
     unit="messages",
     panel="Lag: In flight",
 )
 READY: Final = TABLE.gauge(
     "rocketmq_consumer_ready_messages",
-    "Messages that the group was not given yet",
+    "Messages that were not delivered to the group yet",
     _LAG,
     unit="messages",
     panel="Lag: Ready",
 )
 QUEUEING_LATENCY: Final = TABLE.gauge(
     "rocketmq_consumer_queueing_latency_milliseconds",
-    "Age of the oldest message that the group was not given yet",
+    "Age of the oldest message that was not delivered to the group yet",
     _LAG,
     unit="milliseconds",
     panel="Lag: Queueing time",
@@ -176,7 +176,7 @@ ROLLED_BACK: Final = TABLE.counter(
 )
 HALF_MESSAGES: Final = TABLE.gauge(
     "rocketmq_half_messages",
-    "Transactions that are open: begun since the broker started, and not ended",
+    "Open transactions that began since the broker started",
     ("topic",),
     unit="messages",
     panel="Transactions: Open",
@@ -210,7 +210,7 @@ FLUSH_BEHIND: Final = TABLE.gauge(
 )
 DISPATCH_BEHIND: Final = TABLE.gauge(
     "rocketmq_storage_dispatch_behind_bytes",
-    "Bytes of the commit log that consume queues and index do not know yet",
+    "Bytes of the commit log that are not in the consume queues and the index yet",
     _STORE,
     unit="bytes",
     panel="Storage: Not dispatched",

@@ -1,4 +1,4 @@
-"""The metrics of the streaming queries of one Spark driver."""
+"""Defines the metrics of the streaming queries of one Spark driver."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ LAST_COMMIT: Final = TABLE.gauge(
 )
 TOPIC_LAG: Final = TABLE.gauge(
     "gantry_spark_topic_lag",
-    "Messages that wait behind the last micro-batch",
+    "Messages of a topic that wait behind the end of the last micro-batch",
     ("topic",),
     unit="messages",
     panel="Spark: Lag",
@@ -70,13 +70,13 @@ TOPIC_LAG: Final = TABLE.gauge(
 )
 QUEUE_LAG: Final = TABLE.gauge(
     "gantry_spark_queue_lag",
-    "Messages that wait behind the last micro-batch, in one queue",
+    "Messages of a queue that wait behind the end of the last micro-batch",
     ("topic", "broker", "queue"),
     unit="messages",
 )
 DATA_LOSS: Final = TABLE.counter(
     "gantry_spark_data_loss_total",
-    "Messages that were gone before the query read them",
+    "Messages that were deleted before the query read them",
     unit="messages",
     panel="Spark: Lost messages",
     alert="GantrySparkDataLoss",

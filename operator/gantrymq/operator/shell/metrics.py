@@ -17,7 +17,8 @@ from gantrymq.operator.shell.work_runner import WorkRunner
 
 @final
 class OperatorMetrics:
-    """Reads the metrics of one operator process. A standby shows only the first three."""
+    """Reads the metrics of one operator process. A standby has only whether it leads, and those of
+    API requests."""
 
     def __init__(self, client: KubeClient, elector: LeaderElector) -> None:
         self._client = client

@@ -147,7 +147,7 @@ def _gauge(family: Family) -> GaugeMetricFamily:
 
 
 def _counter(family: Family) -> CounterMetricFamily:
-    """prometheus_client adds `_total` by itself."""
+    """A counter of prometheus_client, which adds `_total` to the name by itself."""
     return CounterMetricFamily(family.name, family.help, labels=_labels(family))
 
 

@@ -1,4 +1,4 @@
-"""How far groups are behind: by messages, by time, and what of it is in flight."""
+"""Tests the lag of groups: in messages, in time, and the part that is in flight."""
 
 from dataclasses import replace
 
@@ -121,7 +121,7 @@ def test_times_beyond_those_of_one_pass_come_with_the_next(
 
 
 def lag_of_state(broker: OpenedBroker) -> GroupLag:
-    """As the last pass left it."""
+    """The row of a group after the last pass."""
     (found,) = broker.state.store_values.lags
     return found
 

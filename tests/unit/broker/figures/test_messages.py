@@ -1,4 +1,4 @@
-"""MessageFigures: which messages count, under which topic and type."""
+"""Tests MessageFigures: which messages count, and for which topic and type."""
 
 from gantrymq.broker.core.figures.messages import FIFO, NORMAL, MessageFigures
 from gantrymq.broker.core.figures.tally import IDLE_SWEEPS
@@ -18,7 +18,7 @@ def sent(broker: OpenedBroker, **properties: str) -> None:
 
 
 def counted(broker: OpenedBroker) -> dict[tuple[str, str], int]:
-    """Messages in, by topic and type."""
+    """The counts of sent messages, by topic and type."""
     items = broker.state.figures.sent.items()
     return {(topic, kind): counts.messages for (topic, kind), counts in items}
 

@@ -1,4 +1,4 @@
-"""RequestFigures: how requests are counted, and what counts as flow control."""
+"""Tests RequestFigures: the counts of requests, and the causes of flow control."""
 
 from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE, RequestFigures
 from gantrymq.fakes.broker import OpenedBroker

@@ -1,4 +1,4 @@
-"""What is read from the store for a page: by one pass for all that wait."""
+"""Tests StoreValues: one pass over the store serves all pages that wait for it."""
 
 from gantrymq.base.errors import CorruptionError
 from gantrymq.fakes.broker import START_MS, OpenedBroker
@@ -28,7 +28,7 @@ def test_an_empty_store_has_no_ages() -> None:
     assert page["gantry_broker_oldest_half_message_seconds"] == 0
 
 
-def test_whoever_asks_while_a_pass_is_under_way_waits_for_its_end() -> None:
+def test_a_caller_that_asks_during_a_pass_waits_for_its_end() -> None:
     broker = OpenedBroker()
     ended: list[int] = []
     values = broker.state.store_values

@@ -1,4 +1,4 @@
-"""Tables of counts: their bound, and what is forgotten."""
+"""Tests tables of counts: their limit, and the keys that they drop."""
 
 from gantrymq.broker.core.figures.tally import IDLE_SWEEPS, Count, Table, Tally
 

@@ -1,4 +1,4 @@
-"""The labels that all metrics of a broker have."""
+"""Tests the labels that all metrics of a broker have."""
 
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.metrics.base import age_ms, base_of, is_retry_or_dead, is_system, own_labels

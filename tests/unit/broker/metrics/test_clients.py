@@ -1,4 +1,4 @@
-"""Metrics of connected clients: sessions, connections and conflicts."""
+"""Tests metrics of connected clients: sessions, connections and conflicts."""
 
 from __future__ import annotations
 

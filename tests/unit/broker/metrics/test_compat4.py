@@ -1,4 +1,4 @@
-"""The page by the names of rocketmq-exporter."""
+"""Tests the page that has the names of rocketmq-exporter."""
 
 from gantrymq.broker.metrics import compat4
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
@@ -18,7 +18,7 @@ def page(broker: OpenedBroker) -> dict[str, float]:
 
 
 def sending(count: int) -> OpenedBroker:
-    """A broker with so many messages in a topic, and a group that has consumed one."""
+    """A broker with `count` messages in a topic, and a group that has consumed one of them."""
     broker = OpenedBroker()
     add_topic(broker, queues=1)
     for _ in range(count):

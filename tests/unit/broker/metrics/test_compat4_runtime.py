@@ -1,4 +1,4 @@
-"""Runtime figures by the exporter's names agree with what mqadmin is told."""
+"""Tests that runtime metrics with the exporter's names agree with the answer to mqadmin."""
 
 from __future__ import annotations
 

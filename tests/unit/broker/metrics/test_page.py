@@ -1,4 +1,4 @@
-"""The pages of a broker show what the tables promise, and nothing else."""
+"""Tests that a broker's pages have the metrics of the tables, and no others."""
 
 from collections.abc import Iterable
 

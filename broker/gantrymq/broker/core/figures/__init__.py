@@ -1,1 +1,1 @@
-"""Counts what the broker does, for its metrics: requests, and messages by topic and group."""
+"""Counts requests and messages for the broker's metrics, and reads lags from the store."""

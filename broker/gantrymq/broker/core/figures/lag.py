@@ -1,16 +1,20 @@
-"""How far each consumer group is behind in each topic, in messages and in time.
+"""Computes how far each consumer group is behind in each topic, in messages and in time.
 
-RocketMQ's rules: a group consumes the topics in which it has an offset, whether it is online or
-not; retry topics of push consumers are left out; those of POP consumers count for their topic, as
-`is_retry`. The broker's own group is no consumer. A queue in which a group has no offset counts as
-consumed.
+The rules are RocketMQ's:
+
+- A group consumes every topic in which it has an offset, whether it is online or not.
+- Retry topics of push consumers have no rows. A retry topic of a POP consumer has a row under the
+  name of its original topic, with `is_retry` set.
+- The broker's own transaction group has no rows.
+- A queue in which the group has no offset counts as consumed.
 
     minimum .. acknowledged .. given .. end
                |<-inflight ->|<-ready->|
                |<----- lag ----------->|
 
-A POP consumer may have acknowledged what lies behind a message that is out: what is in flight is
-then counted one by one.
+A POP consumer may acknowledge messages in any order, so `acknowledged .. given` may contain
+messages that are already acknowledged. For POP consumers `inflight` therefore counts the messages
+that are checked out, rather than the distance.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ from gantrymq.wire.bodies.shared import TopicConfig
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# A piece of work of less than half a millisecond.
+# After so many queues the pass yields to other work: this takes less than half a millisecond.
 QUEUES_A_PIECE: Final = 32
 
-# Lookups of times in one pass: each may read the disk. Those beyond are taken by the next passes.
+# How many store times one pass looks up, since each lookup may read the disk. The next passes look
+# up the rest.
 TIMES_A_PASS: Final = 2_000
 
 UNKNOWN_MS: Final = -1
@@ -43,8 +48,11 @@ NONE_MS: Final = 0
 @final
 @dataclass(slots=True)
 class GroupLag:
-    """Of one group in one topic, over all queues. Times are store times in ms: NONE_MS where there
-    is no such message, UNKNOWN_MS where it was not read yet."""
+    """How far one group is behind in one topic: the sum over all queues of the topic.
+
+    The two times are store times in ms. They are NONE_MS if no message waits, and UNKNOWN_MS if the
+    time of the oldest waiting message has not been looked up yet.
+    """
 
     group: str
     topic: str
@@ -55,16 +63,16 @@ class GroupLag:
     lag_since_ms: int = NONE_MS
     ready_since_ms: int = NONE_MS
     queues: Sequence[tuple[int, int]] = ()
-    """The lag of each queue by its number; only with metricsQueueLagEnable."""
+    """Pairs of queue number and lag; empty unless metricsQueueLagEnable is set."""
 
 
 class QueueLag(NamedTuple):
-    """Of one group in one queue: the offsets that matter."""
+    """The offsets in one queue from which the lag of one group is computed."""
 
     acknowledged: int
-    """The first message that the group has not acknowledged."""
+    """The offset of the first message that the group has not acknowledged."""
     given: int
-    """The first message that the group was not given."""
+    """The offset of the first message that was not delivered to the group."""
     inflight: int
     end: int
 
@@ -72,17 +80,17 @@ class QueueLag(NamedTuple):
 class _Place(NamedTuple):
     group: str
     topic: str
-    """Where the messages lie."""
+    """The topic whose queues hold the messages."""
     shown_topic: str
-    """What the row is called by."""
+    """The topic in the label of the row; for a retry topic this is the original topic."""
     is_retry: bool
 
 
 @final
 class StoreTimes:
-    """Store times of messages that were looked up, for the passes that follow.
+    """Caches the store times of messages, so that the next pass need not read them again.
 
-    Invariant: only times that the last pass asked for are kept.
+    Invariant: the cache has only times that the last pass asked for.
     """
 
     __slots__ = ("_kept", "_known", "left")
@@ -93,12 +101,12 @@ class StoreTimes:
         self.left = 0
 
     def begin(self) -> None:
-        """A pass begins."""
+        """Begin a pass: drop times that the last pass did not ask for."""
         self._known, self._kept = self._kept, {}
         self.left = TIMES_A_PASS
 
     def of(self, state: State, topic: str, queue_id: int, offset: int) -> Reading[int]:
-        """UNKNOWN_MS where too many were looked up in this pass."""
+        """The store time of a message in ms; UNKNOWN_MS once this pass has used up its lookups."""
         key = (topic, queue_id, offset)
         time_ms = self._kept.get(key) or self._known.get(key)
         if time_ms is None:
@@ -112,7 +120,7 @@ class StoreTimes:
 
 
 def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
-    """All groups in all of their topics."""
+    """The lag of every group in every topic that it consumes."""
     times.begin()
     rows: list[GroupLag] = []
     queues = 0
@@ -138,7 +146,7 @@ def group_lags(state: State, times: StoreTimes) -> Reading[list[GroupLag]]:
 
 
 def _places(state: State, group: str) -> list[_Place]:
-    """Where the group consumes."""
+    """The topics that the group consumes, with their retry topics of POP."""
     if group == TRANSACTION_GROUP:
         return []
     places = []
@@ -153,7 +161,7 @@ def _places(state: State, group: str) -> list[_Place]:
 
 
 def _queue_ids(state: State, place: _Place) -> list[int]:
-    """The queues in which the group has an offset, of those that the topic has now."""
+    """The existing queues of the topic in which the group has an offset."""
     config = state.topics.find(place.topic)
     if config is None:
         return []
@@ -183,7 +191,7 @@ def _add_queue(
 
 
 def queue_lag(state: State, group: str, topic: str, queue_id: int) -> Reading[QueueLag | None]:
-    """None where there is no such queue, or the group has no offset in it."""
+    """The lag of a group in one queue; None if the queue or the group's offset does not exist."""
     queue = state.store.queues.find(topic, queue_id)
     stored = state.offsets.find(group, topic, queue_id)
     if queue is None or stored is None:
@@ -205,7 +213,7 @@ def queue_lag(state: State, group: str, topic: str, queue_id: int) -> Reading[Qu
 
 
 def _older(known_ms: int, found_ms: int) -> int:
-    """The older of two times, of which either may be none; what is unknown stays so."""
+    """The older of two store times. NONE_MS is ignored, and UNKNOWN_MS makes the result unknown."""
     if UNKNOWN_MS in (found_ms, known_ms):
         return UNKNOWN_MS
     if NONE_MS in (known_ms, found_ms):

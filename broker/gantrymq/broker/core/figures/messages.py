@@ -1,11 +1,12 @@
 """Counts messages by topic and group, as RocketMQ 5.x counts them for its metrics.
 
-    sent(topic, kind, count, size)     a producer's request was stored; a delay level delivered
-    dead, committed, rolled_back, ...  see the attributes
+    count_sent(topic, kind, count, size)   a producer's request was stored
+    count_delivered(record)                a delay level delivered a message
+    dead, committed, rolled_back, ...      see the attributes
 
-What is counted differs from `stats.py`, which follows VIEW_BROKER_STATS_DATA: there every message
-that is stored counts, here only those that enter the broker. Topics are those that messages are
-stored in: a message with a delay counts for the topic in which it waits.
+The counts differ from those of `stats.py`, which follows VIEW_BROKER_STATS_DATA: `stats.py` counts
+every message that is stored, and this module only messages that enter the broker. A message counts
+for the topic that it is stored in: a delayed message counts for the topic in which it waits.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _SHARDING_KEY: Final = f"{SHARDING_KEY}\x01".encode()
 
 
-# RocketMQ's label message_type. Texts, for they are hashed with each send, and the hash of an enum
-# member takes longer than all the rest of counting.
+# Values of RocketMQ's label message_type. They are strings because each send hashes one: hashing an
+# enum member would take longer than the rest of counting.
 NORMAL: Final = "normal"
 FIFO: Final = "fifo"
 DELAY: Final = "delay"
@@ -44,15 +45,18 @@ _OF_TOPIC: Final[Mapping[bytes, str]] = {
 }
 
 Sent: TypeAlias = tuple[str, str]
-"""Topic and message type."""
+"""A topic and a message type."""
 
 Place: TypeAlias = tuple[str, str]
-"""Group and topic."""
+"""A consumer group and a topic."""
 
 
 @final
 class SentCounts:
-    """Of one topic and type: messages, and requests by the mean size of their messages."""
+    """Counts the messages of one type that were sent to one topic.
+
+    `sizes` counts requests by the mean size of their messages.
+    """
 
     __slots__ = ("messages", "size", "sizes")
 
@@ -67,7 +71,7 @@ def _finish_histogram() -> Histogram:
 
 
 def type_of(record: Record) -> str:
-    """Of a message as it is stored, which may be a topic where it waits."""
+    """The message type of a stored record. Its topic may be a system topic where it waits."""
     kind = _OF_TOPIC.get(record.topic)
     if kind is not None:
         return kind
@@ -76,7 +80,7 @@ def type_of(record: Record) -> str:
 
 @final
 class MessageFigures:
-    """The counts of one broker. `sweep` drops those of deleted topics and groups."""
+    """Counts the messages of one broker. `sweep` drops counts of deleted topics and groups."""
 
     __slots__ = (
         "begun",
@@ -93,22 +97,24 @@ class MessageFigures:
     def __init__(self) -> None:
         self.sent: Table[Sent, SentCounts] = Table(SentCounts)
         self.dead: Tally[Place] = Tally()
-        """Messages that became dead letters, by group and by the topic they were sent to."""
+        """Messages that became dead letters, by group and original topic."""
         self.begun: Tally[str] = Tally()
-        """Half messages of producers, by the topic they are meant for."""
+        """Transactions that producers began, by the topic of their message."""
         self.committed: Tally[str] = Tally()
         self.rolled_back: Tally[str] = Tally()
-        """By the producer, by a person, or given up."""
+        """Transactions that the producer or an administrator rolled back, or that the broker gave
+        up, by topic."""
         self.finish_seconds: Table[str, Histogram] = Table(_finish_histogram)
-        """From half message to commit."""
+        """Seconds from the half message of a transaction to its commit, by topic."""
         self.timers_in: Tally[str] = Tally()
-        """Timer messages that were stored, by the topic they are meant for."""
+        """Timer messages that were stored, by the topic that they will be delivered to."""
         self.timers_out: Tally[str] = Tally()
         self.popped_again: Tally[Place] = Tally()
-        """Popped messages that were not acknowledged, and were put into the retry topic."""
+        """Popped messages that the broker put into the retry topic because no consumer acknowledged
+        them in time."""
 
     def count_sent(self, topic: str, kind: str, count: int, size: int) -> None:
-        """So many messages of one request were stored, with so many bytes."""
+        """Count the messages of one stored request; `size` is the sum of their bytes."""
         counts = self.sent.use((topic, kind))
         if counts is not None:
             counts.messages += count
@@ -116,22 +122,22 @@ class MessageFigures:
             counts.sizes.note(size // count)
 
     def count_diverted(self, topic: str, stored: Record) -> None:
-        """A message for this topic was stored where it waits."""
+        """Count a message for this topic that was stored in a system topic to wait."""
         if stored.topic == _HALF_TOPIC:
             self.begun.add(topic)
         elif stored.topic == _TIMER_TOPIC:
             self.timers_in.add(topic)
 
     def count_delivered(self, record: Record) -> None:
-        """A message of a delay level was put into its topic."""
+        """Count a message of a delay level that was put into its topic."""
         self.count_sent(utf8_text(record.topic), DELAY, 1, record.size)
 
     def count_timer_out(self, record: Record) -> None:
-        """A timer message was put into its topic."""
+        """Count a timer message that was put into its topic."""
         self.timers_out.add(utf8_text(record.topic))
 
     def count_kernel(self, taken: KernelCounts) -> None:
-        """The same of requests that the kernel took."""
+        """Add what the compiled kernel counted for the requests that it stored itself."""
         kind = FIFO if taken.is_fifo else NORMAL
         counts = self.sent.use((taken.topic, kind))
         if counts is not None:
@@ -140,15 +146,18 @@ class MessageFigures:
             counts.sizes.add(taken.sizes, taken.mean_sizes)
 
     def count_commit(self, topic: str, seconds: float) -> None:
-        """A transaction was committed so long after it began."""
+        """Count a transaction that was committed so many seconds after it began."""
         self.committed.add(topic)
         finish_seconds = self.finish_seconds.use(topic)
         if finish_seconds is not None:
             finish_seconds.note(seconds)
 
     def open_halves(self) -> dict[str, int]:
-        """Transactions that began since the start and have not ended, by topic; those that began
-        before the start are not known, so a topic may end more than it began."""
+        """The number of open transactions by topic, of those that began since this process started.
+
+        The ends of transactions that began before the start count as well. A topic may therefore
+        have more ends than beginnings, and its number is then 0.
+        """
         ended: dict[str, int] = {}
         for tally in (self.committed, self.rolled_back):
             for topic, count in tally.items():
@@ -156,7 +165,10 @@ class MessageFigures:
         return {topic: max(0, count - ended.get(topic, 0)) for topic, count in self.begun.items()}
 
     def sweep(self, state: State) -> None:
-        """Every ten minutes: forget deleted topics and groups, and what was idle for a day."""
+        """Drop counts of deleted topics and groups, and counts that did not change for a day.
+
+        The broker calls it every ten minutes.
+        """
         topics, groups = state.topics, state.groups
 
         def is_gone(topic: str) -> bool:
@@ -171,6 +183,6 @@ class MessageFigures:
         for by_topic in (self.timers_in, self.timers_out):
             by_topic.sweep(is_gone)
         for paired in (self.begun, self.committed, self.rolled_back):
-            paired.drop(is_gone)  # one that is idle is still needed for the difference
+            paired.drop(is_gone)  # open_halves needs the difference of counts, idle ones too
         for by_place in (self.dead, self.popped_again):
             by_place.sweep(is_place_gone)

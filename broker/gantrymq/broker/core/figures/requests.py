@@ -1,9 +1,9 @@
 """Counts responses by request code and response code, with the time they took.
 
-    note(code, answered, seconds)     a request was answered so long after the core was given it
+    note(code, answered, seconds)     a request was answered so long after the core received it
 
-Time is that of the turns of the event loop: a response that is made in the turn of its request
-counts as 0 s. Keys are codes that RocketMQ knows, or UNKNOWN_CODE: that bounds the table.
+Times have the resolution of the event loop's turns: a response that is made in the same turn as its
+request counts as 0 s. Keys are RocketMQ's codes or UNKNOWN_CODE, which bounds the table.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ _CAUSES: Final = ("TIMEOUT_CLEAN_QUEUE", "OVERLOAD", "REJECTREQUEST")
 _OTHER_CAUSE: Final = "other"
 
 
-# How a request was answered. Plain numbers, for this is counted with each request.
+# How a request was answered. These are plain numbers because every request counts one.
 PLAIN: Final = 0
 ONEWAY: Final = 1
-"""It was carried out, and nothing is sent."""
+"""The request was oneway: it was carried out, and no response is sent."""
 HELD: Final = 2
-"""By a long poll."""
+"""The request waited in a long poll before it was answered."""
 
 Key: TypeAlias = tuple[int, int, int]
-"""Request code, response code and way."""
+"""A request code, a response code, and PLAIN, ONEWAY or HELD."""
 
 
 @final
 class RequestFigures:
-    """The counts of one broker."""
+    """Counts the responses of one broker."""
 
     __slots__ = ("_latencies", "flow_control")
 
     def __init__(self) -> None:
         self._latencies: dict[Key, Histogram] = {}
         self.flow_control: Counter[str] = Counter()
-        """Requests that were refused to protect the broker, by cause."""
+        """Requests that the broker refused to protect itself, by cause."""
 
     @property
     def latencies(self) -> Mapping[Key, Histogram]:
-        """Milliseconds from request to response."""
+        """Histograms of the milliseconds from request to response."""
         return self._latencies
 
     def note(
         self, code: int, answered: int, seconds: float, way: int = PLAIN, times: int = 1
     ) -> None:
-        """So many requests were answered."""
+        """Count `times` requests that were answered alike."""
         answered = int(answered)  # enums are slow to hash
         if answered not in _ANSWERS:
             answered = UNKNOWN_CODE  # a client answered it, and that is passed on as it is
@@ -67,12 +67,12 @@ class RequestFigures:
         latency.note(seconds * 1000, times)
 
     def note_refusal(self, remark: str | None) -> None:
-        """A response said SYSTEM_BUSY: count it by what its remark begins with."""
+        """Count a response of SYSTEM_BUSY by the cause with which its remark begins."""
         told = (remark or "").removeprefix("[").partition("]")[0]
         self.flow_control[told.lower() if told in _CAUSES else _OTHER_CAUSE] += 1
 
     def counts(self) -> Counter[tuple[int, int]]:
-        """Responses by request code and response code."""
+        """The number of responses by request code and response code."""
         counts: Counter[tuple[int, int]] = Counter()
         for (code, answered, _), latency in self._latencies.items():
             counts[code, answered] += latency.count

@@ -1,6 +1,7 @@
-"""What has to be read from the store before a page of metrics is made.
+"""Reads from the store the values that a page of metrics shows: lags of groups, and oldest times.
 
-Invariant: one pass is under way at a time; whoever wants values meanwhile waits for its end.
+Invariant: only one pass over the store runs at a time. A caller that asks for new values during a
+pass gets the values of that pass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NONE_MS: Final = 0
 
 @final
 class StoreValues:
-    """The values that the last pass read; times are in ms, NONE_MS where there is none."""
+    """The values that the last pass read. Times are in ms, NONE_MS if no such message exists."""
 
     __slots__ = ("_state", "_times", "_waiting", "first_stored_ms", "lags", "oldest_half_ms")
 
@@ -34,12 +35,12 @@ class StoreValues:
         self._waiting: list[Callable[[], None]] = []
         self.lags: Sequence[GroupLag] = ()
         self.first_stored_ms = NONE_MS
-        """When the oldest message of the log was stored."""
+        """The store time of the oldest message of the log."""
         self.oldest_half_ms = NONE_MS
-        """When the oldest open transaction began."""
+        """The time at which the oldest open transaction began."""
 
     def refresh(self, then: Callable[[], None]) -> None:
-        """Read them anew; `then` is called in the turn in which that ends, well or not."""
+        """Read all values again, and call `then` when the pass has ended or failed."""
         self._waiting.append(then)
         if len(self._waiting) == 1:
             self._state.works.start(steps.read(self._pass()), self._end, self._failed)

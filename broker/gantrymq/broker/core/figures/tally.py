@@ -1,7 +1,9 @@
-"""Tables of counts by key that stay bounded: what counts nothing for a day is forgotten.
+"""Provides tables of counts by key with a bounded number of keys.
 
-Invariant: a table has at most `limit` keys. What comes beyond them is not counted by key, and
-`left_out` says how often that was.
+A key whose count does not change for a day is dropped.
+
+Invariant: a table has at most `limit` keys. Further keys are not counted, and `left_out` says how
+often that happened.
 """
 
 from __future__ import annotations
@@ -9,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar, final
 
-# The limit of series that a page shows of one metric, unless its setting says otherwise.
+# A page shows at most so many series of one metric, unless metricsOtelCardinalityLimit differs.
 KEYS_MAX: Final = 50_000
 
-# The owner sweeps every ten minutes: this is a day.
+# The owner sweeps every ten minutes, so this is a day.
 IDLE_SWEEPS: Final = 144
 
 K = TypeVar("K")
@@ -21,7 +23,7 @@ T = TypeVar("T")
 
 @final
 class _Cell(Generic[T]):
-    """One entry, and for how many sweeps it has been idle."""
+    """The value of one key, and the number of sweeps since it was last used."""
 
     __slots__ = ("idle_sweeps", "is_used", "value")
 
@@ -33,7 +35,7 @@ class _Cell(Generic[T]):
 
 @final
 class Table(Generic[K, T]):
-    """Entries made by `make` when their key is first used."""
+    """A bounded table. `make` creates the entry of a key when the key is first used."""
 
     __slots__ = ("_cells", "_make", "left_out", "limit")
 
@@ -47,7 +49,7 @@ class Table(Generic[K, T]):
         return len(self._cells)
 
     def use(self, key: K) -> T | None:
-        """The entry of this key, to be counted in; None where there are too many keys."""
+        """The entry of this key, for the caller to change; None if the table is full."""
         cell = self._cells.get(key)
         if cell is None:
             if len(self._cells) >= self.limit:
@@ -58,8 +60,8 @@ class Table(Generic[K, T]):
         return cell.value
 
     def items(self) -> Iterator[tuple[K, T]]:
-        """All that there are now; entries may come and go while they are gone through. Only keys
-        are copied: of 10 000 that takes a hundredth of a turn of the loop."""
+        """All entries. The table may change during the iteration, since the keys are copied first:
+        copying 10 000 keys takes less than 0.1 ms."""
         cells = self._cells
         for key in list(cells):
             cell = cells.get(key)
@@ -67,7 +69,7 @@ class Table(Generic[K, T]):
                 yield key, cell.value
 
     def sweep(self, is_gone: Callable[[K], bool]) -> None:
-        """Forget what is gone, and what nobody used for IDLE_SWEEPS of these."""
+        """Drop keys for which `is_gone` holds, and keys that were unused for IDLE_SWEEPS calls."""
         for key, cell in list(self._cells.items()):
             cell.idle_sweeps = 0 if cell.is_used else cell.idle_sweeps + 1
             cell.is_used = False
@@ -75,14 +77,14 @@ class Table(Generic[K, T]):
                 del self._cells[key]
 
     def drop(self, is_gone: Callable[[K], bool]) -> None:
-        """Forget what is gone, and keep what is idle."""
+        """Drop keys for which `is_gone` holds, and keep unused ones."""
         for key in [key for key in self._cells if is_gone(key)]:
             del self._cells[key]
 
 
 @final
 class Count:
-    """A number that grows."""
+    """A number in a Tally."""
 
     __slots__ = ("value",)
 
@@ -92,7 +94,7 @@ class Count:
 
 @final
 class Tally(Generic[K]):
-    """A table of plain counts."""
+    """A bounded table that counts how often each key was added."""
 
     __slots__ = ("_table",)
 

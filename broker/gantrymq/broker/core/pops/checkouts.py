@@ -93,7 +93,8 @@ class Checkouts:
         return None if queue is None else queue.next
 
     def out_of(self, place: Place) -> tuple[int, int] | None:
-        """How many messages of this queue are out, and the first of them; None: none is."""
+        """The number of messages of this queue that are out, and the offset of the first of them;
+        None if no message is out."""
         queue = self._queues.get(place)
         return None if queue is None or not queue.out else (len(queue.out), min(queue.out))
 

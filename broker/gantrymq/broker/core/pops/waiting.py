@@ -131,7 +131,7 @@ class Waiting:
 
     @property
     def bytes_held(self) -> int:
-        """Of all requests that wait; at most `held_bytes.TOTAL_BYTES_MAX`."""
+        """The size of all requests that wait, at most `held_bytes.TOTAL_BYTES_MAX`."""
         return self._bytes
 
     def __len__(self) -> int:

@@ -64,7 +64,7 @@ def _probe(page: str, port: str, period_seconds: int, failures: int) -> Json:
 
 
 def environment(cluster: Cluster) -> list[Json]:
-    """Variables that the user's choices set in all containers; none where all are defaults."""
+    """The environment variables of all containers; none if the log format is the default."""
     log_format = cluster.spec.pods.log_format
     if log_format is LogFormat.CONSOLE:
         return []
