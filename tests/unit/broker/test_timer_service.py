@@ -6,15 +6,14 @@ import dataclasses
 
 import pytest
 
-from gantrymq.broker.core import steps, timer_messages, timer_service, timers
+from gantrymq.broker.core import timer_messages, timer_service
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.timer_place import TimerPlace
 from gantrymq.broker.core.timer_service import ROLL_LOOK_SECONDS
-from gantrymq.fakes.broker import IDENTITY, START_MS, STORE_SETTINGS, OpenedBroker
-from gantrymq.fakes.members import Member
+from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, OpenedBroker
+from gantrymq.fakes.timers import HOST, accept, disk_of, jump, put
 from gantrymq.testing.faulty_disk import FaultyDisk
-from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.testing.unsynced import lose_all
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_from_json
@@ -24,9 +23,7 @@ from gantrymq.wire.headers.send import RecallMessageRequest, SendMessageV2Reques
 from gantrymq.wire.message import properties
 from gantrymq.wire.message.record import Record
 
-HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 HOUR = 3600
-SMALL_FILES = dataclasses.replace(STORE_SETTINGS, mapped_file_size_commit_log=1 << 16)
 
 
 class ClockedBroker(OpenedBroker):
@@ -39,31 +36,6 @@ class ClockedBroker(OpenedBroker):
         return super().wall_ms - self.behind_seconds * 1000
 
 
-def accept(broker: OpenedBroker, seconds: float, body: bytes = b"x", **named: str) -> str | None:
-    """Put a timer; its recall handle."""
-    at_ms = broker.wall_ms + int(seconds * 1000)
-    named = {"UNIQ_KEY": body.decode(), "TIMER_DELIVER_MS": str(at_ms), **named}
-    record = Record(
-        b"T", body, properties=properties.encode(named), born_host=HOST, store_host=HOST
-    )
-    broker.state.now, broker.state.wall_ms = broker.now, broker.wall_ms
-    diverted = timers.divert(broker.state, record)
-    assert isinstance(diverted, Record)
-    put(broker, diverted)
-    return timers.recall_handle(broker.state, diverted)
-
-
-def put(broker: OpenedBroker, record: Record) -> None:
-    state = broker.state
-    state.works.start(steps.put(record, waits=False), lambda _: None, lambda _: None)
-
-
-def disk_of(broker: OpenedBroker) -> MemoryDisk:
-    disk = broker.opened.disk
-    assert isinstance(disk, MemoryDisk)
-    return disk
-
-
 def restarted(broker: OpenedBroker, *, has_file: bool = True) -> ClockedBroker:
     """The broker was killed; another one finds its disk, and its files as last written."""
     disk = disk_of(broker)
@@ -73,12 +45,6 @@ def restarted(broker: OpenedBroker, *, has_file: bool = True) -> ClockedBroker:
     again.now = broker.now
     again.behind_seconds = broker.behind_seconds if isinstance(broker, ClockedBroker) else 0
     return again
-
-
-def jump(broker: OpenedBroker, seconds: float) -> None:
-    """Let time pass without a wake at every deadline on the way."""
-    broker.now += seconds
-    broker.settle()
 
 
 def recall(broker: OpenedBroker, handle: str | None) -> str:
@@ -536,75 +502,3 @@ def test_the_file_says_how_far_it_came() -> None:
     text = broker.saved[File.TIMERS].decode()
     assert f'"delivered":{second}' in text
     assert '"low":1' in text
-
-
-def with_a_log_of_small_files() -> OpenedBroker:
-    """A broker with two timers in the first file of its log, and other messages in the next."""
-    broker = OpenedBroker(store_settings=SMALL_FILES)
-    accept(broker, HOUR, b"1")
-    accept(broker, HOUR, b"2")
-    for _ in range(30):
-        put(broker, Record(b"N", bytes(9000), born_host=HOST, store_host=HOST))
-        jump(broker, 1)
-    return broker
-
-
-def without_first_file(broker: OpenedBroker) -> OpenedBroker:
-    """The broker was killed, and the first file of its log was lost before it started again."""
-    disk = disk_of(broker)
-    disk.remove(f"commitlog/{min(entry.name for entry in disk.list('commitlog'))}")
-    return killed_and_started(broker)
-
-
-def killed_and_started(broker: OpenedBroker) -> OpenedBroker:
-    disk = disk_of(broker)
-    disk.end_process()
-    again = OpenedBroker(store_settings=SMALL_FILES, disk=disk, files=broker.saved)
-    again.now = broker.now
-    again.settle()
-    return again
-
-
-def lost(broker: OpenedBroker) -> int:
-    return broker.state.timers.counters["lost"]
-
-
-@pytest.mark.parametrize("others", [0, 3], ids=["all", "some"])
-def test_timers_that_a_start_finds_deleted_count_as_lost(others: int) -> None:
-    broker = with_a_log_of_small_files()
-    for number in range(others):
-        accept(broker, HOUR, b"other %d" % number)
-    broker.pass_time(10)
-    again = without_first_file(broker)
-    assert lost(again) == 2
-    assert any("lost timer messages: at most 2" in line.text for line in again.lines)
-    again.pass_time(HOUR)
-    assert again.bodies("T") == [b"other %d" % number for number in range(others)]
-    assert lost(again) == 2, "counted once"
-    assert lost(killed_and_started(again)) == 0, "the next start does not count them again"
-
-
-def test_timers_that_were_delivered_are_not_lost_with_the_log() -> None:
-    broker = with_a_log_of_small_files()
-    broker.pass_time(HOUR + 10)
-    assert broker.bodies("T") == [b"1", b"2"]
-    assert lost(without_first_file(broker)) == 0
-
-
-def test_a_log_that_a_repair_emptied_lost_the_timers_that_waited() -> None:
-    broker = with_a_log_of_small_files()
-    assert lost(OpenedBroker(files=broker.saved)) == 2
-
-
-def test_a_slave_counts_no_timers_as_lost() -> None:
-    broker = with_a_log_of_small_files()
-    slave = dataclasses.replace(IDENTITY, broker_id=1)
-    assert lost(OpenedBroker(files=broker.saved, identity=slave)) == 0
-
-
-def test_a_member_that_cut_off_the_end_of_its_log_counts_no_timers_as_lost() -> None:
-    broker = with_a_log_of_small_files()
-    member = Member(2, files=dict(broker.saved))
-    member.lead()
-    assert member.state.identity.is_master
-    assert lost(member) == 0
