@@ -41,7 +41,6 @@ from gantrymq.store.send_json import JsonReader
 from gantrymq.store.send_reply import ReplyWriter
 from gantrymq.wire import java_string
 from gantrymq.wire.message import properties as codec
-from gantrymq.wire.message import property_names
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
 
 _PREFIX: Final = 8
@@ -49,8 +48,6 @@ _ONEWAY: Final = 2
 # Transaction types, inner batches: a plain message has none of these bits.
 _SPECIAL_BITS: Final = 0xCC
 _BLANK_BYTES: Final = 8
-
-_SHARDING_KEY: Final = property_names.SHARDING_KEY.encode() + b"\x01"
 
 # Longer frames gain nothing from being taken here; every limit of a session is higher.
 FRAME_BYTES_MAX: Final = 262144
@@ -226,9 +223,7 @@ class Kernel:
 
     def _counts_of(self, topic: _Topic) -> SizeCounts:
         """The counts to which the request in `_fields` belongs. `_scan` has just read it."""
-        if self._scan.has_other_names and _SHARDING_KEY in self._fields.properties:
-            return topic.fifo
-        return topic.normal
+        return topic.fifo if self._scan.has_sharding_key else topic.normal
 
     def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
         """Take one message; the bytes of its record, or 0 if the kernel does not take it."""

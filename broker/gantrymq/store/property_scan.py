@@ -23,6 +23,8 @@ _KEY_OF_UNIQ: Final = 0x5F4B4559
 
 _SESSION: Final = b"GANTRY_SESSION"
 _SESSION_BYTES: Final = 14
+_SHARDING_KEY: Final = b"__SHARDINGKEY"
+_SHARDING_KEY_BYTES: Final = 13
 
 _ONES: Final = 0x0101010101010101
 _TWOS: Final = 0x0202020202020202
@@ -32,7 +34,16 @@ _TWOS: Final = 0x0202020202020202
 class PropertyScan:
     """Filled by `read`, again and again; what is absent is empty."""
 
-    __slots__ = ("delay", "has_other_names", "keys", "session", "tags", "unique_key", "wait")
+    __slots__ = (
+        "delay",
+        "has_other_names",
+        "has_sharding_key",
+        "keys",
+        "session",
+        "tags",
+        "unique_key",
+        "wait",
+    )
 
     def __init__(self) -> None:
         self.tags: bytes = b""
@@ -43,11 +54,13 @@ class PropertyScan:
         self.session: bytes = b""
         self.has_other_names: bool = False
         """Whether a name in RocketMQ's own style, in capitals, is there besides."""
+        self.has_sharding_key: bool = False
+        """Whether the message is sent in order, by the key of its queue."""
 
     def read(self, data: bytes, start: i64, end: i64) -> None:
         """The properties are data[start:end]."""
         self.tags = self.keys = self.wait = self.delay = self.unique_key = self.session = b""
-        self.has_other_names = False
+        self.has_other_names = self.has_sharding_key = False
         at: i64 = start
         while at < end:
             name_at = at
@@ -89,6 +102,8 @@ class PropertyScan:
             self.has_other_names = True
             if length == _SESSION_BYTES and data[name_at : value_at - 1] == _SESSION:
                 self.session = data[value_at:end]
+            elif length == _SHARDING_KEY_BYTES and data[name_at : value_at - 1] == _SHARDING_KEY:
+                self.has_sharding_key = True
 
 
 def _value_end(data: bytes, at: i64, end: i64) -> i64:

@@ -75,7 +75,8 @@ def type_of(record: Record) -> str:
     kind = _OF_TOPIC.get(record.topic)
     if kind is not None:
         return kind
-    return FIFO if _SHARDING_KEY in record.properties else NORMAL
+    # Not `in`: it tries the key as a number first, and makes an exception each time.
+    return FIFO if record.properties.find(_SHARDING_KEY) >= 0 else NORMAL
 
 
 @final
