@@ -116,9 +116,9 @@ class Registrar:
             event.set()
 
     async def told(self) -> None:
-        """Back when every name server in reach knows the changes so far, or soon.
+        """Wait until every name server that answers knows the changes so far, at most TOLD_SECONDS.
 
-        Where none was reached, one is waited for: it may be starting.
+        If none answered yet, wait until one does: it may be starting.
         """
         changes = self._changes
         with contextlib.suppress(TimeoutError):

@@ -18,7 +18,7 @@ Labels = frozenset[tuple[str, str]]
 
 @dataclass
 class Metric:
-    """One metric of a page. The parts of a histogram are told apart by a label `part`."""
+    """One metric of a page. The label `part` says which part of a histogram a value is."""
 
     kind: str = ""
     values: dict[Labels, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A broker and name servers that start after it, or never."""
+"""A broker registers with name servers that start after it, or that are down."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def wait_until(is_true: Callable[[], bool]) -> None:
 async def test_a_name_server_that_starts_later_is_told_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not with the next regular registration, which is far away here."""
+    """The broker does not wait for its next regular registration, which is an hour away here."""
     port = free_port()
     host = broker(tmp_path, port)
     await host.start()
@@ -72,7 +72,7 @@ async def test_a_name_server_that_starts_later_is_told_soon(
 async def test_a_change_is_waited_for_where_no_name_server_was_reached_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever made it would otherwise find no route, though its change was answered."""
+    """Otherwise a client that creates a topic and sends to it at once finds no route."""
     monkeypatch.setattr(registrar, "TOLD_SECONDS", WAIT_SECONDS)
     port = free_port()
     host = broker(tmp_path, port)

@@ -18,16 +18,19 @@ NEVER: Final = float("-inf")
 
 
 def in_turns(queues: Iterable[QueueKey]) -> tuple[list[QueueKey], list[QueueKey]]:
-    """The first queue of each topic at each broker, and the others, which are told after it.
+    """Split queues whose offsets are to be stored: one queue of each topic at each broker is stored
+    first, and the second list after it.
 
-    A Java broker that does not know a group yet makes the table of its offsets with the first one.
-    When offsets of several queues arrive at once, each makes a table and only the last table stays:
-    the others are lost although they were answered as stored (RocketMQ issue 10700).
+    A Java broker makes a group's table of offsets when it stores the first one. If it gets offsets
+    of several queues of a new group at once, it makes a table for each of them and keeps only the
+    last table. It loses the other offsets and answers that it stored them (RocketMQ issue 10700).
     """
+    firsts: dict[tuple[str, str], QueueKey] = {}
     known = list(queues)
-    first_of = {(queue.topic, queue.broker_name): queue for queue in reversed(known)}
-    firsts = set(first_of.values())
-    return list(firsts), [queue for queue in known if queue not in firsts]
+    for queue in known:
+        firsts.setdefault((queue.topic, queue.broker_name), queue)
+    first = set(firsts.values())
+    return list(firsts.values()), [queue for queue in known if queue not in first]
 
 
 @final
