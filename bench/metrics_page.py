@@ -1,6 +1,6 @@
 """Measures a broker's page of metrics with 10 000 topics and 2 000 groups.
 
-    python -m bench.metrics_page [--lagging PERCENT]
+    PYTHONPATH=tests python -m bench.metrics_page [--lagging PERCENT]
 
 The broker runs in this process, with its default settings, and is asked over HTTP.
 """
