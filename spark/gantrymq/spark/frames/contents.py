@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gantrymq.base.errors import RemoteError
+from gantrymq.base.errors import CorruptionError, RemoteError
 from gantrymq.spark.columns import BINARY, INT, LONG, STRING, TIMESTAMP
 from gantrymq.spark.frames.arrays import (
     POSITION_BYTES,
@@ -191,6 +191,9 @@ def message_ids(frames: StoredFrames) -> AnyArray:
     offsets = frames.head("commitLogOffset").tolist()
     ids = unique.to_pylist()
     for at in [at for at, each in enumerate(ids) if each is None]:
+        if offsets[at] < 0:
+            number = int(frames.head("queueOffset")[at])
+            raise CorruptionError(f"message {number}: its commit log offset is {offsets[at]}")
         width = HOST_BYTES_V6 if is_v6[at] else HOST_BYTES_V4
         ids[at] = offset_id.encode(packed[at, :width].tobytes(), offsets[at])
     return pa.array(ids, STRING)

@@ -208,6 +208,13 @@ def test_name_that_is_no_column_is_refused() -> None:
         decode(b"", "b", pa.schema([("nothing", pa.int32())]), first_offset=0, end_offset=1)
 
 
+def test_negative_commit_log_offset_of_a_message_without_an_id_is_refused() -> None:
+    buffer = bytearray(stored([record(4)]))
+    buffer[28] = 0x80  # the first byte of the commit log offset
+    with pytest.raises(FrameError, match=r"message 4: its commit log offset is -"):
+        decode(bytes(buffer), "b", arrow_schema(["msgId"]), first_offset=0, end_offset=9)
+
+
 @given(st.lists(messages, min_size=1, max_size=4), st.data())
 def test_damaged_bytes_make_a_frame_error_or_valid_rows(
     records: list[Record], data: st.DataObject
