@@ -102,7 +102,7 @@ _VARIABLE: Final = tuple(
         (r"^\s+at .*\n|^\s+\.\.\. \d+ more\n", ""),
         (r"127\.0\.0\.1:\d+", "<address>"),
         (r"\b[0-9A-F]{32}\b|\b[0-9A-F]{56}\b", "<id>"),
-        (r"\b1[78]\d{11}\b", "<millis>"),
+        (r"(?<!\.)\b1[78]\d{11}\b", "<millis>"),  # and not the fraction of a rate
         (r"\b20\d\d-\d\d-\d\d[ #T]\d\d:\d\d:\d\d([.,:]\d+)?", "<time>"),
         (r"\b20\d{12,15}\b", "<time>"),
         (r"\b(rt|spentTimeMills)=\d+", r"\1=<n>"),
