@@ -125,7 +125,7 @@ def _carry_out(
     opened: Opened, arguments: argparse.Namespace, plan: RepairPlan, seen: Inspection
 ) -> str:
 
-    side = f"gantry/cut/{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    side = f"gantry/repair/{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
     background = DiskBackground(opened.disk)
     levels = DelayLevels(opened.assumptions.delay_level)
     tools = Tools(opened.disk, background, seen.sizes, levels, side, _new_index_name)

@@ -16,7 +16,7 @@ from gantrymq.testing.memory_disk import MemoryDisk
 
 LOG = "commitlog/00000000000000000000"
 SECOND_LOG = "commitlog/00000000000000065536"
-SIDE = "gantry/cut/now"
+SIDE = "gantry/repair/now"
 
 
 def inspect(disk: MemoryDisk, sizes: Mapping[str, int] | None = None) -> Inspection:

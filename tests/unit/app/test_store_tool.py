@@ -22,6 +22,8 @@ from gantrymq.app.store_tool import run
 from gantrymq.fakes.store import OpenedStore
 from gantrymq.fakes.store_damage import tree
 from gantrymq.runtime.disk import FolderDisk
+from gantrymq.store import log_cut
+from gantrymq.store.log_cut import Wish
 from gantrymq.testing.memory_disk import MemoryDisk
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
@@ -269,7 +271,7 @@ def test_a_missing_log_can_be_given_up(store: Path) -> None:
     done = gantry("repair", store, "--keep", "older", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert gantry("check", store).returncode == 0
-    (side,) = (store / "gantry/cut").iterdir()
+    (side,) = (store / "gantry/repair").iterdir()
     assert content(side / "consumequeue") == queues
     assert not (store / "consumequeue").exists()
 
@@ -349,7 +351,16 @@ def test_a_repair_leaves_a_sound_store_and_keeps_what_it_took(store: Path, side:
     done = program("repair", store, "--keep", side, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert program("check", store).returncode == 0
-    assert any(lost in data for name, data in content(store).items() if "gantry/cut" in name)
+    assert any(lost in data for name, data in content(store).items() if "gantry/repair" in name)
+
+
+def test_a_member_can_cut_its_log_after_a_repair(store: Path) -> None:
+    """What was taken away is kept in no folder that has the name of the file `gantry/cut`."""
+    damage(store, LOG, 497 + 90)
+    assert gantry("repair", store, "--keep", "older", "--yes").returncode == 0
+    disk = FolderDisk(store)
+    log_cut.wish(disk, Wish(497, epoch=5))
+    assert log_cut.wished(disk) == Wish(497, epoch=5)
 
 
 def test_an_interrupted_log_is_left_without_a_decision(store: Path) -> None:
@@ -372,7 +383,7 @@ def test_what_does_not_belong_is_moved_aside(store: Path, wish: list[str]) -> No
     for name in names:
         (store / name).write_bytes(name.encode())
     assert gantry("repair", store, "--yes", *wish).returncode == 0
-    (side,) = (store / "gantry/cut").iterdir()
+    (side,) = (store / "gantry/repair").iterdir()
     assert {name: content(side)[name] for name in names} == {name: name.encode() for name in names}
 
 

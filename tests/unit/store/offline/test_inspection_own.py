@@ -32,7 +32,7 @@ def written(storage: Storage, *, is_stopped: bool, count: int = 100) -> MemoryDi
 def repair(disk: MemoryDisk, wishes: Wishes) -> None:
     seen = inspect(disk)
     tools = Tools(
-        disk, MemoryBackground(disk), seen.sizes, DelayLevels("1s"), "gantry/cut/now",
+        disk, MemoryBackground(disk), seen.sizes, DelayLevels("1s"), "gantry/repair/now",
         iter(map(str, range(20261121012644065, 20261121012744065))).__next__,
     )  # fmt: skip
     for _ in carry_out(make_plan(seen, wishes), tools):
@@ -123,7 +123,7 @@ def test_a_lost_queue_is_made_again_and_the_store_goes_on() -> None:
     assert found(disk) == {Kind.UNIT_MISSING: Severity.ERROR}
     repair(disk, Wishes())
     assert [each.name for each in disk.list("gantry")] == [
-        "cut",
+        "repair",
         "reserve",
         "sessions.0",
         "sessions.1",

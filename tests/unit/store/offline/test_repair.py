@@ -135,7 +135,7 @@ def test_a_repair_that_was_stopped_is_done_again(java_store: JavaStore, stop: in
     for _ in itertools.islice(work, stop):
         pass
     assert "abort" in tree(disk)
-    for _ in begin_repair(disk, EVERYTHING, "gantry/cut/later"):
+    for _ in begin_repair(disk, EVERYTHING, "gantry/repair/later"):
         pass
     assert found(disk) == {}
     assert inspect(disk).log.end == 497
