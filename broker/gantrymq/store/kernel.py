@@ -74,14 +74,19 @@ class Fed:
 
 @final
 class _Topic:
-    """A topic that is served, and what was taken for it since somebody asked."""
+    """A topic that is served, and what was taken for it since somebody asked.
 
-    __slots__ = ("fifo", "name", "normal", "queues", "text")
+    `queues` grows up to the highest queue that a message was taken for: a topic of thousands of
+    queues that is not used takes no room for them.
+    """
+
+    __slots__ = ("fifo", "name", "normal", "queue_count", "queues", "text")
 
     def __init__(self, name: bytes, text: str, queue_count: int) -> None:
         self.name: bytes = name
         self.text: str = text
-        self.queues: list[ConsumeQueue | None] = [None] * queue_count
+        self.queue_count: i64 = queue_count
+        self.queues: list[ConsumeQueue | None] = []
         self.normal: SizeCounts = SizeCounts()
         self.fifo: SizeCounts = SizeCounts()
         """Counts messages that have a sharding key, which are sent in order."""
@@ -267,14 +272,25 @@ class Kernel:
 
     def _queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
         """None when the topic has no such queue, or nobody has stored into it yet."""
-        if not 0 <= queue_id < len(topic.queues):
+        if 0 <= queue_id < len(topic.queues):
+            queue = topic.queues[queue_id]
+            if queue is not None and queue.is_open:
+                return queue
+        return self._find_queue(topic, queue_id)
+
+    def _find_queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
+        """The same for a queue that is not at hand."""
+        if not 0 <= queue_id < topic.queue_count:
             return None
-        queue = topic.queues[queue_id]
-        if queue is None or not queue.is_open:
-            try:
-                queue = topic.queues[queue_id] = self._queues.find(topic.text, queue_id)
-            except (DiskError, CorruptionError):
-                return None  # it cannot be opened: the general path tells
+        try:
+            queue = self._queues.find(topic.text, queue_id)
+        except (DiskError, CorruptionError):
+            return None  # it cannot be opened: the general path tells
+        if queue is not None:
+            missing = queue_id + 1 - len(topic.queues)
+            if missing > 0:
+                topic.queues.extend([None] * int(missing))
+            topic.queues[queue_id] = queue
         return queue
 
     def _is_plain(self) -> bool:

@@ -151,3 +151,13 @@ def test_a_message_is_refused_while_its_topic_cannot_be_made_safe() -> None:
     assert not broker.bodies("new")
     broker.pass_time(1.0)
     assert broker.ask(SEND, message("new"), b"x").code == ResponseCode.SUCCESS
+
+
+def test_a_message_makes_no_topic_beyond_the_bound_of_queues() -> None:
+    broker = creating()
+    count = broker.state.topics.queue_count
+    broker.state.settings = replace(broker.state.settings, max_queues_of_topics=count + 4)
+    assert broker.ask(SEND, message("one", queues=4), b"x").code == ResponseCode.SUCCESS
+    answer = broker.ask(SEND, message("two", queues=4), b"x")
+    assert answer.code == ResponseCode.TOPIC_NOT_EXIST
+    assert f"maxQueuesOfTopics={count + 4}" in (answer.remark or "")

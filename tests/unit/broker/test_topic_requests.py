@@ -294,3 +294,24 @@ def test_slaves_of_java5_are_told_attributes_as_changes() -> None:
 def test_system_topics_are_listed() -> None:
     answer = OpenedBroker().ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
     assert "TBW102" in json.loads(answer.body)["topicList"]
+
+
+def test_a_topic_whose_queues_would_be_too_many_in_all_is_refused_by_name_of_the_setting() -> None:
+    broker = OpenedBroker()
+    known = broker.state.topics.queue_count
+    broker.state.settings = BrokerSettings(max_queues_of_topics=known + 10)
+    assert create(broker, "A", queues=10).code == ResponseCode.SUCCESS
+    answer = create(broker, "B", queues=1)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert f"maxQueuesOfTopics={known + 10}" in (answer.remark or "")
+    assert made(broker) == {"A"}
+    assert create(broker, "A", queues=4).code == ResponseCode.SUCCESS
+    assert create(broker, "B", queues=6).code == ResponseCode.SUCCESS
+
+
+def test_a_topic_keeps_its_queues_where_the_bound_was_lowered_below_what_there_is() -> None:
+    broker = OpenedBroker()
+    create(broker, "A", queues=10)
+    broker.state.settings = BrokerSettings(max_queues_of_topics=1)
+    assert create(broker, "A", queues=10, perm=4).code == ResponseCode.SUCCESS
+    assert create(broker, "A", queues=11).code == ResponseCode.SYSTEM_ERROR

@@ -59,3 +59,18 @@ def test_a_file_of_something_else_is_refused() -> None:
         topics().load(b"[]")
     with pytest.raises(RemoteError):
         topics().load(b'{"topicConfigTable":{"T":{}}}')
+
+
+def test_the_queues_of_all_topics_are_counted_through_every_change() -> None:
+    table = topics()
+    table.put(TopicConfig("A", read_queue_nums=4, write_queue_nums=8), 1)
+    table.put(TopicConfig("B", read_queue_nums=16, write_queue_nums=2), 2)
+    assert table.queue_count == 8 + 16
+    table.put(TopicConfig("A", read_queue_nums=1, write_queue_nums=1), 3)
+    assert table.queue_count == 1 + 16
+    other, copied = topics(), topics()
+    other.load(table.content())
+    copied.copy(table.content())
+    assert other.queue_count == copied.queue_count == 17
+    table.remove("B", 4)
+    assert table.queue_count == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,28 @@ def test_damage_is_left_alone_or_means_the_same_to_both(
 def test_every_cut_waits_for_the_rest(encoding: int) -> None:
     data = frame(encoding=encoding)
     assert [feed(data[:size]).at for size in range(len(data))] == [0] * len(data)
+
+
+def test_topics_of_very_many_queues_take_no_memory_for_those_that_are_not_used() -> None:
+    made = kernel()
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            made.serve(b"wide-%d" % number, 16_384)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2_000_000
+
+
+def test_the_last_queue_of_a_wide_topic_is_served_and_the_one_behind_it_is_not() -> None:
+    queues = stored([])
+    queues.append("wide", 16_383, 7, 0, 1, 0)
+    made = kernel_of(queues, topics=[])
+    made.serve(b"wide", 16_384)
+
+    def taken(queue_id: int) -> int:
+        data = frame({"b": "wide", "e": str(queue_id)})
+        return made.feed(group(), data, 0, BORN_HOST).count
+
+    assert [taken(queue_id) for queue_id in (16_383, 16_384, 16_382, 16_383)] == [1, 0, 0, 1]

@@ -51,6 +51,7 @@ BROKER_AT_ONCE: Final = frozenset(
         "flush_consumer_offset_interval",
         "flush_delay_offset_interval",
         "long_polling_enable",
+        "max_queues_of_topics",
         "metrics_queue_lag_enable",
         "notify_consumer_ids_changed_enable",
         "recall_message_enable",

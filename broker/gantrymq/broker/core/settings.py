@@ -192,6 +192,11 @@ class BrokerSettings:
     long_polling_enable: bool = setting(
         default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
     )
+    max_queues_of_topics: int = setting(
+        1_000_000,
+        "the sum of the queues of all topics, beyond which no topic is made and none gets more",
+        lowest=1,
+    )
     member_number: int = setting(
         0,
         "which of groupMembers this broker is; one more than the number at the end of the host's"

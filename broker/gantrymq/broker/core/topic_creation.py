@@ -99,6 +99,22 @@ def has_room(state: State) -> bool:
     return len(state.topics) < TOPICS_MAX
 
 
+def has_queues(state: State, more: int) -> bool:
+    """Whether topics may get so many more queues."""
+    return state.topics.queue_count + more <= state.settings.max_queues_of_topics
+
+
+def no_queues(state: State, more: int) -> str:
+    """Why they may not."""
+    bound = state.settings.max_queues_of_topics
+    return (
+        f"the topics of this broker have {state.topics.queue_count} queues, {more} more would be"
+        f" beyond maxQueuesOfTopics={bound}; delete topics with mqadmin deleteTopic, or raise the"
+        f" bound with mqadmin updateBrokerConfig -b {state.identity.address} -k maxQueuesOfTopics"
+        " -v NUMBER"
+    )
+
+
 def safe(state: State, topic: str) -> Steps[str | None]:
     """Why a crash could forget this topic, and its messages with it; None when it could not.
 
@@ -145,4 +161,5 @@ def _obstacle(state: State, default_topic: str, queues: int) -> str | None:
             f"a topic needs a queue: the producer's defaultTopicQueueNums is {queues},"
             f" {default_topic} has {default.write_queue_nums}"
         )
-    return None
+    count = min(queues, default.write_queue_nums)
+    return None if has_queues(state, count) else no_queues(state, count)

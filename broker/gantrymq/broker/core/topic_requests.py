@@ -7,11 +7,11 @@ a topic in it that is as it was does not keep the others from changing, as it do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core import attributes, steps
+from gantrymq.broker.core import attributes, steps, topic_creation
 from gantrymq.broker.core.copying import OWN_MARK
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Register, Reply, Request
@@ -21,7 +21,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import is_guarded, system_topics
 from gantrymq.broker.core.table_changes import stored, undone
-from gantrymq.broker.core.topics import TOPICS_MAX
+from gantrymq.broker.core.topics import TOPICS_MAX, queues_of
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
 from gantrymq.wire.bodies.topics import TopicList
@@ -90,6 +90,9 @@ def _change(
             f"no topic was made: a broker has {TOPICS_MAX} topics at most, this one"
             f" {len(state.topics)}; delete some with mqadmin deleteTopic",
         )
+    too_many = _too_many_queues(state, configs)
+    if too_many is not None:
+        return too_many
     state.unsaved_topics.update(new)
     changed = []
     for topic, config in configs.items():
@@ -99,6 +102,19 @@ def _change(
             verb = "create new" if before is None else f"update topic config, old:[{before}] new:"
             state.effects.info(f"{verb} topic [{config}], caller={request.channel.peer}")
     return _announced(state, tuple(configs), tuple(changed))
+
+
+def _too_many_queues(state: State, configs: Mapping[str, TopicConfig]) -> Reply | None:
+    """Why these topics may not have so many queues; None where they may."""
+    more = 0
+    for topic, config in configs.items():
+        before = state.topics.find(topic)
+        more += queues_of(config) - (0 if before is None else queues_of(before))
+    if more <= 0 or topic_creation.has_queues(state, more):
+        return None
+    return refused(
+        ResponseCode.SYSTEM_ERROR, f"no topic was made: {topic_creation.no_queues(state, more)}"
+    )
 
 
 def _announced(state: State, topics: tuple[str, ...], changed: tuple[str, ...]) -> Steps[Outcome]:

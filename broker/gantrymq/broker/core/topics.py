@@ -25,11 +25,16 @@ Listener = Callable[[str, TopicConfig | None], None]
 TOPICS_MAX: Final = 100_000
 
 
+def queues_of(config: TopicConfig) -> int:
+    """The queues that the topic has to write to or to read from."""
+    return max(config.read_queue_nums, config.write_queue_nums)
+
+
 @final
 class Topics:
     """By name. `listen` hears of every change, None for a topic that is gone."""
 
-    __slots__ = ("_files", "_listeners", "_table", "_texts", "data_version")
+    __slots__ = ("_files", "_listeners", "_table", "_texts", "data_version", "queue_count")
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -37,6 +42,8 @@ class Topics:
         self._table: dict[str, TopicConfig] = {}
         self._texts: EntryTexts[str] = EntryTexts(self._member)
         self.data_version = DataVersion()
+        self.queue_count: int = 0
+        """The queues of all topics, whether there is anything in them or not."""
         files.keep(File.TOPICS, self.content)
 
     def __len__(self) -> int:
@@ -62,8 +69,10 @@ class Topics:
 
     def put(self, config: TopicConfig, wall_ms: int) -> bool:
         """Create or change one; whether it was another one before."""
-        if self._table.get(config.topic_name) == config:
+        before = self._table.get(config.topic_name)
+        if before == config:
             return False
+        self.queue_count += queues_of(config) - (0 if before is None else queues_of(before))
         self._table[config.topic_name] = config
         self._texts.changed(config.topic_name)
         self._changed(config.topic_name, config, wall_ms)
@@ -71,8 +80,10 @@ class Topics:
 
     def remove(self, topic: str, wall_ms: int) -> bool:
         """Whether it was there."""
-        if self._table.pop(topic, None) is None:
+        config = self._table.pop(topic, None)
+        if config is None:
             return False
+        self.queue_count -= queues_of(config)
         self._texts.removed(topic)
         self._changed(topic, None, wall_ms)
         return True
@@ -94,6 +105,7 @@ class Topics:
     def load(self, content: bytes) -> None:
         """What a start finds, before anybody listens. RemoteError where it is no such file."""
         self.data_version, self._table = _understood(content)
+        self._count_queues()
         for topic in self._table:
             self._texts.changed(topic)
 
@@ -107,6 +119,7 @@ class Topics:
         gone = self._table.keys() - table.keys()
         changed = [name for name, config in table.items() if self._table.get(name) != config]
         self.data_version, self._table = version, table
+        self._count_queues()
         self._files.touch(File.TOPICS)
         for topic in gone:
             self._texts.removed(topic)
@@ -115,6 +128,9 @@ class Topics:
         for listener in self._listeners:
             for topic in (*gone, *changed):
                 listener(topic, table.get(topic))
+
+    def _count_queues(self) -> None:
+        self.queue_count = sum(map(queues_of, self._table.values()))
 
     def _member(self, topic: str) -> bytes:
         return member(topic, self._table[topic].to_json())
