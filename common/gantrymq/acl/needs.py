@@ -55,6 +55,9 @@ BROKER_ADMIN: Final = frozenset(
         Code.DELETE_ACL_CONFIG,
         Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
         Code.GET_BROKER_CLUSTER_ACL_CONFIG,
+        Code.GANTRY_LIST_QUOTAS,
+        Code.GANTRY_SET_QUOTA,
+        Code.GANTRY_DELETE_QUOTA,
     }
 )
 """What changes a broker for all who use it. The last one shows secret keys."""

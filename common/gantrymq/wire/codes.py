@@ -257,6 +257,9 @@ class RequestCode(IntEnum):
     AUTH_GET_ACL = 3009  # 5.x
     AUTH_LIST_ACL = 3010  # 5.x
     GANTRY_SESSION_NOTE = 30001  # of ours
+    GANTRY_LIST_QUOTAS = 30010  # of ours
+    GANTRY_SET_QUOTA = 30011  # of ours
+    GANTRY_DELETE_QUOTA = 30012  # of ours
     POP_MESSAGE = 200050  # 5.x
     ACK_MESSAGE = 200051  # 5.x
     PEEK_MESSAGE = 200052  # 5.x
