@@ -33,7 +33,7 @@ from gantrymq.store.group import Group
 from gantrymq.store.kernel_counts import KernelCounts, SizeCounts
 from gantrymq.store.plain_properties import are_plain
 from gantrymq.store.property_scan import PropertyScan
-from gantrymq.store.put import BATCH_SPARE_BYTES
+from gantrymq.store.put import batch_log_bytes_max
 from gantrymq.store.queues import Queues
 from gantrymq.store.record_writer import RecordWriter
 from gantrymq.store.send_fields import SendFields
@@ -41,6 +41,7 @@ from gantrymq.store.send_json import JsonReader
 from gantrymq.store.send_reply import ReplyWriter
 from gantrymq.wire import java_string
 from gantrymq.wire.message import properties as codec
+from gantrymq.wire.message.batch import FIXED_BYTES
 from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V1
 
 _PREFIX: Final = 8
@@ -251,17 +252,20 @@ class Kernel:
         """Take all messages of the batch data[at:end] into one file of the log, or none of them.
         The bytes of their records, or 0."""
         fields = self._fields
+        body_bytes: i64 = end - at
+        if body_bytes > self._body_bytes_max:
+            return 0
         shared = codec.join(fields.properties, self._added)
-        bytes_max = self._body_bytes_max + BATCH_SPARE_BYTES
-        parts = read_parts(data, at, end, self._scan, shared, bytes_max)
-        bodies: i64 = 0
+        most = batch_log_bytes_max(
+            int(body_bytes), int(body_bytes) // FIXED_BYTES, int(self._body_bytes_max)
+        )
+        parts = read_parts(data, at, end, self._scan, shared, most)
         total: i64 = 0
         for part in parts:
-            bodies += len(part.body)
             total += self._records.size(len(part.body), len(fields.topic), len(part.properties))
-        if total == 0 or total > bytes_max or bodies > self._body_bytes_max:
+        if total == 0 or total + _BLANK_BYTES > self._file_bytes:
             return 0
-        if total + _BLANK_BYTES > self._file_bytes:
+        if total > batch_log_bytes_max(int(body_bytes), len(parts), int(self._body_bytes_max)):
             return 0
         group.arena.room(total)
         for part in parts:

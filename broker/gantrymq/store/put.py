@@ -21,8 +21,13 @@ from gantrymq.wire.message.record import BLANK_BYTES, Record, Unfit
 # Groups of any name may retry and give up; their topics have the group's name in them.
 LONG_TOPICS: Final = (b"%RETRY%", b"%DLQ%")
 
-# What records of a batch may take beside maxMessageSize for all that is no body: Java's.
+# What the records of any batch may take beside its body, or beside maxMessageSize: Java's spare.
 BATCH_SPARE_BYTES: Final = 64 * 1024
+# What each message of a batch may take in the log beside its part of the batch's body: the fixed
+# fields of its record, the longest topic, the broker's properties, and 200 bytes of properties that
+# all messages of the batch share. RocketMQ 5 has no such bound, and would store a body of 4 MiB as
+# gigabytes of repeated properties.
+BATCH_MESSAGE_SPARE_BYTES: Final = 512
 
 UNAVAILABLE: Final = "service not available now. "
 DISK_FULL: Final = (
@@ -129,23 +134,40 @@ def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused 
         if refused is not None:
             return refused
     bodies = sum(len(message.body) for message in messages)
-    if bodies > settings.max_message_size:
-        return illegal(
-            f"The batch's bodies have {bodies} bytes, maxMessageSize is "
-            f"{settings.max_message_size}; send fewer messages at once."
-        )
-    size = sum(message.size for message in messages)
-    return check_batch_size(size, settings) or _check_room(size, settings)
+    refused = check_batch_body(bodies, settings)
+    return refused or _check_room(sum(message.size for message in messages), settings)
 
 
-def check_batch_size(size: int, settings: StoreSettings) -> Refused | None:
-    """A small batch may become a large one: each message takes on the properties of all."""
-    limit = settings.max_message_size + BATCH_SPARE_BYTES
+def check_batch_body(body_bytes: int, settings: StoreSettings) -> Refused | None:
+    """Why no batch may have a body of that size, None when it may. Like RocketMQ 5, this compares
+    the body of the request, not what its messages become in the log."""
+    if body_bytes <= settings.max_message_size:
+        return None
+    return illegal(
+        f"message body size exceeded: the batch's body has {body_bytes} bytes, maxMessageSize is "
+        f"{settings.max_message_size}; send fewer messages at once."
+    )
+
+
+def batch_log_bytes_max(body_bytes: int, count: int, max_message_size: int) -> int:
+    """The most bytes that a batch of so many messages, with a body of that size, may take in the
+    log."""
+    with_properties = body_bytes + count * BATCH_MESSAGE_SPARE_BYTES
+    return max(max_message_size, with_properties) + BATCH_SPARE_BYTES
+
+
+def check_batch_size(
+    size: int, body_bytes: int, count: int, settings: StoreSettings
+) -> Refused | None:
+    """Why a batch may not take `size` bytes in the log, None when it may: a small batch becomes a
+    large one when each message takes on long properties that all of them share."""
+    limit = batch_log_bytes_max(body_bytes, count, settings.max_message_size)
     if size <= limit:
         return None
     return illegal(
-        f"message size exceeded: the batch's messages would take {size} bytes in the log, or more, "
-        f"with the properties that all of them have, and may take {limit}; send fewer at once."
+        f"message size exceeded: the batch's {count} messages would take {size} bytes in the log, "
+        f"or more, with the properties that all of them have, and may take {limit}; send fewer at "
+        "once, or move properties from the batch to the messages that need them."
     )
 
 

@@ -112,7 +112,7 @@ class StoreSettings:
         20_000_000, f"entries of an index file; {_KEPT}", lowest=2, highest=100_000_000
     )
     max_message_size: int = setting(
-        4 << 20, "the longest body, or batch of bodies", unit="bytes", lowest=1, highest=1 << 30
+        4 << 20, "the longest body of a message, or of a whole batch", unit="bytes", lowest=1, highest=1 << 30
     )
     max_msgs_num_batch: int = setting(64, "messages a query by key answers at most", lowest=1)
     # A larger answer is no faster, and keeps the loop for several milliseconds when it is sent.

@@ -11,7 +11,7 @@ from gantrymq.store.entries import EntryReader
 from gantrymq.store.entry import Entry
 from gantrymq.store.group import Group
 from gantrymq.store.kernel import Fed, Kernel
-from gantrymq.store.put import check_batch, check_message
+from gantrymq.store.put import check_batch, check_batch_body, check_message
 from gantrymq.store.queues import Queues
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -159,7 +159,11 @@ class General:
         if not all(is_plain(own) for own in (shared, *(part.properties for part in parts))):
             return False
         records = [self._record(header, part, shared) for part in parts]
-        if check_batch(records, SETTINGS) if header.batch else check_message(records[0], SETTINGS):
+        if header.batch and (
+            check_batch_body(len(request.body), SETTINGS) or check_batch(records, SETTINGS)
+        ):
+            return False
+        if not header.batch and check_message(records[0], SETTINGS):
             return False
         for number, record in enumerate(records):
             record.queue_offset = self._ends[header.queue_id] + number

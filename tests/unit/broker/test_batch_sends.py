@@ -82,7 +82,7 @@ def test_a_batch_without_a_key_of_its_own_leaves_its_messages_theirs() -> None:
             "The waitStoreMsgOK of the messages in one batch should the same",
         ),
         ([part(b"0"), part(b"")], {}, 0, "The body is empty"),
-        ([part(b"x" * 60), part(b"x" * 60)], {}, 0, "bodies have 120 bytes, maxMessageSize is 100"),
+        ([part(b"x" * 60), part(b"x" * 60)], {}, 0, "body has 178 bytes, maxMessageSize is 100"),
     ],
 )
 def test_what_a_batch_cannot_do_is_refused_with_its_reason(
@@ -97,14 +97,29 @@ def test_what_a_batch_cannot_do_is_refused_with_its_reason(
     assert not broker.bodies("T", 1)
 
 
-def test_a_small_batch_that_becomes_a_large_one_is_refused() -> None:
-    broker = OpenedBroker()
+def test_a_batch_of_13_000_small_messages_is_stored() -> None:
+    settings = replace(STORE_SETTINGS, mapped_file_size_commit_log=16 << 20)
+    broker = OpenedBroker(store_settings=settings)
+    add_topic(broker)
+    parts = [part(b"Hello world %d" % number, UNIQ_KEY=UNIQUE) for number in range(13_000)]
+    assert len(batch.encode(parts)) < settings.max_message_size
+    answer = asked(broker, parts, said={"TAGS": "a", "KEY": "x" * 130})
+    assert answer.code == ResponseCode.SUCCESS
+    records = broker.opened.records("T", 1)
+    assert len(records) == 13_000
+    assert sum(record.size for record in records) > settings.max_message_size + 65_536
+
+
+@pytest.mark.parametrize("max_message_size", [25_000, 4 << 20])
+def test_a_small_batch_that_becomes_a_large_one_is_refused(max_message_size: int) -> None:
+    broker = OpenedBroker(store_settings=replace(STORE_SETTINGS, max_message_size=max_message_size))
     add_topic(broker)
     parts = [BatchPart(b"b", 0, b"")] * 1000
     assert asked(broker, parts, said={"KEY": "x" * 100}).code == ResponseCode.SUCCESS
     answer = asked(broker, parts, said={"KEY": "x" * 10_000})
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert "message size exceeded" in (answer.remark or "")
+    assert len(broker.bodies("T", 1)) == 1000
 
 
 def test_a_group_retries_messages_one_by_one() -> None:

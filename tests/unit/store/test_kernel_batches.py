@@ -136,7 +136,7 @@ def test_what_was_taken_is_counted_by_messages_and_by_requests() -> None:
 
 def test_a_request_counts_by_the_mean_size_of_its_messages() -> None:
     mine, taken = kernel(), group()
-    mine.feed(taken, batch_frame([part(b"x"), part(b"x" * 901)]) + frame(), 0, BORN_HOST)
+    mine.feed(taken, batch_frame([part(b"x"), part(b"x" * 840)]) + frame(), 0, BORN_HOST)
     first, second, single = (entry.size for entry in taken.entries)
     (counts,) = mine.take_counts()
     assert counts.mean_sizes == (first + second) // 2 + single
@@ -196,7 +196,7 @@ def test_a_batch_that_is_not_plain_itself_is_left_alone(own: bytes, encoding: in
     "parts",
     [
         [part(), part(b"")],
-        [part(b"x" * 501)] * 2,  # maxMessageSize holds for all bodies together
+        [part(b"x" * 450)] * 2,  # maxMessageSize holds for the whole body of the batch
         [part(b"x")] * 30,  # more than a file of the log
     ],
 )
@@ -204,7 +204,7 @@ def test_a_batch_beyond_a_limit_is_left_alone(parts: list[BatchPart]) -> None:
     left_alone(batch_frame(parts))
 
 
-def test_a_batch_that_becomes_more_than_a_message_may_be_is_left_alone() -> None:
+def test_a_batch_whose_shared_properties_are_too_long_is_left_alone() -> None:
     plenty = "k\x01" + "y" * 30_000 + "\x02"
     one = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
     large = kernel(file_bytes=1 << 20)
@@ -212,9 +212,20 @@ def test_a_batch_that_becomes_more_than_a_message_may_be_is_left_alone() -> None
     assert large.feed(one, batch_frame([part()] * 3, plenty), 0, BORN_HOST).count == 0
 
 
+def test_a_batch_larger_than_maxmessagesize_in_the_log_is_taken() -> None:
+    assert SETTINGS.max_message_size == 1000
+    one = Group(Arena(0, 1 << 20, NOW_MS), LEVELS)
+    parts = [part(b"x", own=b"")] * 40  # 920 bytes of body
+    shared = "k\x01" + "y" * 1650 + "\x02"
+    large = kernel(file_bytes=1 << 20)
+    assert large.feed(one, batch_frame(parts, shared), 0, BORN_HOST).count == 1
+    assert sum(entry.size for entry in one.entries) > 1000 + 65_536
+
+
 def test_a_batch_at_a_limit_is_taken() -> None:
     assert SETTINGS.max_message_size == 1000
-    assert assert_same(batch_frame([part(b"x" * 500)] * 2)).count == 1
+    assert len(batch.encode([part(b"x" * 478, own=b"")] * 2)) == 1000
+    assert assert_same(batch_frame([part(b"x" * 478, own=b"")] * 2)).count == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", batch.encode([part()])[:-1]])

@@ -8,7 +8,15 @@ from dataclasses import replace
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
-from gantrymq.store.put import PutStatus, check_batch, check_message, disk_refused
+from gantrymq.store.put import (
+    PutStatus,
+    batch_log_bytes_max,
+    check_batch,
+    check_batch_body,
+    check_batch_size,
+    check_message,
+    disk_refused,
+)
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_disk import MemoryDisk
 from gantrymq.wire.codes import ResponseCode
@@ -82,13 +90,32 @@ def test_a_batch_must_fit_into_one_file() -> None:
     assert "holds 4088" in refused.text
 
 
-def test_what_a_batch_becomes_is_bounded_as_its_bodies_are() -> None:
-    settings = replace(SETTINGS, mapped_file_size_commit_log=1 << 20)
-    one = message(body=b"b", properties=b"p" * 30_000)
-    assert check_batch([one] * 2, settings) is None
-    refused = check_batch([one] * 3, settings)
+def test_maxmessagesize_bounds_the_body_of_a_batch() -> None:
+    assert check_batch_body(1000, SETTINGS) is None
+    refused = check_batch_body(1001, SETTINGS)
     assert refused is not None
-    assert re.search(r"message size exceeded.* take 90\d{3} bytes.* may take 66536;", refused.text)
+    assert re.search(
+        "message body size exceeded.* 1001 bytes, maxMessageSize is 1000", refused.text
+    )
+
+
+@pytest.mark.parametrize("max_message_size", [100, 4 << 20])
+def test_messages_of_a_batch_may_take_512_bytes_each_in_the_log(max_message_size: int) -> None:
+    settings = replace(SETTINGS, max_message_size=max_message_size)
+    count, body_bytes = 13_000, 13_000 * 65
+    limit = batch_log_bytes_max(body_bytes, count, max_message_size)
+    assert limit == body_bytes + count * 512 + 65_536
+    assert check_batch_size(limit, body_bytes, count, settings) is None
+    refused = check_batch_size(limit + 1, body_bytes, count, settings)
+    assert refused is not None
+    assert re.search(
+        f"message size exceeded.* 13000 messages.*{limit + 1} bytes.* may take {limit};",
+        refused.text,
+    )
+
+
+def test_a_few_messages_may_share_properties_up_to_maxmessagesize() -> None:
+    assert batch_log_bytes_max(500, 10, 4 << 20) == (4 << 20) + 65_536
 
 
 def test_a_batch_with_one_bad_message_is_refused() -> None:

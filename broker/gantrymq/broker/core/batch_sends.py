@@ -17,14 +17,14 @@ from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.store.property_scan import PropertyScan
-from gantrymq.store.put import ILLEGAL, check_batch_size
+from gantrymq.store.put import ILLEGAL, check_batch_body, check_batch_size
 from gantrymq.wire.bodies.shared import TopicConfig
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.java_string import utf8_bytes
 from gantrymq.wire.message import batch, property_names, sys_flag
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message.batch import BatchPart
-from gantrymq.wire.message.record import Record
+from gantrymq.wire.message.record import RECORD_BYTES_MIN, Record
 
 _TIMERS: Final = (
     property_names.TIMER_DELAY_SEC,
@@ -41,16 +41,21 @@ def records_of(
         return _illegal(
             f"batch request does not support retry group {header.topic}; send each message alone"
         )
+    body, settings = request.command.body, state.store.settings
+    refused = check_batch_body(len(body), settings)
+    if refused is not None:
+        return _illegal(refused.text)
     try:
-        parts = batch.decode(request.command.body)
+        parts = batch.decode(body)
     except RemoteError as error:
         return _illegal(f"{ILLEGAL}{error}.")
     shared = sends.sent_properties(header)
     fault = _fault(header, shared, parts)
     if fault is not None:
         return _illegal(f"{ILLEGAL}{fault}")
-    least_bytes = len(request.command.body) + len(parts) * len(shared)
-    refused = check_batch_size(least_bytes, state.store.settings)
+    repeated = len(shared) + len(utf8_bytes(header.topic)) + RECORD_BYTES_MIN - batch.FIXED_BYTES
+    least_bytes = len(body) + len(parts) * repeated
+    refused = check_batch_size(least_bytes, len(body), len(parts), settings)
     if refused is not None:
         return _illegal(refused.text)
     return _made(state, request, header, config, shared, parts)
