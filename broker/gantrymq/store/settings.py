@@ -114,26 +114,29 @@ class StoreSettings:
     max_message_size: int = setting(
         4 << 20, "the longest body of a message, or of a whole batch", unit="bytes", lowest=1, highest=1 << 30
     )
-    max_msgs_num_batch: int = setting(64, "messages a query by key answers at most", lowest=1)
+    max_msgs_num_batch: int = setting(
+        64, "messages a query by key answers at most", lowest=1, highest=16_384
+    )
     # A larger answer is no faster, and keeps the loop for several milliseconds when it is sent.
     max_transfer_bytes_on_bulk_pull: int = setting(
         1 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
         unit="bytes", lowest=1 << 16, highest=12 << 20,
     )  # fmt: skip
+    # An answer is one frame, of which clients take 16 MiB. A single message may be longer.
     max_transfer_bytes_on_message_in_disk: int = setting(
-        65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1
+        65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
     )
     max_transfer_bytes_on_message_in_memory: int = setting(
-        262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1
+        262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
     )
     max_transfer_count_on_bulk_pull: int = setting(
         4096, "messages a bulk pull answers at most", lowest=1, highest=16_384
     )
     max_transfer_count_on_message_in_disk: int = setting(
-        8, "cold messages a pull answers at most", lowest=1
+        8, "cold messages a pull answers at most", lowest=1, highest=16_384
     )
     max_transfer_count_on_message_in_memory: int = setting(
-        32, "recent messages a pull answers at most", lowest=1
+        32, "recent messages a pull answers at most", lowest=1, highest=16_384
     )
     message_delay_level: str = setting(
         "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",

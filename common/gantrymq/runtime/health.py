@@ -13,9 +13,9 @@ A thread with an event loop of its own serves them, so that a probe is answered 
 loop recovers a store or is flooded by clients. What the owner knows is asked for within the owner's
 loop; where that does not get to it in time the answer is 503, with what the loop does instead.
 
-A connection serves one answer and has a few seconds for all of it, and there are only so many:
-probes and scrapes are a handful, and any other client that finds the port cannot use up files or
-memory.
+A connection serves one answer and has a few seconds for all of it. Probes, pages and connections
+that have not asked yet have separate slots (http_connections.py), so no other client that finds the
+port keeps a probe from its answer, or uses up files or memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast, final
 
 from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.http_connections import BACKLOG, HttpConnection, HttpConnections
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import Pulse
@@ -37,14 +38,14 @@ T = TypeVar("T")
 
 HTML: Final = "text/html; charset=utf-8"
 METRICS_PATH: Final = "/metrics"
+LIVE_PATHS: Final = ("/health/live", "/healthz")
+READY_PATHS: Final = ("/health/ready", "/readyz")
+PROBE_PATHS: Final = frozenset((*LIVE_PATHS, *READY_PATHS))
 
 # How long an open scrape may hold up the end of the process.
 SHUTDOWN_SECONDS: Final = 2.0
 # Nobody has a body to send to these paths.
 BODY_BYTES_MAX: Final = 4096
-# Prometheus' own default for a scrape.
-CONNECTION_SECONDS: Final = 10.0
-CONNECTIONS_MAX: Final = 64
 # How often connections are looked at.
 GUARD_SECONDS: Final = 1.0
 # How long the owner's loop may take to get to a question: kubelets wait 1 s unless told otherwise,
@@ -55,6 +56,7 @@ SCRAPE_SECONDS: Final = 8.0
 LIVE_SECONDS: Final = 5.0
 
 Check = Callable[[], str | None]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Page = Callable[[], bytes]
 
 
@@ -83,7 +85,7 @@ class HealthServer:
     loop, where the checks, metrics and pages are called, too."""
 
     __slots__ = (
-        "_born_at",
+        "_connections",
         "_guard",
         "_listening",
         "_liveness",
@@ -124,7 +126,7 @@ class HealthServer:
         self._runner: web.AppRunner | None = None
         self._listening: Sequence[asyncio.Server] = ()
         self._guard: asyncio.TimerHandle | None = None
-        self._born_at: dict[web.RequestHandler, float] = {}
+        self._connections: HttpConnections | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: asyncio.AbstractEventLoop | None = None
         self._questions: dict[Callable[[], object], asyncio.Future[object]] = {}
@@ -167,12 +169,13 @@ class HealthServer:
     # ------------------------------------------------------------------ within the thread
 
     async def _listen(self, host: str, port: int) -> tuple[str, int]:
+        self._connections = HttpConnections(asyncio.get_running_loop().time)
         self._runner = web.AppRunner(
             self._application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
         )
         await self._runner.setup()
         try:
-            self._listening = await listen(self._accept, host, port)
+            self._listening = await listen(self._accept, host, port, backlog=BACKLOG)
         except OSError as error:
             raise ConfigurationError(
                 f"health and metrics: cannot listen on {host}:{port}: {error.strerror or error}"
@@ -192,29 +195,32 @@ class HealthServer:
 
     def _accept(self) -> asyncio.Protocol:
         assert self._runner is not None
+        assert self._connections is not None
         server = self._runner.server
         assert server is not None
-        return server() if len(server.connections) < CONNECTIONS_MAX else _Refused()
+        return HttpConnection(server(), self._connections)
 
     def _cut_old(self) -> None:
-        """Cut off whoever has had his time; once a second, since no single one needs a timer."""
-        if self._runner is None or self._runner.server is None:
-            return
+        """Close connections that have had their time; once a second, for all of them."""
+        assert self._connections is not None
+        self._connections.expire()
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        living = self._runner.server.connections
-        self._born_at = {handler: self._born_at.get(handler, now) for handler in living}
-        for handler, born_at in self._born_at.items():
-            if born_at + CONNECTION_SECONDS <= now and handler.transport is not None:
-                handler.transport.abort()
         self._guard = loop.call_later(GUARD_SECONDS, self._cut_old)
 
     def _application(self) -> web.Application:
-        application = web.Application(client_max_size=BODY_BYTES_MAX)
+        connections = self._connections
+        assert connections is not None
+
+        @web.middleware
+        async def take_slot(request: web.Request, handler: Handler) -> web.StreamResponse:
+            connections.asked(request.protocol, is_probe=request.path in PROBE_PATHS)
+            return await handler(request)
+
+        application = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[take_slot])
         application.on_response_prepare.append(_close_after)
-        for path in ("/health/live", "/healthz"):
+        for path in LIVE_PATHS:
             application.router.add_get(path, self._live)
-        for path in ("/health/ready", "/readyz"):
+        for path in READY_PATHS:
             application.router.add_get(path, self._ready)
         for path in self._metrics:
             application.router.add_get(path, self._scrape)
@@ -335,11 +341,3 @@ async def _close_after(request: web.Request, response: web.StreamResponse) -> No
     del request
     response.headers["Connection"] = "close"
     response.force_close()
-
-
-@final
-class _Refused(asyncio.Protocol):
-    """One connection too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()

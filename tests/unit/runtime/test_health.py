@@ -14,7 +14,8 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.metrics.family import Table
 from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.runtime.clock import VirtualClock
-from gantrymq.runtime.health import CONNECTIONS_MAX, HealthServer, Readiness
+from gantrymq.runtime.health import HealthServer, Readiness
+from gantrymq.runtime.http_connections import WAITING_MAX, Slots
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import STALL_SECONDS, Pulse
 
@@ -189,16 +190,19 @@ async def cut_old(server: HealthServer) -> None:
 
 
 async def test_half_a_request_has_its_time_and_no_more(
-    served: tuple[HealthServer, str, int], monkeypatch: pytest.MonkeyPatch
+    served: tuple[HealthServer, str, int],
 ) -> None:
     server, host, port = served
     reader, writer = await asyncio.open_connection(host, port)
     writer.write(b"GET /metrics HT")
     await asyncio.sleep(0)
-    while not server._born_at:
-        await cut_old(server)
+    await accepted(server, 1)
+    await cut_old(server)
     assert not reader.at_eof()
-    monkeypatch.setattr("gantrymq.runtime.health.CONNECTION_SECONDS", 0.0)
+    assert server._connections is not None
+    server._connections.waiting = Slots(WAITING_MAX, seconds=0.0)
+    for connection in server._connections._of_handler.values():
+        server._connections.waiting.take(connection, "", 0.0)
 
     await cut_old(server)
 
@@ -209,29 +213,48 @@ async def test_half_a_request_has_its_time_and_no_more(
 
 async def accepted(server: HealthServer, count: int) -> None:
     """Until its thread has so many connections."""
-    assert server._runner is not None
-    assert server._runner.server is not None
+    assert server._connections is not None
     async with asyncio.timeout(30):
-        while len(server._runner.server.connections) < count:  # noqa: ASYNC110
+        while len(server._connections) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
-async def test_connections_beyond_the_bound_are_closed_and_the_others_served(
+async def test_silent_connections_beyond_the_bound_close_the_oldest_of_them(
     served: tuple[HealthServer, str, int],
 ) -> None:
     server, host, port = served
-    first = [await asyncio.open_connection(host, port) for _ in range(CONNECTIONS_MAX)]
-    await accepted(server, CONNECTIONS_MAX)
+    held = [await asyncio.open_connection(host, port) for _ in range(WAITING_MAX)]
+    await accepted(server, WAITING_MAX)
     reader, writer = await asyncio.open_connection(host, port)
 
-    assert await reader.read() == b""
+    with suppress(ConnectionResetError):
+        assert await held[0][0].read() == b""
 
-    await close(writer)
-    reader, writer = first[0]
     writer.write(b"GET /health/live HTTP/1.0\r\n\r\n")
     assert (await reader.read()).endswith(b"alive\n")
-    for _, writer in first:
-        await close(writer)
+    for _, each in [*held, (reader, writer)]:
+        await close(each)
+
+
+async def test_a_thousand_held_connections_leave_probes_their_slots() -> None:
+    server = HealthServer(Metrics(), Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    held: list[asyncio.StreamWriter] = []
+    try:
+        for number in range(1000):
+            _, writer = await asyncio.open_connection(host, port)
+            held.append(writer)
+            if number % 4 == 0:
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: ")  # and no more
+            elif number % 4 == 1:
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")  # and does not read
+        for _ in range(30):
+            status, text = await asyncio.to_thread(asked_by_a_thread, port, "/health/live")
+            assert (status, text) == (200, "alive\n")
+    finally:
+        for writer in held:
+            writer.transport.abort()
+        await server.stop()
 
 
 # ---------------------------------------------------------------------- a loop that does not turn

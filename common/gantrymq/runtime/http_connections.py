@@ -1,0 +1,169 @@
+"""Bounds the connections of an HTTP server, so that a probe finds a free slot at any time.
+
+    accepted ──> waiting ──request for a probe──> probe ──answered──> closed
+                    └──────request for a page───> page  ──answered──> closed
+
+A connection that has sent no whole request yet, a probe and a page (a scrape, for example) take
+slots of three separate kinds. So connections that say nothing, and scrapers that do not read their
+answers, cannot use up the slots of probes. When all slots of a kind are taken, a newcomer gets the
+slot of the oldest connection of the address that holds the most: a flood from one address closes
+its own connections first, and a kubelet at another address is served.
+
+Invariant: each connection holds one slot from its start to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar, cast, final
+
+C = TypeVar("C", bound=Hashable)
+
+# A loop accepts up to the backlog of connections in one step, and reads their requests two steps
+# later: of three backlogs the newest has sent its request before its slot is taken.
+BACKLOG: Final = 128
+WAITING_MAX: Final = 3 * BACKLOG
+# A client that means to ask has its request ready when it connects.
+WAITING_SECONDS: Final = 3.0
+
+# A probe is answered within a second or so. Kubelets and load balancers are a handful.
+PROBES_MAX: Final = 64
+# Each may hold a whole page in memory, several megabytes on a large broker.
+PAGES_MAX: Final = 32
+# Prometheus' own default for a scrape.
+ANSWER_SECONDS: Final = 10.0
+
+
+@final
+class Slots(Generic[C]):
+    """The connections of one kind, each with the time when it got its slot."""
+
+    __slots__ = ("_by_address", "_seconds", "_slots_max", "_taken")
+
+    def __init__(self, slots_max: int, seconds: float) -> None:
+        self._slots_max = slots_max
+        self._seconds = seconds
+        self._taken: dict[C, tuple[str, float]] = {}  # the oldest one first
+        self._by_address: dict[str, dict[C, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._taken)
+
+    def take(self, connection: C, address: str, now: float) -> C | None:
+        """Give the connection a slot; answers the connection that has to be closed for it."""
+        closed = self._oldest_of_greediest() if len(self._taken) >= self._slots_max else None
+        if closed is not None:
+            self.free(closed)
+        self._taken[connection] = (address, now)
+        self._by_address.setdefault(address, {})[connection] = None
+        return closed
+
+    def free(self, connection: C) -> str | None:
+        """Answers the address of the connection; None where it has no slot of this kind."""
+        taken = self._taken.pop(connection, None)
+        if taken is None:
+            return None
+        address = taken[0]
+        own = self._by_address[address]
+        del own[connection]
+        if not own:
+            del self._by_address[address]
+        return address
+
+    def expired(self, now: float) -> list[C]:
+        """Connections that have had their time."""
+        found = []
+        for connection, (_, since) in self._taken.items():
+            if since + self._seconds > now:
+                break
+            found.append(connection)
+        return found
+
+    def _oldest_of_greediest(self) -> C:
+        most = max(self._by_address, key=lambda address: len(self._by_address[address]))
+        return next(iter(self._by_address[most]))
+
+
+@final
+class HttpConnection(asyncio.Protocol):
+    """Passes one connection's events on to the HTTP handler, and tells its owner of the end."""
+
+    def __init__(self, handler: asyncio.Protocol, owner: HttpConnections) -> None:
+        self._handler = handler
+        self._owner = owner
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        peer = transport.get_extra_info("peername")
+        self._handler.connection_made(transport)
+        self._owner.opened(self, self._handler, str(peer[0]) if peer else "")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._handler.connection_lost(exc)
+        self._owner.ended(self, self._handler)
+
+    def data_received(self, data: bytes) -> None:
+        self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._handler.eof_received()
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._handler.resume_writing()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+@final
+class HttpConnections:
+    """All connections of one HTTP server, which owns this and calls `expire` from time to time."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._of_handler: dict[object, HttpConnection] = {}
+        self.waiting: Slots[HttpConnection] = Slots(WAITING_MAX, WAITING_SECONDS)
+        self.probes: Slots[HttpConnection] = Slots(PROBES_MAX, ANSWER_SECONDS)
+        self.pages: Slots[HttpConnection] = Slots(PAGES_MAX, ANSWER_SECONDS)
+
+    def __len__(self) -> int:
+        return len(self._of_handler)
+
+    def opened(self, connection: HttpConnection, handler: object, address: str) -> None:
+        self._of_handler[handler] = connection
+        self._take(self.waiting, connection, address)
+
+    def asked(self, handler: object, *, is_probe: bool) -> None:
+        """The connection of this handler has sent its request."""
+        connection = self._of_handler.get(handler)
+        if connection is None:
+            return
+        address = self.waiting.free(connection)
+        if address is not None:
+            self._take(self.probes if is_probe else self.pages, connection, address)
+
+    def ended(self, connection: HttpConnection, handler: object) -> None:
+        self._of_handler.pop(handler, None)
+        for slots in (self.waiting, self.probes, self.pages):
+            if slots.free(connection) is not None:
+                break
+
+    def expire(self) -> None:
+        """Close the connections that have had their time."""
+        now = self._monotonic()
+        for slots in (self.waiting, self.probes, self.pages):
+            for connection in slots.expired(now):
+                connection.abort()
+
+    def _take(self, slots: Slots[HttpConnection], connection: HttpConnection, address: str) -> None:
+        closed = slots.take(connection, address, self._monotonic())
+        if closed is not None:
+            closed.abort()
