@@ -20,6 +20,8 @@ def samples(core: NameServer) -> Iterator[Samples]:
             for (code, outcome), count in counters.requests.items()
         ],
     )
+    failures = core.throttle.counts.items()
+    yield Samples(table.AUTHENTICATION_FAILURES, [((name.value,), n) for name, n in failures])
     yield Samples(
         table.REGISTRATIONS,
         [

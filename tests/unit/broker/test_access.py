@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.acl import plain_acl
+from gantrymq.acl.guard import AuthenticationFailure
 from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature_throttle import FREE_FAILURES, LONGEST_SECONDS
 from gantrymq.broker.core.messages import Silent
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
@@ -73,6 +75,17 @@ def test_a_oneway_request_is_refused_in_silence() -> None:
 def test_until_it_is_given_rules_it_lets_nobody_in() -> None:
     broker = OpenedBroker(BrokerSettings(acl_enable=True))
     assert "No acl config for sends-T" in (send(broker, "T").remark or "")
+
+
+def test_wrong_signatures_make_a_connection_wait() -> None:
+    broker = guarded()
+    wrong = Credentials("sends-T", "87654321")
+    for _ in range(FREE_FAILURES + 1):
+        assert "Check signature failed" in (send(broker, "T", wrong).remark or "")
+    assert "it was not checked" in (send(broker, "T").remark or "")
+    assert broker.state.access.throttle.counts[AuthenticationFailure.THROTTLED] == 1
+    broker.now += LONGEST_SECONDS
+    assert send(broker, "T").code == ResponseCode.SUCCESS
 
 
 def test_sends_do_not_go_straight_into_the_store() -> None:

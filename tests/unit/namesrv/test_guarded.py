@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature_throttle import FREE_FAILURES
 from gantrymq.fakes.namesrv import Broker, Desk
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.wire.codes import RequestCode as Code
@@ -63,3 +64,11 @@ def test_no_request_switches_it_off() -> None:
     answer = ask(desk, BROKER, Code.UPDATE_NAMESRV_CONFIG, {}, b"aclEnable=false")
     assert answer.code == 16
     assert ask(desk, None, Code.GET_BROKER_CLUSTER_INFO, {}).code == 1
+
+
+def test_wrong_signatures_make_a_connection_wait() -> None:
+    desk, wrong = guarded(), Credentials("a-client", "87654321")
+    for _ in range(FREE_FAILURES + 1):
+        ask(desk, wrong, Code.GET_BROKER_CLUSTER_INFO, {})
+    refused = ask(desk, CLIENT, Code.GET_BROKER_CLUSTER_INFO, {})
+    assert "it was not checked" in (refused.remark or "")

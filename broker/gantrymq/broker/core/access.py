@@ -18,6 +18,7 @@ from gantrymq.acl.accounts import Rules
 from gantrymq.acl.guard import Guard, Refusal
 from gantrymq.acl.needs import BROKER_ADMIN
 from gantrymq.acl.rights import Right, consuming_needs, topic_need
+from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.system_topics import (
@@ -42,10 +43,11 @@ _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHE
 class Access:
     """Of one broker. `guard` is None where everybody may do everything."""
 
-    __slots__ = ("coming", "guard")
+    __slots__ = ("coming", "guard", "throttle")
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.guard = Guard(Rules(), BROKER_ADMIN) if settings.acl_enable else None
+        self.throttle = SignatureThrottle()
         self.coming: Rules | None = None
         """What the file shall hold, and does not yet."""
 
@@ -86,8 +88,11 @@ class Access:
 
 def refuse(state: State, request: Request) -> Reply | None:
     """The answer to whoever may not ask this."""
-    guard = state.access.guard
-    refusal = None if guard is None else guard.check(request.command, request.channel.peer)
+    guard, channel = state.access.guard, request.channel
+    if guard is None:
+        return None
+    throttle = state.access.throttle
+    refusal = throttle.check(guard, request.command, channel, channel.peer, state.now)
     return None if refusal is None else _told(state, request, refusal)
 
 
@@ -114,8 +119,9 @@ def _meant_for(message: Record) -> str:
 
 
 def _told(state: State, request: Request, refusal: Refusal) -> Reply:
-    state.effects.warning(
-        f"a request was refused, code {request.command.code} from {request.channel.peer}:"
-        f" {refusal.remark}"
-    )
+    if refusal.is_logged:
+        state.effects.warning(
+            f"a request was refused, code {request.command.code} from {request.channel.peer}:"
+            f" {refusal.remark}"
+        )
     return Reply(failed(refusal.remark))

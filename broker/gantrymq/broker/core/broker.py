@@ -492,6 +492,7 @@ class Broker:
         self.state.now, self.state.wall_ms = now, wall_ms
         self._born_hosts.pop(channel, None)
         self._senders.pop(channel, None)
+        self.state.access.throttle.closed(channel)
         for machine in self._machines:
             machine.closed(channel)
 

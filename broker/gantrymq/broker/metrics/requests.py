@@ -48,6 +48,9 @@ def samples(core: Broker, base: str) -> Iterator[Samples]:
         ],
         base,
     )
+    failures = state.access.throttle.counts.items()
+    rows = [((name.value,), count) for name, count in failures]
+    yield Samples(broker.AUTHENTICATION_FAILURES, rows, base)
     waiting = {_SENDS: state.admission.waiting}
     waiting[_OTHERS] = max(0, len(state.works) - state.admission.waiting)
     yield Samples(

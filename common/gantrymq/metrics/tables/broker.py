@@ -17,6 +17,13 @@ REQUESTS: Final = TABLE.counter(
     ("code", "outcome"),
     panel="Requests: Requests by outcome",
 )
+AUTHENTICATION_FAILURES: Final = TABLE.counter(
+    "gantry_broker_authentication_failures_total",
+    "Requests whose sender did not prove its account, by how: unsigned, unknown_account,"
+    " wrong_signature, throttled",
+    ("failure",),
+    unit="requests",
+)
 PUT_LATENCY: Final = TABLE.gauge(
     "gantry_broker_put_latency_seconds",
     "Time from taking a send to its response, as a quantile of the last full minute",

@@ -14,6 +14,13 @@ REQUESTS: Final = TABLE.counter(
     ("code", "outcome"),
     panel="Name servers: Requests by outcome",
 )
+AUTHENTICATION_FAILURES: Final = TABLE.counter(
+    "gantry_namesrv_authentication_failures_total",
+    "Requests whose sender did not prove its account, by how: unsigned, unknown_account,"
+    " wrong_signature, throttled",
+    ("failure",),
+    unit="requests",
+)
 REGISTRATIONS: Final = TABLE.counter(
     "gantry_namesrv_registrations_total",
     "Registrations of brokers, by outcome: applied, unchanged, refused",

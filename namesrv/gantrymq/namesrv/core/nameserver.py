@@ -15,6 +15,7 @@ from typing import Final, final
 from gantrymq.acl.accounts import Rules
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.needs import NAME_SERVER_ADMIN
+from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.base.errors import RemoteError
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.broker_requests import remove_members
@@ -55,7 +56,7 @@ UNKNOWN_CODE: Final = -1
 class NameServer:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
-    __slots__ = ("_kv_logged_at", "guard", "state")
+    __slots__ = ("_kv_logged_at", "guard", "state", "throttle")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class NameServer:
         # Until it is given rules it lets nobody in.
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_ADMIN) if is_guarded else None
+        self.throttle = SignatureThrottle()
         self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
 
     @property
@@ -82,7 +84,7 @@ class NameServer:
         outcome: Outcome
         if handler is None:
             code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
-        elif (refusal := self._refusal(request)) is not None:
+        elif (refusal := self._refusal(request, now)) is not None:
             outcome = refusal
         else:
             try:
@@ -93,19 +95,23 @@ class NameServer:
             self._count(code, outcome)
         return _SILENT if command.is_oneway else outcome
 
-    def _refusal(self, request: Request) -> Reply | None:
+    def _refusal(self, request: Request, now: float) -> Reply | None:
         """The answer to whoever may not ask this."""
-        guard, command, peer = self.guard, request.command, request.channel.peer
-        refusal = None if guard is None else guard.check(command, peer)
+        guard, command, channel = self.guard, request.command, request.channel
+        if guard is None:
+            return None
+        refusal = self.throttle.check(guard, command, channel, channel.peer, now)
         if refusal is None:
             return None
-        self.state.effects.warning(
-            f"a request was refused, code {command.code} from {peer}: {refusal.remark}"
-        )
+        if refusal.is_logged:
+            self.state.effects.warning(
+                f"a request was refused, code {command.code} from {channel.peer}: {refusal.remark}"
+            )
         return Reply(failed(refusal.remark))
 
     def closed(self, channel: Channel, now: float) -> None:
         """A connection ended, and with it the brokers that registered over it."""
+        self.throttle.closed(channel)
         leaving = self.state.liveness.closed(channel, now)
         for member in leaving:
             self.state.effects.info(

@@ -1,0 +1,159 @@
+"""Slows down peers that try signatures or accounts that turn out wrong.
+
+    failures of (address, account)     until the connection's next signature is checked
+    1 to 5                             nothing
+    6, 7, 8, ...                       0.5 s, 1 s, 2 s, ... 60 s at most
+
+A wrong signature is held against the connection that it came over, and only there: while its time
+runs, requests of that connection with that account are refused without a look at their signature.
+So a correct signature is never refused because of what another address, or another connection of
+the same address, did; and each new connection has one try. How long the time is depends on all
+failures of the address with that account, which are forgotten after ten quiet minutes.
+
+Invariants: what a peer chose is never a key. Accounts are keys only if they exist, and all accounts
+that do not exist are one. An IPv6 address counts by its network of 64 bits, for that is what one
+subscriber has. Both tables are bounded; the oldest entry makes room.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+from typing import Final, TypeVar, final
+
+from gantrymq.acl.guard import AuthenticationFailure, Guard, Refusal, refusal, shortened
+from gantrymq.acl.signature import ACCESS_KEY
+from gantrymq.wire.command import Command
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+# A client whose keys are being changed fails a few times before it is restarted.
+FREE_FAILURES: Final = 5
+FIRST_SECONDS: Final = 0.5
+# A guess a minute finds no secret; a client that got its new key waits no longer than that.
+LONGEST_SECONDS: Final = 60.0
+FORGOTTEN_SECONDS: Final = 600.0
+
+_GUESSES: Final = frozenset(
+    {AuthenticationFailure.UNKNOWN_ACCOUNT, AuthenticationFailure.WRONG_SIGNATURE}
+)
+
+# An entry has some 300 bytes.
+PEERS_MAX: Final = 4096
+CONNECTIONS_MAX: Final = 8192
+
+_NETWORK_BITS: Final = 64
+_DOUBLINGS_MAX: Final = 16
+# The first few, then each power of two: an attack of a day writes some twenty lines an address.
+_LOGGED_ALWAYS: Final = 3
+
+
+@final
+class _Failures:
+    __slots__ = ("count", "last_at")
+
+    def __init__(self, now: float) -> None:
+        self.count: int = 0
+        self.last_at: float = now
+
+
+@final
+class SignatureThrottle:
+    """Failed authentication by peer. Owned by the core of one server."""
+
+    __slots__ = ("_connections", "_peers", "counts")
+
+    def __init__(self) -> None:
+        self._peers: dict[tuple[str, str], _Failures] = {}
+        self._connections: dict[object, dict[str, float]] = {}
+        self.counts: dict[AuthenticationFailure, int] = dict.fromkeys(AuthenticationFailure, 0)
+        """Since the start, for the metrics."""
+
+    def check(
+        self, guard: Guard, command: Command, connection: object, peer: str, now: float
+    ) -> Refusal | None:
+        """What the guard says of a request; none of its signatures is checked while the connection
+        has to wait."""
+        seconds = self._wait_seconds(connection, guard, command, now)
+        refused = guard.check(command, peer) if not seconds else _too_often(command, seconds)
+        if refused is None or refused.failure is None:
+            return refused
+        self.counts[refused.failure] += 1
+        if refused.failure in _GUESSES:
+            account = guard.account_of(command)
+            failures = self._failed(connection, peer, account, now)
+            return Refusal(refused.remark, refused.failure, is_logged=_is_logged(failures))
+        return refused
+
+    def _wait_seconds(
+        self, connection: object, guard: Guard, command: Command, now: float
+    ) -> float:
+        """How long this connection's signatures of the account are not checked; 0.0: they are."""
+        by_account = self._connections.get(connection)
+        if by_account is None:
+            return 0.0
+        return max(0.0, by_account.get(guard.account_of(command), 0.0) - now)
+
+    def _failed(self, connection: object, peer: str, account: str, now: float) -> int:
+        """Note a wrong signature, or an account that does not exist; how many there were of this
+        address and account. `peer` is the `ip:port` of the connection."""
+        key = (address_of(peer), account)
+        failures = self._peers.pop(key, None)
+        if failures is None or failures.last_at + FORGOTTEN_SECONDS <= now:
+            failures = _Failures(now)
+        failures.count += 1
+        failures.last_at = now
+        _put(self._peers, key, failures, PEERS_MAX)
+        seconds = _seconds(failures.count)
+        if seconds:
+            by_account = self._connections.pop(connection, {})
+            by_account[account] = now + seconds
+            _put(self._connections, connection, by_account, CONNECTIONS_MAX)
+        return failures.count
+
+    def closed(self, connection: object) -> None:
+        """The connection ended."""
+        self._connections.pop(connection, None)
+
+
+def _is_logged(count: int) -> bool:
+    """Whether this failure of an address and account has a line in the log."""
+    return count <= _LOGGED_ALWAYS or count & (count - 1) == 0
+
+
+def _too_often(command: Command, seconds: float) -> Refusal:
+    key = (command.ext or {}).get(ACCESS_KEY, "")
+    return refusal(
+        f"Check signature failed for accessKey={shortened(key)}; it was not checked, for too many"
+        f" were wrong: the next one of this connection is checked in {seconds:.1f} s, the first"
+        " one of a new connection at once. Correct the client's accessKey and secretKey",
+        AuthenticationFailure.THROTTLED,
+        is_logged=False,
+    )
+
+
+def address_of(peer: str) -> str:
+    """The address of `ip:port` without its port; of IPv6 the network."""
+    host = peer.rpartition(":")[0].strip("[]")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return ""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        network = int(address) >> _NETWORK_BITS << _NETWORK_BITS
+        return f"{IPv6Address(network)}/{_NETWORK_BITS}"
+    return str(address)
+
+
+def _seconds(count: int) -> float:
+    doublings = min(count - FREE_FAILURES - 1, _DOUBLINGS_MAX)
+    return 0.0 if doublings < 0 else min(FIRST_SECONDS * 2.0**doublings, LONGEST_SECONDS)
+
+
+def _put(table: dict[K, V], key: K, value: V, most: int) -> None:
+    """As the newest entry; the oldest goes when there are too many."""
+    if len(table) >= most:
+        del table[next(iter(table))]
+    table[key] = value
