@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from gantrymq.base.settings import SettingField, setting_fields
 from gantrymq.broker.core import unsupported
-from gantrymq.broker.core.configuration import ALWAYS_REFUSED, is_changeable
 from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.metrics.catalogue import TABLES
@@ -84,7 +83,10 @@ def _header(header: type[Header] | None) -> str:
 
 def name_server_settings_page() -> str:
     """Every key of namesrv.properties."""
-    about = "Keys of a properties file; as a variable `listenPort` is `GANTRY_LISTEN_PORT`."
+    about = (
+        "Keys of a properties file; as a variable `listenPort` is `GANTRY_LISTEN_PORT`.\n\n"
+        f"{_changes_text('name server', 'UPDATE_NAMESRV_CONFIG', 'updateNamesrvConfig')}"
+    )
     return _settings_page("the name server", about, NameServerSettings)
 
 
@@ -95,49 +97,46 @@ def broker_settings_page() -> str:
         "`GANTRY_LISTEN_PORT`. The store's keys stand in the same file: store-settings.md.\n\n"
         f"{_CHANGES}"
     )
-    return _settings_page("the broker", about, BrokerSettings, changes=_changes)
+    return _settings_page("the broker", about, BrokerSettings)
 
 
 def store_settings_page() -> str:
     """Every key of broker.conf that the store knows."""
     about = f"Keys of `broker.conf`, in the properties format.\n\n{_CHANGES}"
-    return _settings_page("the store", about, StoreSettings, changes=_changes)
+    return _settings_page("the store", about, StoreSettings)
 
 
-_CHANGES: Final = (
-    "Keys that change *at once* may be changed while the broker runs, by UPDATE_BROKER_CONFIG\n"
-    "(`mqadmin updateBrokerConfig`); all others are read when it starts."
-)
+def _changes_text(server: str, request: str, command: str) -> str:
+    return (
+        f"An administrator may change keys that change *at once* while the {server} runs, by\n"
+        f"{request} (`mqadmin {command}`). All others are read when it starts, and\n"
+        "requests to change them are refused: those marked *never by request* with code 16, as\n"
+        "RocketMQ's black list is. A *secret* is shown as `***`."
+    )
 
 
-def _changes(each: SettingField) -> str:
-    if each.key in ALWAYS_REFUSED:
-        return "never by request"
-    return "at once" if is_changeable(each) else "at start"
+_CHANGES: Final = _changes_text("broker", "UPDATE_BROKER_CONFIG", "updateBrokerConfig")
 
 
-def _settings_page(
-    of: str, about: str, settings: type, changes: Callable[[SettingField], str] | None = None
-) -> str:
-    extra = ("", "") if changes is None else (" changes |", "---|")
+def _settings_page(of: str, about: str, settings: type) -> str:
     lines = [
         f"# Settings of {of}",
         _MADE,
         about,
         "",
-        f"| key | default | unit | allowed | meaning |{extra[0]}",
-        f"|---|---|---|---|---|{extra[1]}",
+        "| key | default | unit | allowed | meaning | changes |",
+        "|---|---|---|---|---|---|",
+        *map(_setting, setting_fields(settings)),
     ]
-    for each in setting_fields(settings):
-        column = "" if changes is None else f" {changes(each)} |"
-        lines.append(_setting(each) + column)
     return "\n".join(lines) + "\n"
 
 
 def _setting(each: SettingField) -> str:
     default = str(each.default).lower() if isinstance(each.default, bool) else str(each.default)
     shown = f"`{default}`" if default else ""
-    return f"| `{each.key}` | {shown} | {each.unit} | {each.allowed} | {each.about} |"
+    about = f"secret; {each.about}" if each.is_secret else each.about
+    cells = (f"`{each.key}`", shown, each.unit, each.allowed, about, each.changes.value)
+    return "| " + " | ".join(cells) + " |"
 
 
 def spark_options_page() -> str:

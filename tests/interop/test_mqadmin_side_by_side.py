@@ -198,8 +198,10 @@ def test_a_black_listed_setting_is_refused(both: Pair, key: str) -> None:
     assert "CODE: 16  DESC: Can not update config in black list." in message
 
 
-def test_an_unknown_setting_is_taken_silently(both: Pair) -> None:
-    assert "success" in both.same("updateNamesrvConfig", "-k", "noSuchSetting", "-v", "1")[0]
+def test_an_unknown_setting_is_refused_where_java_ignores_it(both: Pair) -> None:
+    reference, subject = both.outputs("updateNamesrvConfig", "-k", "noSuchSetting", "-v", "1")
+    assert "success" in reference
+    assert "noSuchSetting is not a setting known here" in subject
 
 
 def test_delete_topic(both: Pair) -> None:

@@ -28,7 +28,7 @@ from gantrymq.base.settings import (
     setting_fields,
 )
 from gantrymq.broker import group_setup, link_setup
-from gantrymq.broker.core.configuration import REGION_FORM, check_region
+from gantrymq.broker.core.configuration import REGION_FORM, SETTINGS, check_region
 from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
@@ -149,11 +149,12 @@ def _client_tls(tls: Mapping[str, str], broker: Bound[BrokerSettings]) -> Client
 
 
 def _saved(root: Path) -> list[Layer]:
-    """What administrators have changed while it ran."""
+    """What administrators have changed while it ran. A value that is not allowed is left out."""
     path = root / OVERRIDES
     if not path.exists():
         return []
-    return [file_layer(decode_properties(_read(path)), str(path), Source.SAVED)]
+    found = file_layer(decode_properties(_read(path)), str(path), Source.SAVED)
+    return [SETTINGS.usable(found)]
 
 
 def _of_file(path: Path | None) -> tuple[list[Layer], dict[str, str]]:

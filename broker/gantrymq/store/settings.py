@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gantrymq.base.settings import LONG_MAX, setting
+from gantrymq.base.settings import LONG_MAX, live_setting, setting
 
 _KEPT: Final = "must be what the directory was written with"
 
@@ -30,7 +30,7 @@ class FlushDiskType(StrEnum):
 class StoreSettings:
     """In the order of their keys."""
 
-    access_message_in_memory_max_ratio: int = setting(
+    access_message_in_memory_max_ratio: int = live_setting(
         40, "what lies further behind the log's end counts as cold", unit="%", lowest=1, highest=100
     )
     check_crc_on_recover: bool = setting(
@@ -38,38 +38,38 @@ class StoreSettings:
         about="recovery compares the CRC of each body",
         key="checkCRCOnRecover",
     )
-    clean_file_forcibly_enable: bool = setting(
+    clean_file_forcibly_enable: bool = live_setting(
         default=False,
         about="delete the oldest files, consumed or not, when the disk is nearly full",
     )
     clean_resource_interval: int = setting(
         10_000, "time between looks for files to delete", unit="ms", lowest=1
     )
-    default_query_max_num: int = setting(
+    default_query_max_num: int = live_setting(
         32, "messages a query by key answers when it does not say", lowest=1
     )
-    delete_commit_log_files_interval: int = setting(
+    delete_commit_log_files_interval: int = live_setting(
         100, "pause between two deleted files of the log", unit="ms", lowest=0
     )
-    delete_consume_queue_files_interval: int = setting(
+    delete_consume_queue_files_interval: int = live_setting(
         100, "pause between two deleted files of queues", unit="ms", lowest=0
     )
-    delete_file_batch_max: int = setting(10, "files of the log deleted in a row", lowest=1)
-    delete_when: str = setting(
+    delete_file_batch_max: int = live_setting(10, "files of the log deleted in a row", lowest=1)
+    delete_when: str = live_setting(
         "04", "hours of the day, ;-separated, at which old files are deleted"
     )
-    disk_max_used_space_ratio: int = setting(
+    disk_max_used_space_ratio: int = live_setting(
         75, "use of the disk above which old files are deleted at any hour", unit="%",
         lowest=1, highest=100,
     )  # fmt: skip
-    disk_space_clean_forcibly_ratio: int = setting(
+    disk_space_clean_forcibly_ratio: int = live_setting(
         85, "use of the disk above which cleanFileForciblyEnable deletes", unit="%",
         lowest=1, highest=100,
     )  # fmt: skip
-    disk_space_warning_level_ratio: int = setting(
+    disk_space_warning_level_ratio: int = live_setting(
         90, "use of the disk above which messages are refused", unit="%", lowest=1, highest=100
     )
-    file_reserved_time: int = setting(
+    file_reserved_time: int = live_setting(
         72, "age after which a file of the log may be deleted", unit="h", lowest=0
     )
     flush_commit_log_least_pages: int = setting(
@@ -111,31 +111,35 @@ class StoreSettings:
     max_index_num: int = setting(
         20_000_000, f"entries of an index file; {_KEPT}", lowest=2, highest=100_000_000
     )
-    max_message_size: int = setting(
-        4 << 20, "the longest body of a message, or of a whole batch", unit="bytes", lowest=1, highest=1 << 30
+    max_message_size: int = live_setting(
+        4 << 20,
+        "the longest body of a message, or of a whole batch",
+        unit="bytes",
+        lowest=1,
+        highest=1 << 30,
     )
-    max_msgs_num_batch: int = setting(
+    max_msgs_num_batch: int = live_setting(
         64, "messages a query by key answers at most", lowest=1, highest=16_384
     )
     # A larger answer is no faster, and keeps the loop for several milliseconds when it is sent.
-    max_transfer_bytes_on_bulk_pull: int = setting(
+    max_transfer_bytes_on_bulk_pull: int = live_setting(
         1 << 20, "bytes a bulk pull answers at most; batch readers ask for bulk pulls",
         unit="bytes", lowest=1 << 16, highest=12 << 20,
     )  # fmt: skip
     # An answer is one frame, of which clients take 16 MiB. A single message may be longer.
-    max_transfer_bytes_on_message_in_disk: int = setting(
+    max_transfer_bytes_on_message_in_disk: int = live_setting(
         65_536, "cold bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
     )
-    max_transfer_bytes_on_message_in_memory: int = setting(
+    max_transfer_bytes_on_message_in_memory: int = live_setting(
         262_144, "recent bytes a pull answers at most", unit="bytes", lowest=1, highest=12 << 20
     )
-    max_transfer_count_on_bulk_pull: int = setting(
+    max_transfer_count_on_bulk_pull: int = live_setting(
         4096, "messages a bulk pull answers at most", lowest=1, highest=16_384
     )
-    max_transfer_count_on_message_in_disk: int = setting(
+    max_transfer_count_on_message_in_disk: int = live_setting(
         8, "cold messages a pull answers at most", lowest=1, highest=16_384
     )
-    max_transfer_count_on_message_in_memory: int = setting(
+    max_transfer_count_on_message_in_memory: int = live_setting(
         32, "recent messages a pull answers at most", lowest=1, highest=16_384
     )
     message_delay_level: str = setting(

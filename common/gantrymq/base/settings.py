@@ -8,6 +8,9 @@ Unlike Java we are strict: values are trimmed, then must be what the field's typ
 is wrong is told at once, each with key, value, source and what is allowed. Like Java we accept keys
 we do not know (files are shared with Java brokers): they are kept, and told as warnings.
 
+Each declaration also says whether a request may change the setting while the server runs
+(`Changes`; setting_changes.py decides), and whether its value is a secret that is never shown.
+
 Nothing here reads a file, the environment or a command line: callers hand in what they hold.
 """
 
@@ -33,11 +36,32 @@ LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 ENVIRONMENT_PREFIX: Final = "GANTRY_"
 
+# Shown in place of a secret.
+HIDDEN: Final = "***"
+
+# A key with one of these words is taken for a secret where no declaration says what it is: the
+# files of Java brokers hold passwords and accounts under keys that Gantry does not have.
+_SECRET_WORDS: Final = re.compile(
+    r"(?i)password|passwd|secret|credential|token|apikey|authenticationuser"
+)
+
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 # What Kubernetes and Docker put into the environment for another service: no setting is that.
 _LINK_SUFFIX: Final = "_PORT"
 _SERVICE_LINK: Final = re.compile(r"(?:tcp|udp|sctp)://\S+:[0-9]{1,5}")
+
+
+class Changes(StrEnum):
+    """When a changed setting counts, and who may change it."""
+
+    AT_ONCE = "at once"
+    """An administrator may change it by a request while the server runs."""
+    AT_START = "at start"
+    """The server reads it when it starts: its file, the environment and flags change it."""
+    NEVER = "never by request"
+    """As AT_START; it protects the server or names its files, so a request that tries is refused
+    in Java's words for its black list."""
 
 
 class Source(StrEnum):
@@ -84,6 +108,8 @@ class SettingField:
     unit: str
     lowest: int
     highest: int
+    changes: Changes
+    is_secret: bool
 
     @property
     def allowed(self) -> str:
@@ -116,7 +142,7 @@ class Bound(Generic[S]):
         """That a value cannot be used, though it is of the right kind."""
         known = next(each for each in setting_fields(type(self.settings)) if each.key == key)
         layer = self.sources.get(key, Layer(Source.DEFAULT, {}))
-        value = _text(getattr(self.settings, known.name))
+        value = HIDDEN if known.is_secret else _text(getattr(self.settings, known.name))
         return ConfigurationError(f"{key}={value} ({_origin(known, layer)}): {what}")
 
 
@@ -129,10 +155,39 @@ def setting(
     key: str = "",
     lowest: int = -INT_MAX - 1,
     highest: int = INT_MAX,
+    changes: Changes = Changes.AT_START,
+    secret: bool = False,
 ) -> Any:
-    """Declare a field: its default, a sentence about it, its unit and its bounds."""
-    facts = {"about": about, "unit": unit, "key": key, "lowest": lowest, "highest": highest}
+    """Declare a field: its default, a sentence about it, its unit, its bounds, when a change of it
+    counts, and whether its value is a secret."""
+    facts = {
+        "about": about,
+        "unit": unit,
+        "key": key,
+        "lowest": lowest,
+        "highest": highest,
+        "changes": changes,
+        "secret": secret,
+    }
     return field(default=default, metadata=facts)
+
+
+# Any: as for setting().
+def live_setting(
+    default: SettingValue,
+    about: str,
+    *,
+    unit: str = "",
+    key: str = "",
+    lowest: int = -INT_MAX - 1,
+    highest: int = INT_MAX,
+) -> Any:
+    """Declare a field that an administrator may change while the server runs. The code that uses
+    it reads it anew each time."""
+    at_once = Changes.AT_ONCE
+    return setting(
+        default, about, unit=unit, key=key, lowest=lowest, highest=highest, changes=at_once
+    )
 
 
 def setting_fields(kind: type[Any]) -> tuple[SettingField, ...]:
@@ -150,6 +205,8 @@ def setting_fields(kind: type[Any]) -> tuple[SettingField, ...]:
             unit=member.metadata.get("unit", ""),
             lowest=member.metadata.get("lowest", -INT_MAX - 1),
             highest=member.metadata.get("highest", INT_MAX),
+            changes=member.metadata.get("changes", Changes.AT_START),
+            is_secret=member.metadata.get("secret", False),
         )
         for member in dataclasses.fields(kind)
     )
@@ -204,7 +261,8 @@ def bind(kind: type[S], layers: Iterable[Layer]) -> Bound[S]:
                 values[known.name] = parse_setting(known, text)
                 sources[key] = layer
             except ValueError:
-                faults.append(f"{key}={text} ({_origin(known, layer)}): must be {known.allowed}")
+                shown = HIDDEN if known.is_secret else text
+                faults.append(f"{key}={shown} ({_origin(known, layer)}): must be {known.allowed}")
     if faults:
         raise ConfigurationError("\n".join(faults))
     return Bound(kind(**values), sources, unknown, tuple(warnings))
@@ -227,12 +285,29 @@ def parse_setting(known: SettingField, text: str) -> SettingValue:
 
 
 def format_settings(settings: object) -> str:
-    """All settings as `key=value` lines, as Java's -p and GET_..._CONFIG print them."""
-    return format_properties(settings_to_text(settings))
+    """All settings as `key=value` lines, as Java's -p and GET_..._CONFIG print them; secrets are
+    hidden."""
+    return format_properties(shown_settings(settings))
+
+
+def shown_settings(settings: object) -> dict[str, str]:
+    """Each key with its value as text, as a client or a log may see it."""
+    secret = {each.key for each in setting_fields(type(settings)) if each.is_secret}
+    return {
+        key: HIDDEN if text and key in secret else text
+        for key, text in settings_to_text(settings).items()
+    }
+
+
+def shown_unknown(values: Mapping[str, str]) -> dict[str, str]:
+    """Values of keys that no declaration knows, as a client or a log may see them."""
+    return {
+        key: HIDDEN if text and _SECRET_WORDS.search(key) else text for key, text in values.items()
+    }
 
 
 def settings_to_text(settings: object) -> dict[str, str]:
-    """Each key with its value as text."""
+    """Each key with its value as text, secrets too."""
     return {
         each.key: _text(getattr(settings, each.name)) for each in setting_fields(type(settings))
     }

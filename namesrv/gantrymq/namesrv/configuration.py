@@ -18,7 +18,7 @@ from gantrymq.base.settings import Layer, Source, bind, environment_layer, file_
 from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses
-from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.namesrv.core.settings import SETTINGS, NameServerSettings
 from gantrymq.runtime.address import own_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.runtime.listening import ANY_V6
@@ -57,7 +57,7 @@ def load(
     if content is not None:
         source = Source.SAVED if config_file is None else Source.FILE
         of_file, tls = _apart(file_layer(decode_properties(content), str(store), source))
-        layers.append(of_file)
+        layers.append(SETTINGS.usable(of_file) if config_file is None else of_file)
     layers.append(environment_layer(NameServerSettings, environment))
     of_flags, tls_of_flags = _apart(flag_layer({**flags, "configStorePath": str(store)}))
     layers.append(of_flags)

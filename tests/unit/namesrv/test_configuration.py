@@ -48,6 +48,29 @@ def test_what_was_changed_at_run_time_without_a_file_is_read_again(tmp_path: Pat
     assert loaded(tmp_path).settings.listen_port == 7
 
 
+def test_a_saved_value_that_is_not_allowed_does_not_stop_the_start(tmp_path: Path) -> None:
+    store = tmp_path / "namesrv" / "namesrv.properties"
+    store.parent.mkdir()
+    store.write_text("waitSecondsForService=-5\nclusterTest=true\nlisteners=\naclEnable=true\n")
+    setup = loaded(tmp_path)
+    assert setup.settings.wait_seconds_for_service == 45
+    assert setup.settings.cluster_test
+    assert setup.settings.acl_enable, "what protects the server is never set aside"
+    assert setup.warnings == (
+        (
+            "set aside a saved setting, and the name server starts without it: saved at run time"
+            f" {store}, line 1: waitSecondsForService=-5: must be a whole number from 0 to 2147483647"
+        ),
+    )
+
+
+def test_a_value_of_the_given_file_that_is_not_allowed_stops_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "my.properties"
+    file.write_text("waitSecondsForService=-5\n")
+    with pytest.raises(ConfigurationError, match="waitSecondsForService=-5"):
+        loaded(tmp_path, file)
+
+
 def test_tls_keys_are_the_listeners_and_unknown_ones_warned_of(tmp_path: Path) -> None:
     file = tmp_path / "my.properties"
     file.write_text("tls.server.mode=disabled\nlistenprt=1\n")

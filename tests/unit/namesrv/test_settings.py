@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from gantrymq.base.settings import setting_fields
 from gantrymq.namesrv.core.settings import (
     NameServerSettings,
     refused_keys,
-    waiting_for_restart,
 )
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -34,9 +32,3 @@ def test_every_setting_is_described() -> None:
 def test_an_empty_black_list_still_guards_itself() -> None:
     settings = NameServerSettings(config_black_list="")
     assert "configBlackList" in refused_keys(settings)
-
-
-def test_only_what_is_read_at_the_start_waits_for_it() -> None:
-    before = NameServerSettings()
-    after = dataclasses.replace(before, listen_port=1, cluster_test=True)
-    assert waiting_for_restart(before, after) == ["listenPort"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gantrymq.base.settings import LONG_MAX, setting
+from gantrymq.base.settings import LONG_MAX, Changes, live_setting, setting
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
@@ -66,16 +66,22 @@ class BrokerSettings:
     """In the order of their keys, as GET_BROKER_CONFIG shows them."""
 
     acl_credentials_file: str = setting(
-        "", "accessKey and secretKey to sign what this broker asks of others; YAML, as tools.yml"
+        "",
+        "accessKey and secretKey to sign what this broker asks of others; YAML, as tools.yml",
+        changes=Changes.NEVER,
     )
     acl_enable: bool = setting(
-        default=False, about="let in only whom aclFile lets in, with a signature"
+        default=False,
+        about="let in only whom aclFile lets in, with a signature",
+        changes=Changes.NEVER,
     )
-    acl_file: str = setting("", "the accounts; config/plain_acl.yml of the store if empty")
-    auto_create_subscription_group: bool = setting(
+    acl_file: str = setting(
+        "", "the accounts; config/plain_acl.yml of the store if empty", changes=Changes.NEVER
+    )
+    auto_create_subscription_group: bool = live_setting(
         default=True, about="a group that nobody created is created by its first consumer"
     )
-    auto_create_topic_enable: bool = setting(
+    auto_create_topic_enable: bool = live_setting(
         default=False, about="a topic that nobody created is created by its first message"
     )
     bind_address: str = setting("0.0.0.0", "the address the listeners bind")
@@ -92,7 +98,7 @@ class BrokerSettings:
         "", "the address slaves are told; brokerIP1 if empty", key="brokerIP2"
     )
     broker_name: str = setting("", "the group of master and slaves; the host's name if empty")
-    broker_permission: int = setting(6, "2 write, 4 read", lowest=0, highest=7)
+    broker_permission: int = live_setting(6, "2 write, 4 read", lowest=0, highest=7)
     broker_role: BrokerRole = setting(
         BrokerRole.ASYNC_MASTER,
         "whether it is a master, which waits for slaves or not, or a slave; with groupMembers,"
@@ -101,29 +107,33 @@ class BrokerSettings:
     broker_topic_enable: bool = setting(
         default=True, about="the topic of the broker's name takes messages"
     )
-    channel_expired_timeout: int = setting(
+    channel_expired_timeout: int = live_setting(
         120_000, "silence after which a client is gone", unit="ms", lowest=1
     )
     cluster_topic_enable: bool = setting(
         default=True, about="the topic of the cluster's name takes messages"
     )
-    compressed_register: bool = setting(default=False, about="register with name servers zipped")
+    compressed_register: bool = live_setting(
+        default=False, about="register with name servers zipped"
+    )
     config_black_list: str = setting(
-        "configBlackList;brokerConfigPath", "keys UPDATE_BROKER_CONFIG may not change"
+        "configBlackList;brokerConfigPath",
+        "keys UPDATE_BROKER_CONFIG may not change",
+        changes=Changes.NEVER,
     )
     default_topic_queue_nums: int = setting(
         8, "queues of a topic that is created by a message, at most", lowest=1
     )
-    enable_property_filter: bool = setting(default=True, about="consumers may filter by SQL92")
-    fetch_namesrv_addr_by_address_server: bool = setting(default=False, about=_NO_EFFECT)
+    enable_property_filter: bool = live_setting(default=True, about="consumers may filter by SQL92")
+    fetch_namesrv_addr_by_address_server: bool = live_setting(default=False, about=_NO_EFFECT)
     filter_server_nums: int = setting(0, _NO_EFFECT)
-    filter_support_retry: bool = setting(
+    filter_support_retry: bool = live_setting(
         default=False, about="filters apply to retried messages as well"
     )
-    flush_consumer_offset_interval: int = setting(
+    flush_consumer_offset_interval: int = live_setting(
         5_000, "how long a committed offset may wait for the disk", unit="ms", lowest=1
     )
-    flush_delay_offset_interval: int = setting(
+    flush_delay_offset_interval: int = live_setting(
         10_000, "how long the progress of delays may wait for the disk", unit="ms", lowest=1
     )
     force_register: bool = setting(
@@ -143,12 +153,14 @@ class BrokerSettings:
         "",
         "what members, or a master and its slaves, prove themselves to each other by: the same 16"
         " bytes or more at each of them, read again when the file changes",
+        changes=Changes.NEVER,
     )
     ha_allow_unauthenticated_slaves: bool = setting(
         default=False,
         about="send all messages to whatever connects to haListenPort, and believe that it has"
         " them, as slaves of Java need it, although aclEnable, tls.server.mode=enforcing or"
         " groupSecretFile asks for a proof",
+        changes=Changes.NEVER,
     )
     ha_housekeeping_interval: int = setting(
         20_000, "silence after which master and slave give their connection up", unit="ms", lowest=1
@@ -189,10 +201,10 @@ class BrokerSettings:
         "", "the Kubernetes API that has the Lease; that of the pod's cluster if empty"
     )
     listen_port: int = setting(10911, "the port of the broker", lowest=0, highest=65_535)
-    long_polling_enable: bool = setting(
+    long_polling_enable: bool = live_setting(
         default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
     )
-    max_queues_of_topics: int = setting(
+    max_queues_of_topics: int = live_setting(
         1_000_000,
         "the sum of the queues of all topics, beyond which no topic is made and none gets more",
         lowest=1,
@@ -215,7 +227,9 @@ class BrokerSettings:
         "OTLP_GRPC or OTLP_HTTP push metrics to metricsGrpcExporterTarget, both by OTLP over HTTP",
     )
     metrics_grpc_exporter_header: str = setting(
-        "", "headers of the requests of a push: name:value, several with commas between them"
+        "",
+        "headers of the requests of a push: name:value, several with commas between them",
+        secret=True,
     )
     metrics_grpc_exporter_target: str = setting(
         "", "a collector's receiver of OTLP over HTTP: host:4318, or its URL"
@@ -231,7 +245,7 @@ class BrokerSettings:
     metrics_port: int = setting(
         5557, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
     )
-    metrics_queue_lag_enable: bool = setting(
+    metrics_queue_lag_enable: bool = live_setting(
         default=False,
         about="/metrics shows the lag of each queue of each group as well; at most as many series"
         " as metricsOtelCardinalityLimit says",
@@ -245,7 +259,7 @@ class BrokerSettings:
     )
     msg_trace_topic_name: str = setting("RMQ_SYS_TRACE_TOPIC", "the topic of message traces")
     namesrv_addr: str = setting("", "name servers, address:port, ;-separated")
-    notify_consumer_ids_changed_enable: bool = setting(
+    notify_consumer_ids_changed_enable: bool = live_setting(
         default=True, about="tell consumers when members of their group come or go"
     )
     offset_check_in_slave: bool = setting(
@@ -254,48 +268,50 @@ class BrokerSettings:
     publish_service: str = setting(
         "", "the Service, without a selector, that a master of groupMembers leads to itself"
     )
-    recall_message_enable: bool = setting(
+    recall_message_enable: bool = live_setting(
         default=True, about="producers may take back timer messages; false in Java"
     )
-    region_id: str = setting("DefaultRegion", "said in every answer to a send")
-    register_broker_timeout_mills: int = setting(
+    region_id: str = live_setting("DefaultRegion", "said in every answer to a send")
+    register_broker_timeout_mills: int = live_setting(
         24_000, "how long a name server may take to answer", unit="ms", lowest=1
     )
-    register_name_server_period: int = setting(
+    register_name_server_period: int = live_setting(
         30_000, "time between registrations", unit="ms", lowest=10_000, highest=60_000
     )
-    reject_pull_consumer_enable: bool = setting(default=False, about=_NO_EFFECT)
-    reject_transaction_message: bool = setting(default=False, about="refuse transactional messages")
+    reject_pull_consumer_enable: bool = live_setting(default=False, about=_NO_EFFECT)
+    reject_transaction_message: bool = live_setting(
+        default=False, about="refuse transactional messages"
+    )
     server_channel_max_idle_time_seconds: int = setting(
         120, "silence after which a connection is closed", unit="s", lowest=1
     )
     server_socket_backlog: int = setting(1024, "connections the kernel keeps waiting", lowest=1)
-    short_polling_time_mills: int = setting(
+    short_polling_time_mills: int = live_setting(
         1_000, "how long a pull waits without longPollingEnable", unit="ms", lowest=1
     )
-    slave_read_enable: bool = setting(
+    slave_read_enable: bool = live_setting(
         default=False, about="suggest a slave to slow readers; without a master it serves anyway"
     )
-    start_accept_send_request_time_stamp: int = setting(
+    start_accept_send_request_time_stamp: int = live_setting(
         0, "no message is taken before this wall-clock time", unit="ms", highest=LONG_MAX
     )
-    store_reply_message_enable: bool = setting(default=True, about="keep replies to requests")
-    timer_max_delay_sec: int = setting(
+    store_reply_message_enable: bool = live_setting(default=True, about="keep replies to requests")
+    timer_max_delay_sec: int = live_setting(
         365 * 86_400, "the longest delay of a timer message", unit="s", lowest=1
     )
-    timer_wheel_enable: bool = setting(default=True, about="take timer messages")
-    trace_on: bool = setting(default=True, about="tell clients that traces are wanted")
+    timer_wheel_enable: bool = live_setting(default=True, about="take timer messages")
+    trace_on: bool = live_setting(default=True, about="tell clients that traces are wanted")
     trace_topic_enable: bool = setting(default=True, about="make the topic of message traces")
-    transaction_check_interval: int = setting(
+    transaction_check_interval: int = live_setting(
         30_000, "time between looks for transactions to check back", unit="ms", lowest=1
     )
-    transaction_check_max: int = setting(
+    transaction_check_max: int = live_setting(
         15, "checks of a transaction before it is given up", lowest=1
     )
-    transaction_time_out: int = setting(
+    transaction_time_out: int = live_setting(
         6_000, "age at which an open transaction is checked first", unit="ms", lowest=1
     )
-    use_server_side_reset_offset: bool = setting(
+    use_server_side_reset_offset: bool = live_setting(
         default=True, about="the broker itself resets offsets, at the next pull"
     )
     use_tls: bool = setting(
@@ -303,9 +319,9 @@ class BrokerSettings:
         about="dial name servers and brokers by TLS; unset, tls.enable and tls.server.mode decide",
         key="useTLS",
     )
-    validate_system_topic_when_update_topic: bool = setting(
+    validate_system_topic_when_update_topic: bool = live_setting(
         default=True, about="refuse changes of system topics"
     )
-    wait_time_mills_in_send_queue: int = setting(
+    wait_time_mills_in_send_queue: int = live_setting(
         200, "a send that would wait longer is refused as busy", unit="ms", lowest=1
     )

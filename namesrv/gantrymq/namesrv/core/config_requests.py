@@ -13,18 +13,12 @@ from gantrymq.base.properties import (
     format_properties,
     parse_properties,
 )
-from gantrymq.base.settings import Layer, Source, bind, settings_to_text
+from gantrymq.base.settings import shown_settings
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.fields import shown, text
-from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.messages import Outcome, Parked, Request
 from gantrymq.namesrv.core.responses import done, refused
-from gantrymq.namesrv.core.settings import (
-    NameServerSettings,
-    changed_settings,
-    refused_keys,
-    waiting_for_restart,
-)
+from gantrymq.namesrv.core.settings import SETTINGS, refused_keys
 from gantrymq.namesrv.core.state import Handler, State
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_table_to_json
@@ -54,7 +48,8 @@ def put_kv(state: State, request: Request, now: float) -> Outcome:
         )
     exists = key in tables.namespaces.get(namespace, {})
     what = "update config item" if exists else "create new config item"
-    state.effects.info(f"putKVConfig {what}, Namespace: {namespace} Key: {key} Value: {value}")
+    hidden = kvconfig.hidden(value)
+    state.effects.info(f"putKVConfig {what}, Namespace: {namespace} Key: {key} Value: {hidden}")
     state.kv.change(request, change)
     return Parked()
 
@@ -83,7 +78,7 @@ def delete_kv(state: State, request: Request, now: float) -> Outcome:
         return done()
     state.effects.info(
         f"deleteKVConfig delete a config item, Namespace: {namespace} Key: {key}"
-        f" Value: {shown(value)}"
+        f" Value: {kvconfig.hidden(value)}"
     )
     state.kv.change(request, kvconfig.KvChange(namespace, key, None))
     return Parked()
@@ -107,12 +102,12 @@ def _too_slow(state: State) -> Outcome:
 
 
 def get_settings(state: State, request: Request, now: float) -> Outcome:
-    texts = settings_to_text(state.settings)
+    texts = shown_settings(state.settings)
     return done(body=format_properties(dict(sorted(texts.items()))).encode())
 
 
 def update_settings(state: State, request: Request, now: float) -> Outcome:
-    """What can be applied counts at once, the rest from the next start; all of it is kept."""
+    """All of the changes count and are kept, or none."""
     state.effects.info(f"updateConfig called by {request.channel.peer}")
     if len(request.command.body) > state.limits.settings_bytes_max:
         return refused(ResponseCode.SYSTEM_ERROR, "the properties are too long; nothing changed")
@@ -120,33 +115,21 @@ def update_settings(state: State, request: Request, now: float) -> Outcome:
         return _too_slow(state)
     try:
         asked = parse_properties(decode_properties(request.command.body))
-        changes = _known_changes(state, asked)
     except ConfigurationError as error:
         return refused(ResponseCode.SYSTEM_ERROR, f"nothing was changed: {error}")
     if refused_keys(state.settings).intersection(asked):
         return refused(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+    changes = {key: value.strip() for key, value in asked.items()}
+    if faults := SETTINGS.faults(changes):
+        return refused(ResponseCode.SYSTEM_ERROR, f"nothing was changed: {'; '.join(faults)}")
     if not changes:
         return done()
     state.configuration.change(request, changes)
     return Parked()
 
 
-def _known_changes(state: State, asked: dict[str, str]) -> dict[str, str]:
-    """What was asked for and has a meaning here, checked; Java too passes over unknown keys."""
-    bound = bind(NameServerSettings, [Layer(Source.SAVED, asked)])
-    for warning in bound.warnings:
-        state.effects.warning(f"updateConfig: {warning}")
-    known = {key: value.strip() for key, value in asked.items() if key not in bound.unknown}
-    # What would stop the next start is refused now.
-    listen_addresses(changed_settings(state.settings, known))
-    return known
-
-
-def settings_changed(state: State, before: NameServerSettings) -> None:
-    """The new settings are in force: say so, and make them count everywhere."""
-    after = state.settings
-    for name in waiting_for_restart(before, after):
-        state.effects.warning(f"updateConfig: {name} counts from the next start")
+def settings_changed(state: State) -> None:
+    """Make the new settings, which are in force now, count everywhere."""
     state.routes.forget_digests(list(state.routes.groups))
 
 

@@ -99,9 +99,14 @@ def _quoted_bytes(text: str) -> int:
 
 
 def lines(namespaces: Namespaces) -> Iterator[str]:
-    """What is logged every ten minutes, in Java's words."""
+    """What is logged every ten minutes, in Java's words but for the values."""
     yield "--------------------------------------------------------"
     yield f"configTable SIZE: {len(namespaces)}"
     for namespace, table in namespaces.items():
         for key, value in table.items():
-            yield f"configTable NS: {namespace} Key: {key} Value: {value}"
+            yield f"configTable NS: {namespace} Key: {key} Value: {hidden(value)}"
+
+
+def hidden(value: str | None) -> str:
+    """A value as a log may show it: its length, for it may be a password."""
+    return "null" if value is None else f"({len(value)} characters)"

@@ -2,8 +2,7 @@
 
     listeners=name:address:port,name:address:port      or bindAddress and listenPort, one listener
 
-Checked when the server starts and when a request changes a setting, so that what is accepted at
-run time cannot stop the next start.
+Checked when the server starts; no request changes these settings.
 """
 
 from __future__ import annotations

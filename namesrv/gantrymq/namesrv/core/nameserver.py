@@ -146,12 +146,11 @@ class NameServer:
     def written(self, file: File, failure: str | None) -> list[tuple[Request, Reply]]:
         """A write ended: who gets which answer now. `failure` says why the file is as before."""
         state = self.state
-        before = state.settings
         kept = state.kv if file is File.KV else state.configuration
         requests = kept.written(failed=failure is not None)
         if failure is None:
             if file is File.SETTINGS:
-                settings_changed(state, before)
+                settings_changed(state)
         else:
             state.effects.warning(f"{file.value} could not be written, {failure}")
         answers: list[tuple[Request, Reply]] = []

@@ -7,11 +7,19 @@ tools work unchanged; they have no effect on one event loop, and their descripti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.base.camelcase import camel_case
-from gantrymq.base.settings import Layer, Source, bind, setting, settings_to_text
+from gantrymq.base.setting_changes import SettingsTable
+from gantrymq.base.settings import (
+    Changes,
+    Layer,
+    Source,
+    bind,
+    live_setting,
+    setting,
+    settings_to_text,
+)
 
 _NO_EFFECT: Final = "accepted for compatibility, no effect here"
 
@@ -21,35 +29,43 @@ class NameServerSettings:
     """In the order of their keys, as GET_NAMESRV_CONFIG shows them."""
 
     acl_enable: bool = setting(
-        default=False, about="let in only whom aclFile lets in, with a signature; Java cannot"
+        default=False,
+        about="let in only whom aclFile lets in, with a signature; Java cannot",
+        changes=Changes.NEVER,
     )
-    acl_file: str = setting("", "the accounts; ~/namesrv/plain_acl.yml if empty")
+    acl_file: str = setting(
+        "", "the accounts; ~/namesrv/plain_acl.yml if empty", changes=Changes.NEVER
+    )
     bind_address: str = setting("0.0.0.0", "the address the listener binds")
-    broker_channel_expired_time: int = setting(
+    broker_channel_expired_time: int = live_setting(
         120_000,
         "silence after which a broker is dead, unless it says otherwise",
         unit="ms",
         lowest=1,
     )
-    client_request_thread_pool_nums: int = setting(8, _NO_EFFECT)
-    client_request_thread_pool_queue_capacity: int = setting(50_000, _NO_EFFECT)
-    cluster_test: bool = setting(default=False, about=_NO_EFFECT)
+    client_request_thread_pool_nums: int = live_setting(8, _NO_EFFECT)
+    client_request_thread_pool_queue_capacity: int = live_setting(50_000, _NO_EFFECT)
+    cluster_test: bool = live_setting(default=False, about=_NO_EFFECT)
     config_black_list: str = setting(
-        "configBlackList;configStorePath;kvConfigPath", "keys UPDATE_NAMESRV_CONFIG may not change"
+        "configBlackList;configStorePath;kvConfigPath",
+        "keys UPDATE_NAMESRV_CONFIG may not change",
+        changes=Changes.NEVER,
     )
-    config_store_path: str = setting("", "where UPDATE_NAMESRV_CONFIG writes; the -c file if given")
-    default_thread_pool_nums: int = setting(16, _NO_EFFECT)
-    default_thread_pool_queue_capacity: int = setting(10_000, _NO_EFFECT)
-    delete_topic_with_broker_registration: bool = setting(
+    config_store_path: str = setting(
+        "", "where UPDATE_NAMESRV_CONFIG writes; the -c file if given", changes=Changes.NEVER
+    )
+    default_thread_pool_nums: int = live_setting(16, _NO_EFFECT)
+    default_thread_pool_queue_capacity: int = live_setting(10_000, _NO_EFFECT)
+    delete_topic_with_broker_registration: bool = live_setting(
         default=False, about="take topics off a broker that its full registration no longer lists"
     )
-    enable_all_topic_list: bool = setting(
+    enable_all_topic_list: bool = live_setting(
         default=True, about="answer GET_ALL_TOPIC_LIST_FROM_NAMESERVER"
     )
-    enable_controller_in_namesrv: bool = setting(default=False, about=_NO_EFFECT)
-    enable_shutdown_gracefully: bool = setting(default=False, about=_NO_EFFECT)
-    enable_topic_list: bool = setting(default=True, about="answer the other lists of topics")
-    kv_config_path: str = setting("", "the file of KV configuration")
+    enable_controller_in_namesrv: bool = live_setting(default=False, about=_NO_EFFECT)
+    enable_shutdown_gracefully: bool = live_setting(default=False, about=_NO_EFFECT)
+    enable_topic_list: bool = live_setting(default=True, about="answer the other lists of topics")
+    kv_config_path: str = setting("", "the file of KV configuration", changes=Changes.NEVER)
     listen_port: int = setting(9876, "the port of the listener", lowest=0, highest=65_535)
     listeners: str = setting(
         "", "name:address:port,... instead of bindAddress and listenPort; brokers may register an"
@@ -58,52 +74,52 @@ class NameServerSettings:
     metrics_port: int = setting(
         5558, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
     )
-    need_wait_for_service: bool = setting(
+    need_wait_for_service: bool = live_setting(
         default=False, about="refuse route requests for waitSecondsForService after the start"
     )
-    notify_min_broker_id_changed: bool = setting(
+    notify_min_broker_id_changed: bool = live_setting(
         default=False, about="tell a group's brokers when its lowest broker id changes"
     )
-    order_message_enable: bool = setting(
+    order_message_enable: bool = live_setting(
         default=False, about="put ORDER_TOPIC_CONFIG into the routes of ordered topics"
     )
-    product_env_name: str = setting("center", _NO_EFFECT)
-    return_order_topic_config_to_broker: bool = setting(
+    product_env_name: str = live_setting("center", _NO_EFFECT)
+    return_order_topic_config_to_broker: bool = live_setting(
         default=True, about="answer registrations with ORDER_TOPIC_CONFIG"
     )
-    rocketmq_home: str = setting("", _NO_EFFECT)
-    scan_not_active_broker_interval: int = setting(
+    rocketmq_home: str = setting("", _NO_EFFECT, changes=Changes.NEVER)
+    scan_not_active_broker_interval: int = live_setting(
         5000, "how often dead brokers are looked for", unit="ms", lowest=1
     )
-    server_async_semaphore_value: int = setting(64, _NO_EFFECT)
-    server_callback_executor_threads: int = setting(0, _NO_EFFECT)
+    server_async_semaphore_value: int = live_setting(64, _NO_EFFECT)
+    server_callback_executor_threads: int = live_setting(0, _NO_EFFECT)
     server_channel_max_idle_time_seconds: int = setting(
         120, "silence after which a connection is closed", unit="s", lowest=1
     )
-    server_netty_worker_group_enable: bool = setting(default=True, about=_NO_EFFECT)
-    server_oneway_semaphore_value: int = setting(256, _NO_EFFECT)
-    server_pooled_byte_buf_allocator_enable: bool = setting(default=True, about=_NO_EFFECT)
-    server_selector_threads: int = setting(3, _NO_EFFECT)
+    server_netty_worker_group_enable: bool = live_setting(default=True, about=_NO_EFFECT)
+    server_oneway_semaphore_value: int = live_setting(256, _NO_EFFECT)
+    server_pooled_byte_buf_allocator_enable: bool = live_setting(default=True, about=_NO_EFFECT)
+    server_selector_threads: int = live_setting(3, _NO_EFFECT)
     server_socket_backlog: int = setting(1024, "connections the system may keep waiting", lowest=1)
-    server_socket_rcv_buf_size: int = setting(0, _NO_EFFECT)
-    server_socket_snd_buf_size: int = setting(0, _NO_EFFECT)
-    server_worker_threads: int = setting(8, _NO_EFFECT)
-    shutdown_wait_time_seconds: int = setting(30, _NO_EFFECT)
-    support_acting_master: bool = setting(
+    server_socket_rcv_buf_size: int = live_setting(0, _NO_EFFECT)
+    server_socket_snd_buf_size: int = live_setting(0, _NO_EFFECT)
+    server_worker_threads: int = live_setting(8, _NO_EFFECT)
+    shutdown_wait_time_seconds: int = live_setting(30, _NO_EFFECT)
+    support_acting_master: bool = live_setting(
         default=False, about="show the lowest slave of a masterless group as its read-only master"
     )
-    un_register_broker_queue_capacity: int = setting(3000, _NO_EFFECT)
-    use_epoll_native_selector: bool = setting(default=False, about=_NO_EFFECT)
-    wait_seconds_for_service: int = setting(45, "see needWaitForService", unit="s", lowest=0)
-    warm_up_seconds: int = setting(
+    un_register_broker_queue_capacity: int = live_setting(3000, _NO_EFFECT)
+    use_epoll_native_selector: bool = live_setting(default=False, about=_NO_EFFECT)
+    wait_seconds_for_service: int = live_setting(45, "see needWaitForService", unit="s", lowest=0)
+    warm_up_seconds: int = live_setting(
         0,
         "so long after the start, unknown topics are answered with not ready instead of no route:"
         " their brokers may not have registered yet",
         unit="s",
         lowest=0,
     )  # fmt: skip
-    write_buffer_high_water_mark: int = setting(0, _NO_EFFECT)
-    write_buffer_low_water_mark: int = setting(0, _NO_EFFECT)
+    write_buffer_high_water_mark: int = live_setting(0, _NO_EFFECT)
+    write_buffer_low_water_mark: int = live_setting(0, _NO_EFFECT)
 
 
 def changed_settings(before: NameServerSettings, changes: Mapping[str, str]) -> NameServerSettings:
@@ -114,35 +130,10 @@ def changed_settings(before: NameServerSettings, changes: Mapping[str, str]) -> 
     return bound.settings
 
 
-# Whatever configBlackList says, these name files of the server or widen what may be changed.
-_ALWAYS_REFUSED: Final = frozenset(
-    {"aclEnable", "aclFile", "configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"}
-)
+SETTINGS: Final = SettingsTable("name server", [NameServerSettings])
 
 
 def refused_keys(settings: NameServerSettings) -> frozenset[str]:
     """Keys that no request may change."""
     listed = (key.strip() for key in settings.config_black_list.split(";"))
-    return _ALWAYS_REFUSED.union(filter(None, listed))
-
-
-# Read once when the server starts; a change is kept and shown, and counts from the next start.
-_AT_START: Final = frozenset(
-    {
-        "bind_address",
-        "listen_port",
-        "listeners",
-        "metrics_port",
-        "server_channel_max_idle_time_seconds",
-        "server_socket_backlog",
-    }
-)
-
-
-def waiting_for_restart(before: NameServerSettings, after: NameServerSettings) -> list[str]:
-    """Keys of the changed settings that count from the next start only."""
-    return [
-        camel_case(each.name)
-        for each in fields(before)
-        if each.name in _AT_START and getattr(before, each.name) != getattr(after, each.name)
-    ]
+    return SETTINGS.never.union(filter(None, listed))
