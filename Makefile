@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure attack build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ sim-long: .venv/ready ## histories of whole groups for SIM_SECONDS (default 3600
 crash: .venv/ready ## real kills of a broker, kills and power cuts under its store (CRASH=0 leaves it out)
 	$(BIN)/python -m pytest tests/crash -q -p no:randomly $(ARGS)
 	$(if $(filter 0,$(CRASH)),,$(BIN)/python -m pytest tests/unit/testing -q -m power_cut)
+
+attack: .venv/ready ## attacks on live servers beside legitimate clients: attack, outcome, memory, probes (ATTACK=0 leaves it out)
+	$(BIN)/python -m pytest tests/attack -q -p no:randomly $(ARGS)
 
 cycles: .venv/ready ## failovers of real processes in networks of their own, GANTRY_CYCLES (default 100; 0 leaves it out)
 	GANTRY_CYCLES=$${GANTRY_CYCLES:-100} $(BIN)/python -m pytest tests/cycles -q -p no:randomly -o faulthandler_timeout=0 $(ARGS)

@@ -81,6 +81,10 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "crash": Entry(
         "kills, power cuts and broken disks under real brokers and stores", (_root, _fuse), "CRASH"
     ),
+    "attack": Entry(
+        "attacks on live servers, beside legitimate clients, probes and a meter of memory",
+        switch="ATTACK",
+    ),
     "cycles": Entry(
         "failovers of real processes in networks of their own", (_root, *JAVA), "GANTRY_CYCLES"
     ),

@@ -1,0 +1,1 @@
+"""Attacks on live servers: raw peers, legitimate clients beside them, and what both of them saw."""

@@ -1,0 +1,118 @@
+"""What became of attacks, as a table on the terminal, as JSON, and as the table of a document.
+
+python -m gantrymq.attack.report before.json after.json     prints the document's table
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, final
+
+HEADINGS: Final = ("attack", "outcome", "memory", "probes", "slowest answer", "clients")
+WIDTHS: Final = (58, 52, 12, 9, 8, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One attack: what was tried, what came of it, what the legitimate clients saw meanwhile."""
+
+    subject: str
+    what: str
+    outcome: str
+    faults: tuple[str, ...]
+    rss_before_mib: int
+    rss_growth_mib: int
+    probes: str
+    sent: int
+    errors: int
+    busy: int
+    lost: int
+    slowest_send_ms: int
+    slowest_answer_ms: int
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """What came of the attack, in one cell."""
+        if self.faults:
+            return "**succeeds**: " + "; ".join(_short(fault) for fault in self.faults)
+        return self.outcome or "held"
+
+    @property
+    def clients(self) -> str:
+        """What the legitimate clients had."""
+        told = f"{self.sent} sent, {self.errors} errors"
+        told += f", {self.busy} told to come again" if self.busy else ""
+        return told + (f", {self.lost} lost" if self.lost else "")
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            f"{self.subject}: {self.what}",
+            self.verdict,
+            f"{self.rss_before_mib} +{self.rss_growth_mib} MiB",
+            self.probes,
+            f"{self.slowest_answer_ms} ms",
+            self.clients,
+        )
+
+
+def terminal_lines(rows: Sequence[Row]) -> list[str]:
+    """The table as text."""
+    lines = [_line(HEADINGS)]
+    lines += [_line(row.cells()) for row in rows]
+    succeeded = sum(1 for row in rows if row.faults)
+    return [*lines, f"{len(rows)} attacks, {succeeded} succeeded"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " ".join(
+        cell[: width or None].ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)
+    )
+
+
+def save(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows, beside those of earlier runs that are not among them."""
+    kept = {row.what: row for row in load(path)} if path.exists() else {}
+    kept |= {row.what: row for row in rows}
+    path.write_text(json.dumps([asdict(row) for row in kept.values()], indent=1) + "\n")
+
+
+def load(path: Path) -> list[Row]:
+    """The rows of a file."""
+    return [
+        Row(**{**each, "faults": tuple(each["faults"])}) for each in json.loads(path.read_text())
+    ]
+
+
+def document_lines(before: Sequence[Row], after: Sequence[Row]) -> list[str]:
+    """The table "what was tried" as Markdown, one line an attack."""
+    earlier: Mapping[str, Row] = {row.what: row for row in before}
+    lines = [
+        "| attack | before | after | memory | probes | slowest answer | legitimate clients |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in after:
+        old = earlier.get(row.what)
+        cells = list(row.cells())
+        cells.insert(1, "new" if old is None else _before(old))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
+
+
+def _before(row: Row) -> str:
+    text = row.verdict
+    return f"{text} (+{row.rss_growth_mib} MiB, probes {row.probes}, {row.slowest_answer_ms} ms)"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+if __name__ == "__main__":
+    table = document_lines(*(load(Path(name)) for name in sys.argv[1:3]))
+    sys.stdout.write("\n".join(table) + "\n")
