@@ -6,6 +6,7 @@ import pytest
 
 from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.pops import waiting
+from gantrymq.broker.core.pops.waiters import Waiter
 from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.pops import PoppedBroker, bodies, messages, pop
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -17,7 +18,7 @@ def looked_at_by_turn(broker: PoppedBroker, monkeypatch: pytest.MonkeyPatch) -> 
     counts: list[int] = []
     look = waiting.Waiting._look
 
-    def counted(self: waiting.Waiting, waiter: waiting.Waiter) -> None:
+    def counted(self: waiting.Waiting, waiter: Waiter) -> None:
         counts[-1] += 1
         look(self, waiter)
 

@@ -13,7 +13,7 @@ from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX
 from gantrymq.broker.core.pops import handles, peeking, popping
 from gantrymq.broker.core.pops.orders import ATTEMPT_CHARACTERS_MAX
 from gantrymq.broker.core.pops.popping import Pop
-from gantrymq.broker.core.pops.waiting import Look
+from gantrymq.broker.core.pops.waiters import Look
 from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps

@@ -58,7 +58,9 @@ class Pops:
         self._copied: bytes | None = None
         """What the master's file holds, while there is one that this broker follows."""
         self._wanted: set[Place] = set()
-        self._wakes: dict[Place, None] = {}
+        self._wakes: dict[Place, int] = {}
+        """Where waiting requests may find something -> how many messages are told to
+        notifications."""
         self._save_at = NEVER
         self._saving: list[dict[Place, int]] = []
         """For each file on its way: what is to be stored once it is safe."""
@@ -137,20 +139,17 @@ class Pops:
         self.waiting.begin_turn()
         self.waiting.expire(now)  # first: who is late is answered for good, wakes go on and on
         wakes, self._wakes = self._wakes, {}
-        for place in wakes:
-            if not self.waiting.wake(*place):
-                self._wakes[place] = None
+        for place, messages in wakes.items():
+            if not self.waiting.wake(place, messages):
+                self._wakes.setdefault(place, 0)
 
     def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
-        if not self.waiting:
-            return False
-        wakes = {
-            (group, topic, queue_id): None
-            for topic, queue_id in queues
-            for group in self.waiting.groups_of(topic)
-        }
-        self._wakes.update(wakes)
-        return bool(wakes)
+        is_awaited = False
+        for topic, queue_id in queues if self.waiting else ():
+            for group, messages in self.waiting.new_messages(topic, queue_id):
+                self.wake_soon((group, topic, queue_id), messages)
+                is_awaited = True
+        return is_awaited
 
     def closed(self, channel: Channel) -> None:
         self.waiting.closed(channel)
@@ -266,9 +265,10 @@ class Pops:
                 self._wanted.remove(place)
                 self.wake_soon(place)
 
-    def wake_soon(self, place: Place) -> None:
-        """Those of the group who wait may find something there."""
-        self._wakes[place] = None
+    def wake_soon(self, place: Place, messages: int = 1) -> None:
+        """Requests of the group that wait may find something there, of which so many messages are
+        to be told to notifications."""
+        self._wakes[place] = self._wakes.get(place, 0) + messages
 
     def watch_order(self, due_ms: int) -> None:
         """A queue that is consumed in order may wait until then."""

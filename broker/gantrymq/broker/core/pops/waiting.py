@@ -1,10 +1,11 @@
 """Requests that wait until there is something to pop: long polling.
 
     hold -> something arrives, or is given back: look again
-         -> found: answered; one look that finds nothing ends the round for its group
+         -> found: answered; one pop that finds nothing ends the round for the pops of its group
          -> time is up: looked at once more, and answered with that there is nothing
 
-Messages of a topic and those that its group gets again wake the same requests.
+Messages of a topic and those that its group gets again wake the same requests. A message wakes all
+pops of the group until one of them finds nothing, and one or two notifications (waiters.py).
 
 Invariants: a request is answered once, or released when its connection ends. What happens while it
 is being looked at has it looked at again. What happens costs as much as there are requests, spread
@@ -14,16 +15,24 @@ over turns: what one turn answers lies in memory until it is over.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.base.errors import GantryError
+from gantrymq.base.disk import DiskError
+from gantrymq.base.errors import CorruptionError, GantryError
 from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
-from gantrymq.broker.core.pops import handles
-from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.pops import peeking
+from gantrymq.broker.core.pops.checkouts import Place
+from gantrymq.broker.core.pops.waiters import (
+    ALL_QUEUES,
+    GroupWaiters,
+    Look,
+    TopicWaiters,
+    Waiter,
+)
 from gantrymq.remoting.refusal import failed
 from gantrymq.wire.command import Command
 
@@ -49,58 +58,10 @@ ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
 NEVER: Final = float("inf")
 
-Look: TypeAlias = Callable[[bool], "Steps[Reply | None]"]
-"""Whether there is something now; the answer either way where it is told that this is the end."""
-
-
-@final
-class Waiter:
-    """One request."""
-
-    __slots__ = (
-        "began",
-        "group",
-        "is_looking",
-        "is_over",
-        "look",
-        "looks_again",
-        "queue_id",
-        "request",
-        "topic",
-        "until",
-    )
-
-    def __init__(
-        self,
-        request: Request,
-        group: str,
-        topic: str,
-        queue_id: int,
-        look: Look,
-        *,
-        began: float,
-        until: float,
-    ) -> None:
-        """A negative queue id stands for all queues."""
-        self.began: float = began
-        self.request: Request = request
-        self.group: str = group
-        self.topic: str = topic
-        self.queue_id: int = queue_id
-        self.look: Look = look
-        self.until: float = until
-        self.is_looking: bool = False
-        self.looks_again: bool = False
-        self.is_over: bool = False
-
-    @property
-    def topics(self) -> tuple[str, str]:
-        return self.topic, handles.retry_topic(self.group, self.topic)
-
 
 @final
 class Waiting:
-    """Of one broker."""
+    """The pops and notifications of one broker that wait. `Pops` owns it."""
 
     __slots__ = (
         "_bytes",
@@ -114,15 +75,18 @@ class Waiting:
         "_next_pass",
         "_state",
         "_topics",
+        "_woken",
     )
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._topics: dict[str, dict[str, dict[Waiter, None]]] = {}
+        self._topics: dict[str, TopicWaiters] = {}
         self._channels: dict[Channel, dict[Waiter, None]] = {}
         self._count = 0
         self._bytes = 0
         self._late: deque[Waiter] = deque()
+        self._woken: deque[Waiter] = deque()
+        """Notifications that messages arrived for, to be looked at."""
         self._looks_left = LOOKS_A_TURN
         self._bytes_left = ANSWERED_BYTES_A_TURN
         self._is_closed = False
@@ -151,7 +115,8 @@ class Waiting:
         until = self._state.now + seconds
         waiter = Waiter(request, group, topic, queue_id, look, began=self._state.now, until=until)
         for name in waiter.topics:
-            self._topics.setdefault(name, {}).setdefault(group, {})[waiter] = None
+            groups = self._topics.setdefault(name, TopicWaiters()).groups
+            groups.setdefault(group, GroupWaiters()).add(waiter)
         self._channels.setdefault(request.channel, {})[waiter] = None
         self._count += 1
         self._bytes += held_bytes.bytes_of(request)
@@ -170,14 +135,16 @@ class Waiting:
                 self._look(waiter)
 
     def count(self, group: str, topic: str, queue_id: int) -> int:
-        """How many requests of the group wait for this queue; for all queues if negative."""
-        waiters = self._topics.get(topic, {}).get(group, ())
-        return sum(1 for waiter in waiters if max(waiter.queue_id, -1) == max(queue_id, -1))
+        """How many pops of the group wait for this queue; for all queues if negative. Like
+        RocketMQ, this does not count notifications."""
+        own = self._find(group, topic)
+        wanted = max(queue_id, ALL_QUEUES)
+        return sum(1 for waiter in own.pops if waiter.queue_id == wanted) if own else 0
 
     # ------------------------------------------------------------------ what happens
 
     def deadline(self) -> float:
-        return 0.0 if self._late else self._next_pass
+        return 0.0 if self._late or self._woken else self._next_pass
 
     def begin_turn(self) -> None:
         """So much may be looked at until the next one."""
@@ -195,6 +162,7 @@ class Waiting:
             waiter = self._late.popleft()
             if not waiter.is_over:
                 self._look(waiter)
+        self._look_at_woken()
 
     def _find_late(self, now: float) -> None:
         self._last_pass, self._next_pass = now, NEVER
@@ -208,22 +176,65 @@ class Waiting:
                     first = waiter.until
         self._plan(first)
 
-    def groups_of(self, topic: str) -> list[str]:
-        """Whose requests something in this topic may answer."""
-        return list(self._topics.get(topic, ()))
+    def new_messages(self, topic: str, queue_id: int) -> Sequence[tuple[str, int]]:
+        """The groups that wait for messages of this queue, where some arrived, and to how many
+        notifications these are told. Counts a message once for each group."""
+        waiters = self._topics.get(topic)
+        if waiters is None:
+            return ()
+        told = waiters.ends.get(queue_id, 0)
+        counts: list[tuple[str, int]] = []
+        for group, own in waiters.groups.items():
+            count = 0
+            if own.notifications:
+                start, end = self._bounds((group, topic, queue_id))
+                # An end before what was told: the topic was deleted and created again.
+                count = end - (max(start, told) if told <= end else start)
+                waiters.ends[queue_id] = end
+            counts.append((group, count))
+        return counts
 
-    def wake(self, group: str, topic: str, queue_id: int) -> bool:
-        """The group may find something in the queue, which may be of its retry topic. False where
-        the turn's budget ended before that was clear: wake it again in the next."""
-        for waiter in list(self._topics.get(topic, {}).get(group, ())):
-            if waiter.topic == topic and 0 <= waiter.queue_id != queue_id:
-                continue
+    def _bounds(self, place: Place) -> tuple[int, int]:
+        """Where the messages that the group may find there begin and end."""
+        try:
+            return peeking.bounds(self._state, place)
+        except (DiskError, CorruptionError):
+            return 0, 1  # each request that looks is told what is wrong: one may
+
+    def wake(self, place: Place, messages: int) -> bool:
+        """The group may find something in the queue, which may be of its retry topic: pops look,
+        and so do the notifications that so many messages are told to. False where the turn's budget
+        ended before all pops had looked that could find something: wake them in the next turn."""
+        group, topic, queue_id = place
+        own = self._find(group, topic)
+        if own is None:
+            return True
+        for waiter in own.notifications_of(topic, queue_id, messages):
+            waiter.is_woken = True
+            self._woken.append(waiter)
+        is_done = self._wake_pops(own.pops_of(topic, queue_id))
+        self._look_at_woken()
+        return is_done
+
+    def _wake_pops(self, pops: Sequence[Waiter]) -> bool:
+        for waiter in pops:
             if not self.has_budget:
                 return False
             self._look(waiter)
             if not waiter.is_over and not waiter.is_looking:
-                return True
+                break
         return True
+
+    def _look_at_woken(self) -> None:
+        while self._woken and self.has_budget:
+            waiter = self._woken.popleft()
+            waiter.is_woken = False
+            if not waiter.is_over:
+                self._look(waiter)
+
+    def _find(self, group: str, topic: str) -> GroupWaiters | None:
+        waiters = self._topics.get(topic)
+        return None if waiters is None else waiters.groups.get(group)
 
     def closed(self, channel: Channel) -> None:
         for waiter in list(self._channels.get(channel, ())):
@@ -277,8 +288,8 @@ class Waiting:
         self._count -= 1
         self._bytes -= held_bytes.bytes_of(waiter.request)
         for name in waiter.topics:
-            groups = self._topics[name]
-            del groups[waiter.group][waiter]
+            groups = self._topics[name].groups
+            groups[waiter.group].remove(waiter)
             if not groups[waiter.group]:
                 del groups[waiter.group]
             if not groups:

@@ -1,0 +1,139 @@
+"""The pops and notifications of one group that wait for messages of one topic.
+
+A pop takes messages out, so every message is for one of them. A notification only tells that there
+is something, so all that wait could be answered by one message: like RocketMQ, a message is told to
+one request that waits for all queues and to one that waits for its queue, those that came last
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.pops import handles
+from gantrymq.wire.codes import RequestCode
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.steps import Steps
+
+ALL_QUEUES: Final = -1
+
+Look: TypeAlias = Callable[[bool], "Steps[Reply | None]"]
+"""Whether there is something now; the answer either way where it is told that this is the end."""
+
+
+@final
+class Waiter:
+    """One request that waits. `Waiting` owns it."""
+
+    __slots__ = (
+        "began",
+        "group",
+        "is_looking",
+        "is_over",
+        "is_woken",
+        "look",
+        "looks_again",
+        "queue_id",
+        "request",
+        "topic",
+        "until",
+    )
+
+    def __init__(
+        self,
+        request: Request,
+        group: str,
+        topic: str,
+        queue_id: int,
+        look: Look,
+        *,
+        began: float,
+        until: float,
+    ) -> None:
+        """A negative queue id stands for all queues."""
+        self.began: float = began
+        self.request: Request = request
+        self.group: str = group
+        self.topic: str = topic
+        self.queue_id: int = max(queue_id, ALL_QUEUES)
+        self.look: Look = look
+        self.until: float = until
+        self.is_looking: bool = False
+        self.looks_again: bool = False
+        self.is_woken: bool = False
+        self.is_over: bool = False
+
+    @property
+    def is_notification(self) -> bool:
+        return self.request.command.code == RequestCode.NOTIFICATION
+
+    @property
+    def topics(self) -> tuple[str, str]:
+        return self.topic, handles.retry_topic(self.group, self.topic)
+
+
+@final
+class GroupWaiters:
+    """What waits of one group for messages of one topic, or of the retry topic that goes with it.
+    `Waiting` owns it while it is not empty."""
+
+    __slots__ = ("notifications", "pops")
+
+    def __init__(self) -> None:
+        self.pops: dict[Waiter, None] = {}
+        self.notifications: dict[tuple[str, int], dict[Waiter, None]] = {}
+        """By the topic and the queue that they name; none of these is empty."""
+
+    def __bool__(self) -> bool:
+        return bool(self.pops or self.notifications)
+
+    def add(self, waiter: Waiter) -> None:
+        if waiter.is_notification:
+            key = waiter.topic, waiter.queue_id
+            self.notifications.setdefault(key, {})[waiter] = None
+        else:
+            self.pops[waiter] = None
+
+    def remove(self, waiter: Waiter) -> None:
+        if not waiter.is_notification:
+            del self.pops[waiter]
+            return
+        key = waiter.topic, waiter.queue_id
+        del self.notifications[key][waiter]
+        if not self.notifications[key]:
+            del self.notifications[key]
+
+    def pops_of(self, topic: str, queue_id: int) -> list[Waiter]:
+        """Pops that may find a message of this queue. One of the retry topic, which all pops of
+        the group read, is for each of them."""
+        return [
+            waiter
+            for waiter in self.pops
+            if waiter.topic != topic or waiter.queue_id in (ALL_QUEUES, queue_id)
+        ]
+
+    def notifications_of(self, topic: str, queue_id: int, messages: int) -> list[Waiter]:
+        """The notifications that so many new messages of this queue are told to."""
+        chosen: list[Waiter] = []
+        for (asked_topic, asked_queue), waiters in self.notifications.items():
+            if asked_topic == topic and asked_queue not in (ALL_QUEUES, queue_id):
+                continue
+            idle = (waiter for waiter in reversed(waiters) if not waiter.is_woken)
+            chosen += islice(idle, messages)
+        return chosen
+
+
+@final
+class TopicWaiters:
+    """What waits for messages of one topic. `Waiting` owns it while it is not empty."""
+
+    __slots__ = ("ends", "groups")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupWaiters] = {}
+        self.ends: dict[int, int] = {}
+        """Queue id -> the offset up to which messages were told to notifications."""
