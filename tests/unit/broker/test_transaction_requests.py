@@ -254,3 +254,59 @@ def test_a_plain_message_does_not_become_a_half() -> None:
     assert resume(transactions, offset_id.encode(HOST, plain.position)).code == NO
     assert resume(transactions, "nonsense").code == NO
     assert not transactions.halves()
+
+
+# ------------------------------------------------------------------ what the log says
+
+
+def noted(transactions: Transactions) -> list[str]:
+    """The lines about transactions that a producer ended without a commit."""
+    texts = [line.text for line in transactions.broker.lines]
+    return [text for text in texts if text.startswith("end transaction committed nothing")]
+
+
+def test_the_log_says_why_a_decision_was_refused() -> None:
+    transactions = opened()
+    half = transactions.prepare(b"pay")
+    transactions.end(half, COMMIT, group="another")
+    transactions.end(replace(half, number=half.number + 1), COMMIT)
+    transactions.end(replace(half, position=half.position + 1), ROLLBACK)
+    transactions.end(half, COMMIT)
+    transactions.end(half, COMMIT)
+    wrong_group, wrong_number, not_found, late = noted(transactions)
+    assert "group='another'" in wrong_group
+    assert "The producer group wrong" in wrong_group
+    assert f"offset={half.position}" in wrong_group
+    assert "code=1" in wrong_group
+    assert "The transaction state table offset wrong" in wrong_number
+    assert "there is no half message" in not_found
+    assert "it is too late to commit" in late
+
+
+def test_the_log_says_that_a_producer_rolled_back_or_is_undecided() -> None:
+    transactions = opened()
+    half = transactions.prepare(b"pay")
+    transactions.end(half, UNKNOWN)
+    transactions.end(half, ROLLBACK, from_check=True)
+    undecided, rolled_back = noted(transactions)
+    assert "pending status" in undecided
+    assert "from_check=True" in rolled_back
+    assert "the producer rolled the message back" in rolled_back
+
+
+def test_the_log_gets_ten_lines_in_ten_seconds_whatever_producers_send() -> None:
+    transactions = opened()
+    half = transactions.prepare(b"pay")
+    for _ in range(25):
+        transactions.end(half, COMMIT, group="another")
+        transactions.end(half, UNKNOWN)
+    assert len(noted(transactions)) == 20
+    transactions.broker.pass_time(11)
+    transactions.end(half, COMMIT, group="another")
+    assert "skipped_lines=15" in noted(transactions)[-1]
+
+
+def test_a_commit_gets_no_line() -> None:
+    transactions = opened()
+    transactions.end(transactions.prepare(b"pay"), COMMIT)
+    assert not noted(transactions)

@@ -44,7 +44,7 @@ def decide(state: State, half: Record, *, commits: bool, waits: bool) -> Steps[R
         )
     halves = state.halves
     if not halves.is_open(half):
-        return _too_late(state, half, commits=commits)
+        return _too_late(half, commits=commits)
     records = [op_of(state, halves.newest(half))]
     if commits:
         final = _final(state, half)
@@ -93,14 +93,13 @@ def _final(state: State, half: Record) -> Record | Reply:
     return refused(*final) if isinstance(final, tuple) else final
 
 
-def _too_late(state: State, half: Record, *, commits: bool) -> Reply:
-    text = (
+def _too_late(half: Record, *, commits: bool) -> Reply:
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
         f"{NOT_FOUND}: it is too late to {'commit' if commits else 'roll back'} {_name(half)}: its "
         f"transaction was committed, rolled back or given up before; see {GIVEN_UP_TOPIC} for the "
-        "last"
+        "last",
     )
-    state.effects.info(text)
-    return refused(ResponseCode.SYSTEM_ERROR, text)
 
 
 def _name(half: Record) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
+from gantrymq.base.log_budget import LogBudget
 from gantrymq.broker.core.transactions import origin_of
 from gantrymq.wire.message.record import Record
 
@@ -40,7 +41,16 @@ _DONE: Final = b"\1"
 class OpenHalves:
     """Of one broker. Nothing is known before `begin`, and nothing may be decided before `ready`."""
 
-    __slots__ = ("_claimed", "_done", "_newest", "_resumed", "first", "is_ready")
+    __slots__ = (
+        "_claimed",
+        "_done",
+        "_newest",
+        "_resumed",
+        "first",
+        "is_ready",
+        "refusal_lines",
+        "rollback_lines",
+    )
 
     def __init__(self) -> None:
         self.is_ready = False
@@ -49,6 +59,10 @@ class OpenHalves:
         self._newest: dict[int, int] = {}
         self._claimed: set[int] = set()
         self._resumed: dict[int, None] = {}
+        self.refusal_lines = LogBudget()
+        """Of the log, for decisions of producers that were refused."""
+        self.rollback_lines = LogBudget()
+        """Of the log, for rollbacks, and for producers that do not know what to decide yet."""
 
     def begin(self, first: int) -> None:
         """Read the queues from here on."""

@@ -1,7 +1,7 @@
 """END_TRANSACTION and RESUME_CHECK_HALF_MESSAGE.
 
 A producer ends a transaction without waiting for an answer: what goes wrong here is put right when
-the check asks it again.
+the check asks it again. So the log says why a transaction was not committed, at a bounded rate.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from gantrymq.wire.message import offset_id, sys_flag
 from gantrymq.wire.message.record import Record
 
 _DECISIONS: Final = (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK)
+_REMARK_CHARACTERS: Final = 200  # producers of Java send the text of the exception that they met
 _NOT_RESUMED: Final = f"Put message back to {HALF_TOPIC} failed"
 
 
@@ -46,17 +47,56 @@ _NOT_RESUMED: Final = f"Put message back to {HALF_TOPIC} failed"
 def end_transaction(state: State, request: Request) -> Outcome | Steps[Outcome]:
     header = EndTransactionRequest.decode(request.command.ext)
     if not state.identity.is_master:
-        return refused(
+        refusal = refused(
             ResponseCode.SLAVE_NOT_AVAILABLE,
             "Message store is slave mode, so end transaction is forbidden; ask the master, or wait "
             "until there is one: it asks for the transaction's state by itself",
         )
+        _log_refusal(state, request, header, refusal)
+        return refusal
     if header.commit_or_rollback not in _DECISIONS:
+        _log_rollback(state, request, header, "pending status: the producer has not decided yet")
         return SILENT
     return _end(state, request, header)
 
 
 def _end(state: State, request: Request, header: EndTransactionRequest) -> Steps[Outcome]:
+    reply = yield from _decided(state, request, header)
+    if reply.command.code != ResponseCode.SUCCESS:
+        _log_refusal(state, request, header, reply)
+    elif header.commit_or_rollback == sys_flag.TRANSACTION_ROLLBACK:
+        _log_rollback(state, request, header, "the producer rolled the message back")
+    return reply
+
+
+def _log_refusal(
+    state: State, request: Request, header: EndTransactionRequest, reply: Reply
+) -> None:
+    skipped = state.halves.refusal_lines.note(state.now)
+    if skipped is not None:
+        text = _line(request, header, skipped, reply.command.remark or "")
+        state.effects.warning(f"{text} code={reply.command.code}")
+
+
+def _log_rollback(
+    state: State, request: Request, header: EndTransactionRequest, reason: str
+) -> None:
+    skipped = state.halves.rollback_lines.note(state.now)
+    if skipped is not None:
+        said = (request.command.remark or "")[:_REMARK_CHARACTERS]
+        state.effects.info(f"{_line(request, header, skipped, reason)} remark={said!r}")
+
+
+def _line(request: Request, header: EndTransactionRequest, skipped: int, reason: str) -> str:
+    return (
+        f"end transaction committed nothing producer={request.channel.peer} "
+        f"group={header.producer_group!r} message={header.msg_id!r} "
+        f"offset={header.commit_log_offset} from_check={header.from_transaction_check} skipped_lines={skipped} "
+        f"reason={reason!r}"
+    )
+
+
+def _decided(state: State, request: Request, header: EndTransactionRequest) -> Steps[Reply]:
     found = yield from steps.read(lookups.message_at(state.store, header.commit_log_offset))
     if found is None or found.record.topic != HALF_TOPIC.encode():
         return refused(

@@ -1,0 +1,20 @@
+"""How many lines an event gets in a log."""
+
+from __future__ import annotations
+
+from gantrymq.base.log_budget import LINES_MAX, SECONDS, LogBudget
+
+
+def test_so_many_events_get_a_line_in_each_interval() -> None:
+    budget = LogBudget()
+    noted = [budget.note(5.0) for _ in range(LINES_MAX + 3)]
+    assert noted == [0] * LINES_MAX + [None] * 3
+
+
+def test_the_first_line_of_the_next_interval_says_how_many_got_none() -> None:
+    budget = LogBudget()
+    for _ in range(LINES_MAX + 3):
+        budget.note(5.0)
+    assert budget.note(5.0 + SECONDS - 0.01) is None
+    assert budget.note(5.0 + SECONDS) == 4
+    assert budget.note(5.0 + SECONDS) == 0
