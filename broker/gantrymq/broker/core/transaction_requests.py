@@ -91,8 +91,8 @@ def _line(request: Request, header: EndTransactionRequest, skipped: int, reason:
     return (
         f"end transaction committed nothing producer={request.channel.peer} "
         f"group={header.producer_group!r} message={header.msg_id!r} "
-        f"offset={header.commit_log_offset} from_check={header.from_transaction_check} skipped_lines={skipped} "
-        f"reason={reason!r}"
+        f"offset={header.commit_log_offset} from_check={header.from_transaction_check} "
+        f"skipped_lines={skipped} reason={reason!r}"
     )
 
 
