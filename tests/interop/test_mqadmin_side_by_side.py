@@ -21,7 +21,9 @@ GANTRY_ONLY_SETTINGS = {
     "aclFile": "the accounts of those who are let in",
     "brokerChannelExpiredTime": "Java has 120 s as a constant",
     "listeners": "routes by listener",
+    "metricsBindAddress": "health and metrics",
     "metricsPort": "health and metrics",
+    "metricsTokenFile": "health and metrics",
     "warmUpSeconds": "no route is not said too early after a start",
 }
 CLUSTER_LIST_TRIES = 30

@@ -320,9 +320,12 @@ def _named(broker: Bound[BrokerSettings]) -> BrokerSettings:
     address = settings.broker_ip1 or own_address()
     # A pod may have IPv6 alone, where nothing reaches what listens on all addresses of IPv4.
     is_v6 = "bindAddress" not in broker.sources and ":" in address
+    bind_address = ANY_V6 if is_v6 else settings.bind_address
     return replace(
         settings,
-        bind_address=ANY_V6 if is_v6 else settings.bind_address,
+        bind_address=bind_address,
+        ha_bind_address=settings.ha_bind_address or bind_address,
+        metrics_bind_address=settings.metrics_bind_address or bind_address,
         ha_listen_port=_ha_listen_port(settings),
         broker_name=settings.broker_name or socket.gethostname(),
         broker_ip1=address,

@@ -27,6 +27,10 @@ _NO_SLAVE: Final = (
     "no slave may follow, so messages will be answered SLAVE_NOT_AVAILABLE: {guards}, and there is"
     " no groupSecretFile for slaves to prove themselves by"
 )
+_NO_USE: Final = (
+    "{guards}, so slaves must prove themselves, and there is no groupSecretFile; set it at the"
+    " master and its slaves, or haAllowUnauthenticatedSlaves=true for slaves of Java"
+)
 _UNPROVEN_MASTER: Final = (
     "the master need not prove itself to this slave: {guards}, but there is no groupSecretFile; a"
     " master of Gantry with these settings takes no slave without one"
@@ -49,6 +53,8 @@ class LinkSetup:
     """The settings that ask for a proof."""
     takes_unproven: bool = True
     """Whether a master of fixed roles takes slaves that prove nothing, as Java's."""
+    closed_because: str = ""
+    """Why a master of fixed roles does not listen for slaves; empty where it does."""
 
 
 def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls) -> LinkSetup:
@@ -61,12 +67,16 @@ def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls
         "groupSecretFile is set": bool(settings.group_secret_file),
     }
     asking = tuple(guard for guard, is_on in guards.items() if is_on)
+    takes_unproven = settings.ha_allow_unauthenticated_slaves or not asking
+    secret_file = _secret_file(bound)
+    _must_listen(bound)
     return LinkSetup(
         mode,
         None if mode is HaTls.ACCEPTED else ClientTls.from_properties(tls),
-        _secret_file(bound),
+        secret_file,
         asking,
-        takes_unproven=settings.ha_allow_unauthenticated_slaves or not asking,
+        takes_unproven=takes_unproven,
+        closed_because=_why_closed(settings, asking, is_usable=takes_unproven or bool(secret_file)),
     )
 
 
@@ -86,6 +96,25 @@ def warnings(settings: BrokerSettings, links: LinkSetup) -> tuple[str, ...]:
         return (_ALLOWED.format(guards=guards),)
     waits = settings.broker_role is BrokerRole.SYNC_MASTER
     return (_NO_SLAVE.format(guards=guards),) if waits and not links.secret_file else ()
+
+
+def _must_listen(bound: Bound[BrokerSettings]) -> None:
+    """Refuse haListen=false where the broker cannot do without its slaves or members."""
+    settings = bound.settings
+    if settings.ha_listen:
+        return
+    if settings.group_members:
+        raise bound.refusal("haListen", "members of groupMembers connect to haListenPort")
+    if settings.broker_role is BrokerRole.SYNC_MASTER:
+        raise bound.refusal("haListen", "brokerRole=SYNC_MASTER waits for slaves: it must be true")
+
+
+def _why_closed(settings: BrokerSettings, guards: tuple[str, ...], *, is_usable: bool) -> str:
+    if settings.group_members or settings.broker_role is BrokerRole.SLAVE:
+        return ""
+    if not settings.ha_listen:
+        return "haListen=false"
+    return "" if is_usable else _NO_USE.format(guards=" and ".join(guards))
 
 
 def _mode(bound: Bound[BrokerSettings], server: ServerTls) -> HaTls:

@@ -137,8 +137,8 @@ class MemberHost:
             boot,
             self._clock.monotonic(),
         )
-        port = settings.ha_listen_port
-        self.address = await self._links.start(self._member, settings.bind_address, port)
+        host = settings.ha_bind_address or settings.bind_address
+        self.address = await self._links.start(self._member, host, settings.ha_listen_port)
         self._log.info(
             f"member {group.number} of {len(group.ha_addresses)}: the group elects its master",
             lease=f"{place.namespace}/{place.name}",

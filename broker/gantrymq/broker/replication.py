@@ -65,7 +65,9 @@ class BrokerReplication:
             self._log,
         )
         listener, settings = ReplicationListener(slaves), self._settings
-        self.address = await listener.start(settings.bind_address, settings.ha_listen_port)
+        self.address = await listener.start(
+            settings.ha_bind_address or settings.bind_address, settings.ha_listen_port
+        )
         self._listener, self._slaves = listener, slaves
 
     async def stop(self) -> None:

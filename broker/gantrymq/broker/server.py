@@ -21,6 +21,7 @@ from gantrymq.base.group_secret import SECRETS_PATH
 from gantrymq.broker import disk_decisions, opening
 from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
+from gantrymq.broker.core.exposure import Protection, exposed
 from gantrymq.broker.core.messages import (
     File,
     Reply,
@@ -48,7 +49,8 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
-from gantrymq.runtime.certificates import ServerContexts
+from gantrymq.runtime.bearer_token import token_file
+from gantrymq.runtime.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -230,9 +232,9 @@ class BrokerHost:
             self._acl_file.watch(self.state.carried.accounts_edited)
         gc.freeze()  # tables live long: the collector need not look at them again
         asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
-        role = self._setup.settings.broker_role
-        if self._member or not self._is_alone or role is not _ASYNC_MASTER:
+        if self._listens_for_slaves or self._setup.settings.broker_role is BrokerRole.SLAVE:
             await self._replication.start()
+        self._say_what_is_open()
         await self._server.start(listeners(self._setup))
 
     async def stop(self) -> None:
@@ -284,6 +286,27 @@ class BrokerHost:
     def channels(self) -> Sequence[Channel]:
         """The connections there are."""
         return self._server.channels
+
+    @property
+    def _listens_for_slaves(self) -> bool:
+        """Whether there is an HA port: for slaves, or for the members of its group."""
+        if self._member is not None:
+            return True
+        role = self._setup.settings.broker_role
+        is_needless = role is BrokerRole.SLAVE or (self._is_alone and role is _ASYNC_MASTER)
+        return not (is_needless or self._setup.links.closed_because)
+
+    def _say_what_is_open(self) -> None:
+        """Log what any client that reaches this broker may do."""
+        setup = self._setup
+        if setup.links.closed_because:
+            self._log.info("HA port is closed", reason=setup.links.closed_because)
+        protection = Protection(
+            is_encrypted=setup.tls.mode is TlsMode.ENFORCING,
+            takes_any_slave=self._listens_for_slaves and setup.links.takes_unproven,
+        )
+        for statement in exposed(setup.settings, protection):
+            self._log.warning(statement)
 
     def _tell_opened(self, seconds: float) -> None:
         """What was found and done."""
@@ -339,9 +362,12 @@ class BrokerHost:
             readiness,
             pages,
             pulse=self._pulse,
+            token=token_file(settings.metrics_token_file, self._log.warning),
             more_metrics={exporter4.TABLE.path: self._pages.exporter()},
         )
-        await self._health.start(settings.bind_address, settings.metrics_port)
+        await self._health.start(
+            settings.metrics_bind_address or settings.bind_address, settings.metrics_port
+        )
 
     async def _stop_health(self) -> None:
         if self._exporter is not None:

@@ -84,7 +84,7 @@ class StandaloneSetup:
             Place("name server", host, self.names.settings.listen_port, "--namesrv-port"),
             Place("broker", host, port, "--broker-port"),
             Place("broker, fast port", host, fast, "--broker-port (two above it)"),
-            Place("metrics", host, broker.metrics_port, "--metrics-port"),
+            Place("metrics", broker.metrics_bind_address, broker.metrics_port, "--metrics-port"),
             Place("console", host, self.console_port, "--console-port"),
         )
         return [place for place in every if place.port > 0]

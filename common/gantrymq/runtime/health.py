@@ -4,7 +4,7 @@
 |---|---|
 | /health/live | 200, or 503 with why only a restart helps: a stalled loop (pulse.py), a check |
 | /health/ready | 200, or 503 with each reason why not; traffic is to go elsewhere meanwhile |
-| /metrics | Prometheus' text format |
+| /metrics | Prometheus' text format; 401 without the token, where there is one |
 | /healthz, /readyz | the same as the first two: many tools expect these names |
 | paths given by the owner | pages of metrics with other names |
 | pages given by the owner | further documents |
@@ -29,6 +29,7 @@ from typing import Any, Final, TypeVar, cast, final
 from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.bearer_token import BearerTokenFile
 from gantrymq.runtime.http_connections import BACKLOG, HttpConnection, HttpConnections
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
@@ -99,6 +100,7 @@ class HealthServer:
         "_readiness",
         "_runner",
         "_thread",
+        "_token",
         "pulse",
     )
 
@@ -112,10 +114,11 @@ class HealthServer:
         pulse: Pulse | None = None,
         liveness: Readiness | None = None,
         more_metrics: Mapping[str, Metrics] | None = None,
+        token: BearerTokenFile | None = None,
     ) -> None:
         """`page_type` is the content type of the `pages`; `pulse` is the owner's loop's;
         `liveness` has checks that only a restart mends; `more_metrics` has metrics by their
-        path."""
+        path; clients need a `token` to read metrics, unless it is None."""
         self._liveness = liveness
         self._readiness = readiness
         self._metrics = {METRICS_PATH: metrics, **(more_metrics or {})}
@@ -132,6 +135,7 @@ class HealthServer:
         self._questions: dict[Callable[[], object], asyncio.Future[object]] = {}
         """Those that the owner has not answered; each is under way once, however many ask it."""
         self._thread: threading.Thread | None = None
+        self._token = token
         self.pulse = pulse or Pulse()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -254,6 +258,13 @@ class HealthServer:
         return web.Response(status=503, text="not ready\n" + lines)
 
     async def _scrape(self, request: web.Request) -> web.StreamResponse:
+        token = self._token
+        if token is not None and not token.allows(request.headers.get("Authorization")):
+            return web.Response(
+                status=401,
+                headers={"WWW-Authenticate": "Bearer"},
+                text="metricsTokenFile is set: send its token, as Authorization: Bearer TOKEN\n",
+            )
         page = self._metrics[request.path].page
         chunks = await self._ask_slowly(page, SCRAPE_SECONDS)
         if chunks is None:

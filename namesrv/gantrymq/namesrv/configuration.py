@@ -67,6 +67,8 @@ def load(
     if "bindAddress" not in bound.sources and ":" in own_address():
         # A pod may have IPv6 alone, where nothing reaches what listens on IPv4.
         settings = replace(settings, bind_address=ANY_V6)
+    if not settings.metrics_bind_address:
+        settings = replace(settings, metrics_bind_address=settings.bind_address)
     if not settings.kv_config_path:
         settings = replace(settings, kv_config_path=str(_folder(home) / "kvConfig.json"))
     if settings.acl_enable and not settings.acl_file:

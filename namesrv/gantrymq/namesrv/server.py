@@ -17,6 +17,7 @@ from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
+from gantrymq.namesrv.core.exposure import exposed
 from gantrymq.namesrv.core.messages import (
     CloseChannel,
     Effect,
@@ -39,7 +40,8 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
-from gantrymq.runtime.certificates import ServerContexts
+from gantrymq.runtime.bearer_token import token_file
+from gantrymq.runtime.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
@@ -121,6 +123,7 @@ class NameServerHost:
         self._lag = LoopLag()
         self._health: HealthServer | None = None
         self._is_serving = False
+        self._is_encrypted = setup.tls.mode is TlsMode.ENFORCING
         for warning in setup.warnings:
             self._log.warning(warning)
 
@@ -146,6 +149,8 @@ class NameServerHost:
         if guard is not None:
             self._acl_file.watch(guard.replace)
         self._lag.start()
+        for statement in exposed(self._settings, is_encrypted=self._is_encrypted):
+            self._log.warning(statement)
         self._is_serving = True
         self._after(self._clock.monotonic())
 
@@ -171,7 +176,7 @@ class NameServerHost:
         return self._server.addresses
 
     async def _start_health(self) -> None:
-        port = self._settings.metrics_port
+        settings, port = self._settings, self._settings.metrics_port
         if port == 0:
             return
         registry = Metrics()
@@ -180,8 +185,9 @@ class NameServerHost:
         registry.add(self._lag.samples)
         readiness = Readiness()
         readiness.add("listeners", lambda: None if self._is_serving else "not listening")
-        self._health = HealthServer(registry, readiness)
-        await self._health.start(self._settings.bind_address, port)
+        token = token_file(settings.metrics_token_file, self._log.warning)
+        self._health = HealthServer(registry, readiness, token=token)
+        await self._health.start(settings.metrics_bind_address or settings.bind_address, port)
 
     async def _finish_writes(self) -> None:
         while self._tasks:

@@ -139,13 +139,16 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 
 # Settings that only ours has -> why.
 GANTRY_ONLY_SETTINGS: Final = {
-    "metricsPort": "health and metrics",
+    **dict.fromkeys(
+        ("metricsBindAddress", "metricsPort", "metricsTokenFile"), "health and metrics"
+    ),
     "aclFile": "where the accounts of 4.9 are",
     "aclCredentialsFile": "whose account the broker uses itself",
     "groupAddress": "groups that elect their master",
     "groupMembers": "groups that elect their master",
     "groupSecretFile": "groups that elect their master",
     "haAllowUnauthenticatedSlaves": "replication that is authenticated",
+    **dict.fromkeys(("haBindAddress", "haListen"), "an HA port with an address of its own"),
     "haTls": "replication that is authenticated",
     "keptTailsBytesMax": "groups that elect their master",
     "leaseName": "groups that elect their master",

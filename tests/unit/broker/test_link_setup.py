@@ -75,6 +75,22 @@ def test_a_master_that_waits_for_slaves_that_cannot_come_says_so(
     assert "no slave may follow" not in warnings_of(tmp_path, aclEnable="true")
 
 
+def test_nothing_listens_where_no_slave_could_be_taken(
+    tmp_path: Path, secret: dict[str, str]
+) -> None:
+    guarded = {"aclEnable": "true"}
+    assert "there is no groupSecretFile" in links_of(tmp_path, **guarded).closed_because
+    for keys in ({}, {**guarded, **secret}, {**guarded, **ALLOWED}):
+        assert links_of(tmp_path, **keys).closed_because == ""
+    assert links_of(tmp_path, haListen="false").closed_because == "haListen=false"
+
+
+def test_a_master_that_waits_for_slaves_must_listen(tmp_path: Path) -> None:
+    keys = {"brokerRole": "SYNC_MASTER", "haListen": "false"}
+    with pytest.raises(ConfigurationError, match=r"haListen=false .*: brokerRole=SYNC_MASTER"):
+        links_of(tmp_path, **keys)
+
+
 def test_a_slave_that_believes_any_master_says_so(tmp_path: Path, secret: dict[str, str]) -> None:
     slave = {"aclEnable": "true", "brokerRole": "SLAVE", "brokerId": "1"}
     assert "the master need not prove itself" in warnings_of(tmp_path, **slave)

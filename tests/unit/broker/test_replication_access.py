@@ -162,9 +162,9 @@ async def until_logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
 
 
 GUARDED = {
-    "by accounts": ({"aclEnable": "true"}, False),
-    "by TLS": ({"tls.server.mode": "enforcing", "haTls": "accepted"}, False),
-    "by a secret": ({}, True),
+    "by accounts": {"aclEnable": "true"},
+    "by TLS": {"tls.server.mode": "enforcing", "haTls": "accepted"},
+    "by a secret": {},
 }
 
 
@@ -172,9 +172,8 @@ GUARDED = {
 async def test_eight_bytes_get_nothing_of_a_guarded_log(
     pair: Pair, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keys, has_secret = GUARDED[name]
-    if has_secret:
-        pair.share(OLD)
+    keys = GUARDED[name]
+    pair.share(OLD)
     async with running(pair.master(**keys)) as master:
         assert await send(master, tls="tls.server.mode" in keys) == ResponseCode.SUCCESS
         reader, writer = await connect(master)
@@ -196,10 +195,33 @@ async def test_the_same_bytes_get_the_log_where_nothing_guards_it(pair: Pair) ->
         writer.close()
 
 
-@pytest.mark.parametrize("has_secret", [False, True])
-async def test_a_slave_that_only_acknowledges_is_no_slave(pair: Pair, *, has_secret: bool) -> None:
-    if has_secret:
-        pair.share(OLD)
+@pytest.mark.parametrize("name", ["by accounts", "by TLS"])
+@pytest.mark.parametrize("role", ["ASYNC_MASTER", "SYNC_MASTER"])
+async def test_the_port_is_closed_where_no_slave_could_prove_itself(
+    pair: Pair, name: str, role: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    keys = {**GUARDED[name], "brokerRole": role}
+    async with running(pair.master(**keys)) as master:
+        assert master.ha_address is None
+    assert "HA port is closed" in caplog.text
+    assert "there is no groupSecretFile" in caplog.text
+
+
+async def test_the_port_is_closed_where_a_setting_says_so(pair: Pair) -> None:
+    async with running(pair.master(haListen="false")) as master:
+        assert master.ha_address is None
+        assert await send(master) == ResponseCode.SUCCESS
+
+
+async def test_the_port_has_an_address_of_its_own(pair: Pair) -> None:
+    async with running(pair.master(haBindAddress="127.0.0.2")) as master:
+        assert master.ha_address is not None
+        assert master.ha_address[0] == "127.0.0.2"
+
+
+async def test_a_slave_that_only_acknowledges_is_no_slave(pair: Pair) -> None:
+    pair.share(OLD)
     keys = {"aclEnable": "true", "brokerRole": "SYNC_MASTER"}
     async with running(pair.master(**keys)) as master:
         assert await send(master) == ResponseCode.SLAVE_NOT_AVAILABLE

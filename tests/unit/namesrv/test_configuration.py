@@ -59,7 +59,8 @@ def test_a_saved_value_that_is_not_allowed_does_not_stop_the_start(tmp_path: Pat
     assert setup.warnings == (
         (
             "set aside a saved setting, and the name server starts without it: saved at run time"
-            f" {store}, line 1: waitSecondsForService=-5: must be a whole number from 0 to 2147483647"
+            f" {store}, line 1: waitSecondsForService=-5: must be a whole number from 0 to"
+            " 2147483647"
         ),
     )
 

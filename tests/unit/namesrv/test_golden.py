@@ -24,8 +24,9 @@ NAME_SERVER = ":19876"
 # The capture keeps at most six exchanges a code, so registrations are missing from it; `fill_gap`
 # makes up for them.
 OWN_SETTINGS = {
-    "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsPort", "warmUpSeconds",
-    "configStorePath", "kvConfigPath", "rocketmqHome",
+    "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
+    "metricsPort", "metricsTokenFile", "warmUpSeconds", "configStorePath", "kvConfigPath",
+    "rocketmqHome",
 }  # fmt: skip
 LISTS = {Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Code.GET_TOPICS_BY_CLUSTER}
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientError, ClientSession
@@ -13,6 +14,7 @@ from aiohttp import ClientError, ClientSession
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.metrics.family import Table
 from gantrymq.metrics.samples import Row, Samples, one
+from gantrymq.runtime.bearer_token import BearerTokenFile
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.http_connections import WAITING_MAX, Slots
@@ -67,6 +69,27 @@ async def test_metrics_and_the_owner_s_pages(get: Get) -> None:
     assert "process_resident_memory_bytes " in text
     assert await get("/metrics/4x") == (200, "old_name 1\n")
     assert (await get("/elsewhere"))[0] == 404
+
+
+async def test_a_token_is_needed_for_metrics_and_not_for_probes(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("a" * 32)
+    other = {"/metrics/other": Metrics(shows_process=False)}
+    token = BearerTokenFile(str(file))
+    server = HealthServer(Metrics(), Readiness(), more_metrics=other, token=token)
+    host, port = await server.start("127.0.0.1", 0)
+    async with ClientSession(f"http://{host}:{port}") as session:
+        for path in ("/metrics", "/metrics/other"):
+            for token_sent, status in (("b" * 32, 401), ("a" * 32, 200)):
+                headers = {"Authorization": f"Bearer {token_sent}"}
+                async with session.get(path, headers=headers) as reply:
+                    assert reply.status == status, path
+            async with session.get(path) as reply:
+                assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, "Bearer")
+        for path in ("/health/live", "/health/ready", "/healthz", "/readyz"):
+            async with session.get(path) as reply:
+                assert reply.status == 200, path
+    await server.stop()
 
 
 async def test_metrics_under_other_names_have_a_path_of_their_own() -> None:

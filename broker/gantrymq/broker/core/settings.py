@@ -162,8 +162,14 @@ class BrokerSettings:
         " groupSecretFile asks for a proof",
         changes=Changes.NEVER,
     )
+    ha_bind_address: str = setting("", "the address that haListenPort binds; bindAddress if empty")
     ha_housekeeping_interval: int = setting(
         20_000, "silence after which master and slave give their connection up", unit="ms", lowest=1
+    )
+    ha_listen: bool = setting(
+        default=True,
+        about="listen for slaves at haListenPort; where slaves would have to prove themselves and"
+        " there is no groupSecretFile, that port is closed anyway",
     )
     ha_listen_port: int = setting(
         0, "the port slaves connect to; listenPort + 1 if 0", lowest=0, highest=65_535
@@ -222,6 +228,9 @@ class BrokerSettings:
     metric_grpc_exporter_time_out_in_mills: int = setting(
         3000, "ms that a collector has to take one request of a push", lowest=1
     )
+    metrics_bind_address: str = setting(
+        "", "the address that metricsPort binds; bindAddress if empty"
+    )
     metrics_exporter_type: MetricsExporter = setting(
         MetricsExporter.DISABLE,
         "OTLP_GRPC or OTLP_HTTP push metrics to metricsGrpcExporterTarget, both by OTLP over HTTP",
@@ -249,6 +258,12 @@ class BrokerSettings:
         default=False,
         about="/metrics shows the lag of each queue of each group as well; at most as many series"
         " as metricsOtelCardinalityLimit says",
+    )
+    metrics_token_file: str = setting(
+        "",
+        "a file with the bearer token that clients need to read /metrics, one or two lines, read"
+        " again when it changes; probes need none. Empty: every client may read",
+        changes=Changes.NEVER,
     )
     min_in_sync_replicas: int = setting(
         0,

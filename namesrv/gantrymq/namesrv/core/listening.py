@@ -41,7 +41,12 @@ def listen_addresses(settings: NameServerSettings) -> list[ListenAddress]:
         found = _named(settings.listeners)
     else:
         found = [ListenAddress(LISTENER_DEFAULT, settings.bind_address, settings.listen_port)]
-    metrics = ListenAddress("metricsPort", settings.bind_address, settings.metrics_port)
+    metrics_host = settings.metrics_bind_address or settings.bind_address
+    if not is_host(metrics_host):
+        raise ConfigurationError(
+            f"metricsBindAddress={metrics_host[:100]}: must be an IP address or a host's name"
+        )
+    metrics = ListenAddress("metricsPort", metrics_host, settings.metrics_port)
     _refuse_collisions([*found, metrics])
     return found
 

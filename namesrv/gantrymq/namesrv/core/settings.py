@@ -71,8 +71,17 @@ class NameServerSettings:
         "", "name:address:port,... instead of bindAddress and listenPort; brokers may register an"
         " address for each name"
     )  # fmt: skip
+    metrics_bind_address: str = setting(
+        "", "the address that metricsPort binds; bindAddress if empty"
+    )
     metrics_port: int = setting(
         5558, "health and metrics over HTTP; 0 switches them off", lowest=0, highest=65_535
+    )
+    metrics_token_file: str = setting(
+        "",
+        "a file with the bearer token that clients need to read /metrics, one or two lines, read"
+        " again when it changes; probes need none. Empty: every client may read",
+        changes=Changes.NEVER,
     )
     need_wait_for_service: bool = live_setting(
         default=False, about="refuse route requests for waitSecondsForService after the start"

@@ -1,0 +1,60 @@
+"""Says which of a broker's ports are open to any client, by its settings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gantrymq.base.exposure import OpenPort, statements
+from gantrymq.broker.core.settings import BrokerSettings
+
+_CLIENTS: Final = (
+    "any client may read, send and delete messages and topics; set aclEnable=true and aclFile, or"
+    " bindAddress to an address that only clients you trust reach"
+)
+_PLAIN: Final = (
+    "what clients send and read can be read on the network; set tls.server.mode=enforcing with"
+    " tls.server.certPath and keyPath"
+)
+_REPLICATION: Final = (
+    "any peer may copy all messages, and acknowledge for SYNC_MASTER what no slave has; set"
+    " groupSecretFile, haBindAddress, or haListen=false where there are no slaves"
+)
+_METRICS: Final = (
+    "any client may read the names of topics, groups and clients and their figures; set"
+    " metricsTokenFile, metricsBindAddress, or metricsPort=0"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What of a broker's protection is not in its settings."""
+
+    is_encrypted: bool
+    """Whether clients must use TLS."""
+    takes_any_slave: bool
+    """Whether the HA port takes slaves without a proof."""
+
+
+def exposed(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]:
+    """One sentence for each port that any client may use; empty where all are protected."""
+    return statements(_ports(settings, protection))
+
+
+def _ports(settings: BrokerSettings, protection: Protection) -> Iterator[OpenPort]:
+    lacks = _lacks(settings, protection)
+    consequence = _PLAIN if settings.acl_enable else _CLIENTS
+    yield OpenPort("listenPort", settings.bind_address, settings.listen_port, lacks, consequence)
+    host = settings.ha_bind_address or settings.bind_address
+    lacks = ("a proof",) if protection.takes_any_slave else ()
+    yield OpenPort("haListenPort", host, settings.ha_listen_port, lacks, _REPLICATION)
+    if settings.metrics_port:
+        host = settings.metrics_bind_address or settings.bind_address
+        lacks = () if settings.metrics_token_file else ("authentication",)
+        yield OpenPort("metricsPort", host, settings.metrics_port, lacks, _METRICS)
+
+
+def _lacks(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]:
+    missing = {"authentication": not settings.acl_enable, "TLS": not protection.is_encrypted}
+    return tuple(what for what, is_missing in missing.items() if is_missing)
