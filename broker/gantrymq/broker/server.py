@@ -44,9 +44,11 @@ from gantrymq.broker.spreader import Spreader
 from gantrymq.ha.authority import Authority
 from gantrymq.metrics.samples import Source
 from gantrymq.metrics.tables import exporter4
+from gantrymq.remoting.connections import ConnectionLimits, parse_networks
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
+from gantrymq.runtime import descriptors
 from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.bearer_token import token_file
@@ -102,9 +104,6 @@ class BrokerHost:
         self._more_metrics: list[Source] = []
         self._clock = clock
         self._log = Log("broker")
-        self._backlog: Backlog[Channel] = Backlog(
-            self._serve, clock.monotonic, long_bytes=LONG_BYTES
-        )
         self._is_serving = False
         self._lag = LoopLag()
         self._health: HealthServer | None = None
@@ -119,6 +118,9 @@ class BrokerHost:
         )
         self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
         self.state = _state_of(setup, self._store, clock)
+        self._backlog: Backlog[Channel] = Backlog(
+            self._serve, clock.monotonic, long_bytes=LONG_BYTES, memory=self.state.memory
+        )
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = self._make_errands()
@@ -131,7 +133,8 @@ class BrokerHost:
         outbox = Outbox()
         self._rounds = self._make_rounds(outbox)
         self._server = self._make_server(outbox)
-        for warning in setup.warnings:
+        few_files = descriptors.few_files(setup.settings.max_connections)
+        for warning in (*setup.warnings, *few_files):
             self._log.warning(warning)
 
     def _make_member(self) -> MemberHost | None:
@@ -161,6 +164,7 @@ class BrokerHost:
             clock=self._clock,
             feed=self._rounds.feed,
             outbox=outbox,
+            memory=self.state.memory,
         )
 
     def _make_rounds(self, outbox: Outbox) -> Rounds:
@@ -461,7 +465,16 @@ def listeners(setup: Setup) -> list[Listener]:
 def _connection_limits(setup: Setup) -> ServerLimits:
     settings = setup.settings
     session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
-    return ServerLimits(backlog=settings.server_socket_backlog, session=session)
+    try:
+        exempt = parse_networks(settings.max_connections_exempt)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"maxConnectionsExempt: {error}") from None
+    connections = ConnectionLimits(
+        connections_max=descriptors.connections_allowed(settings.max_connections),
+        address_connections_max=settings.max_connections_per_address,
+        exempt=exempt,
+    )
+    return ServerLimits(connections, settings.server_socket_backlog, session)
 
 
 def _index_name(clock: Clock) -> str:

@@ -1,11 +1,14 @@
 """The few files of many that are open: a process may hold far fewer handles than there are queues.
 
-Files are opened when asked for and closed when too many others were asked for since. Jobs of a
-`Background` on a file that is closed meanwhile go on.
+Files are opened when asked for and closed when too many others were asked for since, or when the
+process may open no more. Jobs of a `Background` on a file that is closed meanwhile go on.
+
+So the descriptors of a broker grow with the queues that it uses, up to the limit, and stay there.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final, final
 
 from gantrymq.base.disk import Disk, DiskError, DiskFailure, File
@@ -34,7 +37,17 @@ class OpenFiles:
     def get(self, path: str) -> File:
         """The file, to be used before the next one is asked for."""
         file = self._files.pop(path, None)
-        return self._keep(path, self.disk.open(path) if file is None else file)
+        return self._keep(path, self._open(path) if file is None else file)
+
+    def _open(self, path: str) -> File:
+        try:
+            return self.disk.open(path)
+        except DiskError as error:
+            if error.failure is not DiskFailure.TOO_MANY_FILES or not self._files:
+                raise
+        for unused in list(islice(self._files, (len(self._files) + 1) // 2)):
+            self.forget(unused)
+        return self.disk.open(path)
 
     def create(self, path: str, size: int) -> File:
         """A new file of this size, all zeros, in place of what a failed attempt may have left."""

@@ -33,6 +33,7 @@ class DiskFailure(Enum):
     NOT_FOUND = "no such file"
     EXISTS = "exists already"
     LOCKED = "locked by another process"
+    TOO_MANY_FILES = "too many open files"
     BROKEN = "input/output error"
 
 

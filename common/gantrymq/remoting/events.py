@@ -18,6 +18,7 @@ class Reason(Enum):
     GARBAGE = "garbage"
     SLOW_FRAME = "slow_frame"
     IDLE = "idle"
+    ASKED_NOTHING = "asked_nothing"
     SILENT = "silent"
     SLOW_READER = "slow_reader"
     TOO_MANY_CONNECTIONS = "too_many_connections"

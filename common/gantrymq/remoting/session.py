@@ -370,6 +370,7 @@ class Session:
         self._expiries.clear()
         self._output.clear()
         self._output_bytes = 0
+        self._reader.forget()
         return events
 
     def drain(self) -> None:

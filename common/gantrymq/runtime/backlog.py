@@ -6,9 +6,9 @@ and each turn serves one slice of one connection, round robin. Others are served
 wait for one slice at most, or one long request.
 
 Invariants: requests of one connection are served in their order, so what follows a long one waits
-behind it. A connection with something waiting is held up, so it has at most one read here, and
-beyond BYTES_MAX the one with the most waiting is closed. What waits for a connection that is
-closing is dropped.
+behind it. A connection with something waiting is held up, so it has at most one read here. Beyond
+their share of the memory account the one with the most waiting is closed. What waits for a
+connection that is closing is dropped.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar, final
 
+from gantrymq.base.memory_account import SETTING, Kind, MemoryAccount
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.wire.command import Command
 
 # A body of this size is read in about 2 ms.
 LONG_BYTES: Final = 64 * 1024
-
-# Fifty brokers of ten thousand topics bring 90 MB, when all register at once after a restart.
-BYTES_MAX: Final = 128 * 1024 * 1024
 
 # What a header field weighs besides its request: two short strings and their place in a map.
 FIELD_BYTES: Final = 256
@@ -40,6 +38,9 @@ STRIDE: Final = 4
 
 class Sender(Protocol):
     """A connection."""
+
+    @property
+    def peer(self) -> str: ...
 
     @property
     def is_closing(self) -> bool: ...
@@ -66,7 +67,7 @@ class _Line:
 class Backlog(Generic[S]):
     """What waits. The owner calls `serve_next` once a turn while `is_empty` does not hold."""
 
-    __slots__ = ("_lines", "_long_bytes", "_long_codes", "_monotonic", "_serve", "_weight")
+    __slots__ = ("_lines", "_long_bytes", "_long_codes", "_memory", "_monotonic", "_serve")
 
     def __init__(
         self,
@@ -74,6 +75,8 @@ class Backlog(Generic[S]):
         monotonic: Callable[[], float],
         long_codes: frozenset[int] = frozenset(),
         long_bytes: int = LONG_BYTES,
+        *,
+        memory: MemoryAccount,
     ) -> None:
         """Requests of these codes take long whatever they carry, and those with such a body."""
         self._long_bytes = long_bytes
@@ -81,7 +84,7 @@ class Backlog(Generic[S]):
         self._serve = serve
         self._monotonic = monotonic
         self._lines: OrderedDict[S, _Line] = OrderedDict()  # the first one is next
-        self._weight = 0
+        self._memory = memory
 
     @property
     def is_empty(self) -> bool:
@@ -90,7 +93,7 @@ class Backlog(Generic[S]):
     @property
     def weight(self) -> int:
         """Bytes that what waits takes."""
-        return self._weight
+        return self._memory.held_of(Kind.WAITING_REQUESTS)
 
     def take(self, channel: S, commands: Sequence[Command], now: float) -> None:
         """Serve what one read brought as far as a slice goes; `now` is when it came."""
@@ -122,6 +125,7 @@ class Backlog(Generic[S]):
         now = self._monotonic()
         ends_at = now + SLICE_SECONDS
         served = 0
+        weight_before = line.weight
         while commands:
             is_first = served == 0
             if not is_first and self._is_long(commands[0]):
@@ -129,15 +133,16 @@ class Backlog(Generic[S]):
             if served % STRIDE == 0 and self._is_over(channel, ends_at):
                 break
             command = commands.popleft()
-            line.weight -= (weight := _weight(command))
-            self._weight -= weight
+            line.weight -= _weight(command)
             self._serve(channel, command, now)
             served += 1
             if self._is_long(command):
                 break
+        left = 0 if channel.is_closing else line.weight
+        self._memory.add(channel, Kind.WAITING_REQUESTS, left - weight_before)
         if channel.is_closing:
-            self._weight -= line.weight
-        elif commands:
+            return
+        if commands:
             self._lines[channel] = line
         else:
             channel.go_on()
@@ -146,7 +151,7 @@ class Backlog(Generic[S]):
         """The connection is gone."""
         line = self._lines.pop(channel, None)
         if line is not None:
-            self._weight -= line.weight
+            self._memory.add(channel, Kind.WAITING_REQUESTS, -line.weight)
 
     def _is_long(self, command: Command) -> bool:
         return len(command.body) >= self._long_bytes or command.code in self._long_codes
@@ -162,10 +167,13 @@ class Backlog(Generic[S]):
         weight = sum(map(_weight, commands))
         line.commands.extend(commands)
         line.weight += weight
-        self._weight += weight
-        while self._weight > BYTES_MAX:
+        self._memory.add(channel, Kind.WAITING_REQUESTS, weight)
+        while self.weight > self._memory.limit_of(Kind.WAITING_REQUESTS):
             greediest = max(self._lines, key=lambda waiting: self._lines[waiting].weight)
-            detail = f"its requests that wait take {self._lines[greediest].weight} bytes"
+            detail = (
+                f"its requests that wait take {self._lines[greediest].weight} bytes, see"
+                f" {SETTING}={self._memory.limit}"
+            )
             self.drop(greediest)
             greediest.close(Reason.MEMORY_BUDGET, detail)
 

@@ -5,9 +5,10 @@ symbolic links are followed, for operators put the log on a disk of its own that
 mapped into memory: an I/O error is a `DiskError`, never a signal.
 
 What the system's errors become: ENOSPC, EDQUOT -> NO_SPACE; ENOENT, ENOTDIR, EISDIR -> NOT_FOUND
-(there is no such file, or no such folder); EEXIST, ENOTEMPTY -> EXISTS; everything else -> BROKEN
-with the system's words. The text of an error has the whole path, for people; `DiskError.path` is
-relative as everywhere.
+(there is no such file, or no such folder); EEXIST, ENOTEMPTY -> EXISTS; EMFILE, ENFILE ->
+TOO_MANY_FILES, for the opening of a file alone, as all else has a reserve of descriptors;
+everything else -> BROKEN with the system's words. The text of an error has the whole path, for
+people; `DiskError.path` is relative as everywhere.
 
 A disk that is opened to be read only makes nothing, opens nothing for writing, and takes no lock:
 it is for mounts and users that may not write. What would change something is a `LocalError`.
@@ -26,11 +27,13 @@ import os
 import struct
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.disk import DiskError, DiskFailure, Entry, Usage, path_parts
 from gantrymq.base.errors import LocalError
+from gantrymq.runtime.descriptors import RESERVE
 
 FILE_MODE: Final = 0o644
 FOLDER_MODE: Final = 0o755
@@ -52,6 +55,8 @@ _FAILURES: Final = {
     errno.EISDIR: DiskFailure.NOT_FOUND,
     errno.EEXIST: DiskFailure.EXISTS,
     errno.ENOTEMPTY: DiskFailure.EXISTS,
+    errno.EMFILE: DiskFailure.TOO_MANY_FILES,
+    errno.ENFILE: DiskFailure.TOO_MANY_FILES,
 }
 
 # struct flock of 64-bit Linux: type, whence, start, length, process (must be 0 for this lock)
@@ -123,7 +128,7 @@ class FolderFile:
     def duplicate(self) -> FolderFile:
         """Another handle of the same file, closed on its own."""
         with _mapped("duplicate", self._root, self._path):
-            descriptor = os.dup(self.fileno())
+            descriptor = RESERVE.open(partial(os.dup, self.fileno()))
         is_read_only = self._is_read_only
         return FolderFile(self._root, self._path, descriptor, is_read_only=is_read_only)
 
@@ -375,8 +380,9 @@ class FolderDisk:
 
     def _open(self, operation: str, path: str, flags: int) -> FolderFile:
         _refuse_root(operation, path)
+        opens = partial(os.open, path, flags | os.O_CLOEXEC, FILE_MODE, dir_fd=self._root)
         with self._mapped(operation, path):
-            descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE, dir_fd=self._root)
+            descriptor = RESERVE.open(opens) if flags & os.O_CREAT else opens()
         is_read_only = not flags & os.O_RDWR
         return FolderFile(self._root_path, path, descriptor, is_read_only=is_read_only)
 
@@ -390,7 +396,8 @@ class FolderDisk:
 
     def _open_folder(self, folder: str) -> int:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        return os.open("/".join(path_parts(folder)) or ".", flags, dir_fd=self._root)
+        path = "/".join(path_parts(folder)) or "."
+        return RESERVE.open(partial(os.open, path, flags, dir_fd=self._root))
 
 
 def _close(descriptor: int) -> None:

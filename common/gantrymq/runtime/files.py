@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from gantrymq.runtime.descriptors import RESERVE
+
 
 @dataclass(frozen=True, slots=True)
 class SaveFailed:
@@ -60,7 +62,8 @@ def _replace(path: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
     temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    descriptor = RESERVE.open(lambda: os.open(temporary, flags, mode))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -74,7 +77,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = RESERVE.open(lambda: os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
     try:
         os.fsync(descriptor)
     finally:

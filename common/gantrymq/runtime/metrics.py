@@ -20,6 +20,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
+from gantrymq.base import memory_account
 from gantrymq.metrics.family import Family, Kind
 from gantrymq.metrics.samples import Samples, Source, one
 from gantrymq.metrics.tables import process
@@ -193,7 +194,7 @@ def server_samples(server: Server) -> Iterator[Samples]:
     received = counters.bytes_in + sum(channel.bytes_in for channel in channels)
     yield one(process.RECEIVED, received)
     yield one(process.SENT, counters.bytes_out + sum(channel.bytes_out for channel in channels))
-    yield one(process.HELD, counters.held_bytes)
+    yield one(process.HELD, server.memory.held_of(memory_account.Kind.CONNECTIONS))
     yield Samples(
         process.CONNECTIONS,
         [

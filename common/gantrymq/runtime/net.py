@@ -14,6 +14,8 @@ from functools import partial
 from typing import Final, Protocol, cast, final
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.memory_account import LIMIT_MAX, SETTING, Kind, MemoryAccount
+from gantrymq.remoting.connections import ConnectionGate, ConnectionLimits
 from gantrymq.remoting.events import Ended, Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.proxy import ProxyHeader
@@ -21,6 +23,7 @@ from gantrymq.remoting.session import Session
 from gantrymq.runtime.certificates import ServerContexts, ServerTls, TlsMode
 from gantrymq.runtime.channel import Channel, ChannelFeed
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
+from gantrymq.runtime.descriptors import RESERVE
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.outbox import Outbox
@@ -30,7 +33,7 @@ from gantrymq.wire.command import Command
 
 # To look at every connection is dear: when that frees less than an eighth of the bound, one that
 # holds the most is closed, else the next few bytes would have us look again.
-ROOMY: Final = 7 / 8
+ROOMY: Final = 1 / 8
 
 NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
 
@@ -39,15 +42,8 @@ NO_TLS: Final = ServerTls(mode=TlsMode.DISABLED)
 class ServerLimits:
     """The bounds of one server, each against many connections that are each within theirs."""
 
-    connections_max: int = 10_000
-    """Beyond it new connections are closed at once. An idle one costs a few KiB here and as much
-    in the kernel, with TLS 18 KiB more; the process must be allowed that many files."""
-
-    held_bytes_max: int = 256 * 1024 * 1024
-    """Incomplete frames and handshakes, unsent output, and what TLS costs, of all connections.
-    Beyond it those that hold the most are closed, one at a time: sixteen peers may be in the middle
-    of a largest frame. Ten thousand idle connections with TLS take 176 MiB of it, and handshakes
-    that nobody finishes cost more each, so they go first."""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    """How many, and how long one may stay that asks nothing."""
 
     backlog: int = 1024
     """Connections that the kernel completes before we accept them; serverSocketBacklog in Java."""
@@ -79,7 +75,6 @@ class ServerCounters:
     unmatched_responses: int = 0  # of channels that ended, like the bytes
     bytes_in: int = 0
     bytes_out: int = 0
-    held_bytes: int = 0
 
 
 class Handler(Protocol):
@@ -107,9 +102,10 @@ class Server:
         log: Log | None = None,
         feed: ChannelFeed | None = None,
         outbox: Outbox | None = None,
+        memory: MemoryAccount | None = None,
     ) -> None:
-        """`feed` sees whole frames before they become commands, and may take them. `outbox` is
-        given by whoever flushes it at times of its own."""
+        """`feed` sees whole frames before they become commands, and may take them. The caller gives
+        an `outbox` that it flushes at times of its own, and the account that it counts in too."""
         self.feed = feed
         self.counters = ServerCounters()
         self.addresses: dict[str, tuple[str, int]] = {}  # where each listener really listens
@@ -118,6 +114,9 @@ class Server:
         self.sweep = Sweep(self._expiring, clock.monotonic, self._each_second)
         self._handler = handler
         self._limits = limits if limits is not None else ServerLimits()
+        self.memory = memory if memory is not None else MemoryAccount(LIMIT_MAX)
+        self._gate: ConnectionGate[Channel] = ConnectionGate(self._limits.connections)
+        self._proxied: frozenset[str] = frozenset()
         self.tls = tls if tls is not None else ServerContexts(NO_TLS)
         self._log = log if log is not None else Log("remoting")
         self._quiet_log = QuietLog(self._log)
@@ -131,6 +130,7 @@ class Server:
 
     async def start(self, listeners: Sequence[Listener]) -> None:
         """Listen on all of them, or on none and raise ConfigurationError."""
+        self._proxied = frozenset(each.name for each in listeners if each.proxy_protocol)
         for listener in listeners:
             # A Channel is one in all but name.
             make = cast("Callable[[], asyncio.Protocol]", partial(self._make_channel, listener))
@@ -197,42 +197,51 @@ class Server:
 
     def opened(self, channel: Channel, now: float) -> None:
         self.counters.accepted[channel.listener] += 1
-        is_one_too_many = len(self._channels) >= self._limits.connections_max
+        verdict = self._gate.enter(channel, now, is_proxied=channel.listener in self._proxied)
         self._channels[channel.id] = channel
         if self._is_stopping:
             channel.close(Reason.DRAINED)
-        elif is_one_too_many:
-            channel.close(Reason.TOO_MANY_CONNECTIONS, f"bound {self._limits.connections_max}")
+        elif isinstance(verdict, str):
+            channel.close(Reason.TOO_MANY_CONNECTIONS, verdict)
         else:
+            if verdict is not None:
+                verdict.close(Reason.ASKED_NOTHING, "another connection takes its place")
             self._handler.opened(channel, now)
 
     def requests(self, channel: Channel, commands: list[Command], now: float) -> None:
         self.counters.requests += len(commands)
         self._handler.requests(channel, commands, now)
+        if self.memory.is_full:
+            self._make_room(channel)
 
     def held(self, channel: Channel, more_bytes: int) -> None:
-        self.counters.held_bytes += more_bytes
-        if more_bytes > 0 and self.counters.held_bytes > self._limits.held_bytes_max:
+        memory = self.memory
+        memory.add(channel, Kind.CONNECTIONS, more_bytes)
+        if more_bytes > 0 and memory.is_over(Kind.CONNECTIONS):
             self._make_room(channel)
 
     def _make_room(self, channel: Channel) -> None:
-        """Close the greediest, unless much of what was counted has been sent meanwhile."""
+        """Close what holds the most, unless much of what was counted has been sent meanwhile."""
+        memory = self.memory
         self._recount()
-        if self.counters.held_bytes <= self._limits.held_bytes_max * ROOMY:
+        if not memory.is_over(Kind.CONNECTIONS, ROOMY):
             return
-        greediest = max(
-            (held for held in self._channels.values() if not held.is_closing),
-            key=lambda held: held.held_bytes,
-            default=channel,
-        )
-        greediest.close(Reason.MEMORY_BUDGET, f"it holds {greediest.held_bytes} bytes")
+        held = memory.largest()
+        greediest = held if isinstance(held, Channel) else channel
+        detail = f"it holds {memory.held_for(greediest)} bytes, see {SETTING}={memory.limit}"
+        memory.write_off(greediest)
+        greediest.close(Reason.MEMORY_BUDGET, detail)
 
     def _recount(self) -> None:
-        counted = sum(channel.recount() for channel in self._channels.values())
-        self.counters.held_bytes = counted
+        for channel in self._channels.values():
+            before = channel.held_bytes
+            more = channel.recount() - before
+            if more:
+                self.memory.add(channel, Kind.CONNECTIONS, more)
 
     def closed(self, channel: Channel, ending: Ended, now: float) -> None:
         del self._channels[channel.id]
+        self._gate.leave(channel)
         counters = self.counters
         counters.closed[channel.listener, ending.reason] += 1
         counters.bytes_in += channel.bytes_in
@@ -258,4 +267,7 @@ class Server:
 
     def _each_second(self, now: float) -> None:
         self._recount()
+        RESERVE.fill()
+        for channel in self._gate.silent_too_long(now):
+            channel.close(Reason.ASKED_NOTHING, "it sent no request in its time")
         self._quiet_log.settle(now)

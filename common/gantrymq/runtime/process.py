@@ -14,7 +14,6 @@ import asyncio
 import gc
 import logging
 import os
-import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -24,7 +23,7 @@ from typing import Final, NoReturn, final
 import uvloop
 
 from gantrymq.base.errors import ConfigurationError
-from gantrymq.runtime import speedups
+from gantrymq.runtime import descriptors, speedups
 from gantrymq.runtime.logs import Log
 
 # With twice TASK_SECONDS, and the 4 s in which a guard gives a lease away, within the 30 s that
@@ -111,7 +110,8 @@ def run(program: Program, *, stop_seconds: float = STOP_SECONDS) -> int:
     """Run `program` on uvloop until it returns or is stopped; returns the exit code."""
     log = Log("process")
     speedups.report(log)
-    _allow_many_files()
+    descriptors.raise_limit()
+    descriptors.RESERVE.fill()
     _keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
@@ -189,10 +189,3 @@ def _keep_freed_memory() -> None:
     limit of somebody's own (MALLOC_TRIM_THRESHOLD_) stays, and other heaps learn nothing by it.
     """
     bytes(LARGE_BLOCK_BYTES)
-
-
-def _allow_many_files() -> None:
-    """Each connection is a file; shells hand out 1024 of them though the system allows more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

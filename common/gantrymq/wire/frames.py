@@ -184,6 +184,10 @@ class FrameReader:
             self._chunks.append(b"".join(self._pieces))
             self._pieces.clear()
 
+    def forget(self) -> None:
+        """Give up the frame in pieces: the connection is gone, its objects may stay for a while."""
+        self._forget()
+
     def _forget(self) -> None:
         self._chunks.clear()
         self._pieces.clear()

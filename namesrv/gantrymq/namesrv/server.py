@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.base.properties import rewrite_properties
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
@@ -34,10 +35,12 @@ from gantrymq.namesrv.core.messages import (
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.core.state import Configuration
+from gantrymq.remoting.connections import ConnectionLimits, parse_networks
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
+from gantrymq.runtime import descriptors
 from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.bearer_token import token_file
@@ -49,6 +52,7 @@ from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.files import FileSaver, SaveFailed
 from gantrymq.runtime.health import HealthServer, Readiness
 from gantrymq.runtime.logs import Log, QuietLog
+from gantrymq.runtime.memory import memory_bytes
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.net import Server, ServerLimits
 from gantrymq.wire.codes import RequestCode
@@ -65,9 +69,6 @@ NOTICES_MAX: Final = 256
 
 # Headers of questions to a name server are a few hundred bytes, so a tenth of a broker's bound.
 HEADER_BYTES_MAX: Final = 256 * 1024
-
-# Largest registrations are 16 MiB; four of them may be on their way at once.
-HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 # These go through all topics or all brokers: half a second each where there are 500 000.
 LONG_CODES: Final = frozenset(
@@ -102,6 +103,7 @@ class NameServerHost:
         self._quiet_log = QuietLog(self._log, lines_max=LINES_MAX, interval_s=LINES_SECONDS)
         self._log_timer: asyncio.TimerHandle | None = None
         self._clock = clock
+        self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes()))
         namespaces = load_kv(Path(settings.kv_config_path))
         self.core = NameServer(Configuration(settings), namespaces, clock.monotonic())
         self._server = Server(
@@ -109,13 +111,16 @@ class NameServerHost:
             limits=_connection_limits(settings),
             tls=ServerContexts(setup.tls, self._log.warning),
             clock=clock,
+            memory=self.memory,
         )
         self._dialer = Dialer(
             tls=ClientContexts.of(setup.client_tls, self._log.warning),
             clock=clock,
         )
         self._acl_file = AclFile(Path(settings.acl_file), self._log)
-        self._backlog: Backlog[Channel] = Backlog(self._serve, clock.monotonic, LONG_CODES)
+        self._backlog: Backlog[Channel] = Backlog(
+            self._serve, clock.monotonic, LONG_CODES, memory=self.memory
+        )
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -124,7 +129,8 @@ class NameServerHost:
         self._health: HealthServer | None = None
         self._is_serving = False
         self._is_encrypted = setup.tls.mode is TlsMode.ENFORCING
-        for warning in setup.warnings:
+        few_files = descriptors.few_files(settings.max_connections)
+        for warning in (*setup.warnings, *few_files):
             self._log.warning(warning)
 
     # ------------------------------------------------------------------ life
@@ -333,9 +339,16 @@ def _connection_limits(settings: NameServerSettings) -> ServerLimits:
         header_bytes_max=HEADER_BYTES_MAX,
         idle_seconds=float(settings.server_channel_max_idle_time_seconds),
     )
-    return ServerLimits(
-        held_bytes_max=HELD_BYTES_MAX, backlog=settings.server_socket_backlog, session=session
+    try:
+        exempt = parse_networks(settings.max_connections_exempt)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"maxConnectionsExempt: {error}") from None
+    connections = ConnectionLimits(
+        connections_max=descriptors.connections_allowed(settings.max_connections),
+        address_connections_max=settings.max_connections_per_address,
+        exempt=exempt,
     )
+    return ServerLimits(connections, settings.server_socket_backlog, session)
 
 
 def _kind(text: str) -> str:

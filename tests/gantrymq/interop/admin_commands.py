@@ -154,6 +154,11 @@ GANTRY_ONLY_SETTINGS: Final = {
     "leaseName": "groups that elect their master",
     "leaseNamespace": "groups that elect their master",
     "leaseUrl": "groups that elect their master",
+    **dict.fromkeys(
+        ("maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress"),
+        "bounds on connections",
+    ),
+    **dict.fromkeys(("maxPeerMemory", "maxQueuesOfTopics"), "bounds on memory"),
     **dict.fromkeys(("maxTransferBytesOnBulkPull", "maxTransferCountOnBulkPull"), "bulk pulls"),
     "memberNumber": "groups that elect their master",
     "metricsQueueLagEnable": "the lag of each queue as a metric",

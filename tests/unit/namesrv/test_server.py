@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.fakes.namesrv import Broker
 from gantrymq.namesrv.configuration import Setup
 from gantrymq.namesrv.core.messages import Notify
@@ -290,11 +291,9 @@ async def test_idle_connections_end_when_the_setting_says(
 # ---------------------------------------------------------------------- bounds
 
 
-async def test_what_connections_hold_is_bounded(
-    start_host: StartHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gantrymq.namesrv.server.HELD_BYTES_MAX", 1000)
+async def test_what_connections_hold_is_bounded(start_host: StartHost) -> None:
     host = await start_host()
+    host._server.memory = MemoryAccount(2000, share_min=0)
     _, writer = await asyncio.open_connection(*host.addresses["internal"])
     writer.write(encode(Command(Code.REGISTER_BROKER, body=bytes(4000)))[:2000])
 

@@ -16,6 +16,7 @@ VECTORS = Path(__file__).parents[2] / "vectors"
 OWN = {
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "warmUpSeconds",
+    "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",
 }  # fmt: skip
 
 

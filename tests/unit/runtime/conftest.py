@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 import uvloop
 
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.runtime.certificates import ServerContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.net import Handler, Listener, Server, ServerLimits
@@ -31,8 +32,9 @@ async def start_server() -> AsyncIterator[StartServer]:
             limits: ServerLimits | None = None,
             tls: ServerContexts | None = None,
             clock: Clock = SYSTEM_CLOCK,
+            memory: MemoryAccount | None = None,
         ) -> Server:
-            server = Server(handler, limits=limits, tls=tls, clock=clock)
+            server = Server(handler, limits=limits, tls=tls, clock=clock, memory=memory)
             await server.start([Listener(name, "127.0.0.1", 0) for name in names or ("internal",)])
             stack.push_async_callback(server.stop, 0.0)
             return server

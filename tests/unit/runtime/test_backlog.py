@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.runtime.backlog import (
-    BYTES_MAX,
     FIELD_BYTES,
     LONG_BYTES,
     SLICE_SECONDS,
@@ -17,6 +17,7 @@ from gantrymq.runtime.backlog import (
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.wire.command import Command
 
+BYTES_MAX = 64 << 20
 SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
 ALL_TOPICS = 206
@@ -26,6 +27,7 @@ SLOW = Command(100)
 
 @dataclass(eq=False)
 class Sender:
+    peer: str = "10.0.0.1:1"
     is_closing: bool = False
     is_held_up: bool = False
     closings: list[Reason] = field(default_factory=list)
@@ -47,8 +49,9 @@ class Bench:
         self.clock = VirtualClock()
         self.served: list[tuple[Sender, Command]] = []
         self.closes_at: int | None = None
+        self.memory = MemoryAccount(4 * BYTES_MAX, share_min=0)
         self.backlog: Backlog[Sender] = Backlog(
-            self._serve, self.clock.monotonic, frozenset({ALL_TOPICS})
+            self._serve, self.clock.monotonic, frozenset({ALL_TOPICS}), memory=self.memory
         )
 
     def _serve(self, sender: Sender, command: Command, now: float) -> None:

@@ -126,7 +126,8 @@ def test_short_writes_are_continued(disk: FolderDisk, monkeypatch: pytest.Monkey
         (errno.EDQUOT, DiskFailure.NO_SPACE),
         (errno.EIO, DiskFailure.BROKEN),
         (errno.EROFS, DiskFailure.BROKEN),
-        (errno.EMFILE, DiskFailure.BROKEN),
+        (errno.EMFILE, DiskFailure.TOO_MANY_FILES),
+        (errno.ENFILE, DiskFailure.TOO_MANY_FILES),
         (errno.ENOENT, DiskFailure.NOT_FOUND),
     ],
 )

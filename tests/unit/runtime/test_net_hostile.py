@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.fakes.connections import (
     ECHO,
     KEEP,
@@ -19,6 +20,7 @@ from gantrymq.fakes.connections import (
     the_lines,
     until,
 )
+from gantrymq.remoting.connections import ConnectionLimits
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.runtime.channel import Transport
@@ -28,6 +30,16 @@ from gantrymq.wire.command import Command
 from gantrymq.wire.frames import encode
 
 StartServer = Callable[..., Awaitable[Server]]
+
+
+def held(server: Server) -> int:
+    """What the connections hold."""
+    return server.memory.held_of(Kind.CONNECTIONS)
+
+
+def room_for(held_bytes: int) -> MemoryAccount:
+    """An account in which connections may hold so much."""
+    return MemoryAccount(2 * held_bytes, share_min=0)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +138,7 @@ async def test_a_client_that_never_reads_is_cut_off(start_server: StartServer) -
     client.send(*many(1000))
 
     assert await recorder.closings.get() is Reason.SLOW_READER
-    assert server.counters.held_bytes == 0
+    assert held(server) == 0
     await client.close()
 
 
@@ -148,7 +160,7 @@ async def test_a_client_that_reads_late_gets_everything_and_is_not_read_meanwhil
 
     assert [answer.opaque for answer in answers] == [*range(20), *range(20)]
     await until(lambda: channel._is_reading)
-    assert server.counters.held_bytes == 0
+    assert held(server) == 0
     await client.close()
 
 
@@ -202,7 +214,9 @@ async def test_connections_beyond_the_bound_are_closed_at_once(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = Recorder()
-    server = await start_server(recorder, limits=ServerLimits(connections_max=2))
+    server = await start_server(
+        recorder, limits=ServerLimits(connections=ConnectionLimits(connections_max=2))
+    )
     welcome = [await Client.to(server) for _ in range(2)]
     for _ in welcome:
         await recorder.opened_channels.get()
@@ -223,18 +237,18 @@ async def test_many_incomplete_frames_cost_the_greediest_its_connection(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
-    server = await start_server(recorder, limits=ServerLimits(held_bytes_max=1024 * 1024))
+    server = await start_server(recorder, memory=room_for(1024 * 1024))
     frame = encode(Command(ECHO, body=bytes(2 * 1024 * 1024)))
     modest, greedy = await Client.to(server), await Client.to(server)
     modest.writer.write(frame[: 300 * 1024])
     await modest.writer.drain()
-    await until(lambda: server.counters.held_bytes >= 300 * 1024)
+    await until(lambda: held(server) >= 300 * 1024)
 
     greedy.writer.write(frame[: 900 * 1024])
 
     assert await recorder.closings.get() is Reason.MEMORY_BUDGET
     assert await greedy.is_closed_by_server()
-    assert server.counters.held_bytes == 300 * 1024
+    assert held(server) == 300 * 1024
     modest.writer.write(frame[300 * 1024 :][: 600 * 1024])
     assert server.connection_count == 1
     for client in (modest, greedy):
@@ -271,19 +285,19 @@ async def test_output_that_was_sent_meanwhile_is_not_held_against_anybody(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
-    server = await start_server(recorder, limits=ServerLimits(held_bytes_max=100_000))
+    server = await start_server(recorder, memory=room_for(100_000))
     first, transport = await stuck(recorder, server, 70_000)
-    assert server.counters.held_bytes == 70_000
+    assert held(server) == 70_000
     transport.unsent_bytes = 0
 
     second, transport = await stuck(recorder, server, 70_000)
     await some_turns()
-    assert server.counters.held_bytes == 70_000
+    assert held(server) == 70_000
     assert server.connection_count == 2
     transport.unsent_bytes = 0
     server._each_second(0.0)
 
-    assert server.counters.held_bytes == 0
+    assert held(server) == 0
     await first.close()
     await second.close()
 
@@ -297,7 +311,7 @@ async def test_the_little_that_was_just_written_is_not_held_against_anybody(
     for unsent_bytes, held_bytes in ((4095, 0), (4096, 4096)):
         client, _ = await stuck(recorder, server, unsent_bytes)
         clients.append(client)
-        assert server.counters.held_bytes == held_bytes
+        assert held(server) == held_bytes
     for client in clients:
         await client.close()
 
@@ -306,13 +320,13 @@ async def test_little_that_many_do_not_take_costs_the_greediest_its_connection(
     start_server: StartServer,
 ) -> None:
     recorder = Recorder()
-    server = await start_server(recorder, limits=ServerLimits(held_bytes_max=100_000))
+    server = await start_server(recorder, memory=room_for(100_000))
     greedy, _ = await stuck(recorder, server, 70_000)
     modest, _ = await stuck(recorder, server, 40_000)
 
     assert await recorder.closings.get() is Reason.MEMORY_BUDGET
 
-    assert server.counters.held_bytes == 40_000
+    assert held(server) == 40_000
     assert await greedy.is_closed_by_server()
     await greedy.close()
     await modest.close()
@@ -335,4 +349,57 @@ async def test_who_is_held_up_is_not_read_until_told_to_go_on(start_server: Star
 
     await client.answer()
     assert len(recorder.batches) == 2
+    await client.close()
+
+
+async def test_an_address_has_its_share_of_connections_and_the_line_names_the_setting(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder()
+    limits = ConnectionLimits(address_connections_max=1, exempt=())
+    server = await start_server(recorder, limits=ServerLimits(connections=limits))
+    first = await Client.to(server)
+    await recorder.opened_channels.get()
+
+    refused = await Client.to(server)
+    assert await refused.is_closed_by_server()
+
+    assert "maxConnectionsPerAddress" in the_lines(caplog)[0]
+    await refused.close()
+    await first.close()
+
+
+async def test_a_connection_that_asks_nothing_is_closed_and_one_that_asked_stays(
+    start_server: StartServer,
+) -> None:
+    recorder, clock = Recorder(), VirtualClock()
+    server = await start_server(recorder, clock=clock)
+    silent, client = await Client.to(server), await Client.to(server)
+    client.send(*many(1))
+    await client.answer()
+
+    server._each_second(clock.monotonic() + 60.0)
+
+    assert await recorder.closings.get() is Reason.ASKED_NOTHING
+    assert await silent.is_closed_by_server()
+    assert server.connection_count == 1
+    await silent.close()
+    await client.close()
+
+
+async def test_what_a_closed_connection_had_read_of_a_frame_is_not_kept(
+    start_server: StartServer,
+) -> None:
+    recorder = Recorder()
+    server = await start_server(recorder)
+    client = await Client.to(server)
+    channel = await recorder.opened_channels.get()
+    client.writer.write(encode(Command(ECHO, body=bytes(1 << 20)))[: 300 * 1024])
+    await until(lambda: held(server) >= 300 * 1024)
+
+    channel.close()
+    await recorder.closings.get()
+
+    assert channel._session.buffered_bytes == 0
+    assert held(server) == 0
     await client.close()

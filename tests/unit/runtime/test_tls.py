@@ -15,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.remoting.backoff import BackoffPolicy
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
@@ -31,7 +32,7 @@ from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import ClientContexts
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.dialer import Dialer, DialerSettings
-from gantrymq.runtime.net import Server, ServerLimits
+from gantrymq.runtime.net import Server
 from gantrymq.runtime.tls import Door, DoorError, DoorState
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import encode
@@ -392,7 +393,7 @@ async def test_many_incomplete_handshakes_cost_the_greediest_its_connection(
     """Nobody knows yet who they are."""
     echo = Echo()
     tls = ServerContexts(ServerTls())
-    server = await start_server(echo, tls=tls, limits=ServerLimits(held_bytes_max=1 << 20))
+    server = await start_server(echo, tls=tls, memory=MemoryAccount(2 << 20, share_min=0))
     hello = b"\x01" + (120_000).to_bytes(3, "big") + bytes(90_000)
     pieces = [hello[at : at + 16_000] for at in range(0, len(hello), 16_000)]
     records = [b"\x16\x03\x01" + len(each).to_bytes(2, "big") + each for each in pieces]
@@ -413,8 +414,8 @@ async def test_handshakes_that_are_only_begun_cost_what_openssl_takes_for_them(
     """Each has sent a few bytes: those alone would let a thousand times as many in."""
     echo = Echo()
     tls = ServerContexts(ServerTls())
-    limits = ServerLimits(held_bytes_max=480 * 1024)
-    server = await start_server(echo, tls=tls, limits=limits)
+    memory = MemoryAccount(960 * 1024, share_min=0)
+    server = await start_server(echo, tls=tls, memory=memory)
     writers = []
     for _ in range(12):
         _, writer = await asyncio.open_connection(*server.addresses["internal"])
@@ -437,10 +438,10 @@ async def test_an_open_connection_costs_less_than_one_that_shakes_hands(
     )
     writer.write(encode(Command(1)))
     await reader.readexactly(4)
-    assert server.counters.held_bytes == 18 * 1024
+    assert server.memory.held_of(Kind.CONNECTIONS) == 18 * 1024
     writer.close()
     await echo.closings.get()
-    assert server.counters.held_bytes == 0
+    assert server.memory.held_of(Kind.CONNECTIONS) == 0
 
 
 def test_a_plain_connection_costs_nothing_for_tls() -> None:

@@ -74,3 +74,14 @@ def test_closing_closes_all() -> None:
 def test_at_least_one_file_may_be_open() -> None:
     with pytest.raises(LocalError, match="at least one"):
         OpenFiles(MemoryDisk(), 0)
+
+
+def test_where_the_process_may_open_no_more_files_half_of_them_are_closed() -> None:
+    disk = FaultyDisk()
+    files = OpenFiles(disk)
+    for name in "abcd":
+        files.create(name, 1)
+    files.forget("d")
+    disk.fail("open", DiskFailure.TOO_MANY_FILES)
+    assert files.get("d").path == "d"
+    assert len(files) == 2

@@ -210,6 +210,27 @@ class BrokerSettings:
     long_polling_enable: bool = live_setting(
         default=True, about="pulls wait as long as they say; else shortPollingTimeMills"
     )
+    max_connections: int = setting(
+        10_000,
+        "connections to both ports together; fewer where the process may have fewer files",
+        lowest=1,
+    )
+    max_connections_exempt: str = setting(
+        "127.0.0.0/8,::1",
+        "addresses and networks, comma-separated, that maxConnectionsPerAddress does not bound",
+    )
+    max_connections_per_address: int = setting(
+        2_500, "connections of one address; many clients may share one behind a gateway", lowest=1
+    )
+    max_peer_memory: int = setting(
+        0,
+        "memory for all that is kept for clients: incomplete frames, waiting requests, held pulls,"
+        " subscriptions, topics and groups; at least 32 MiB; if 0, 3/8 of the memory of the machine"
+        " or container, at least 96 MiB and at most 1 GiB",
+        unit="bytes",
+        lowest=0,
+        highest=LONG_MAX,
+    )
     max_queues_of_topics: int = live_setting(
         1_000_000,
         "the sum of the queues of all topics, beyond which no topic is made and none gets more",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.broker.core import delays, timers
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
@@ -122,6 +123,7 @@ class State:
         "kernel",
         "locks",
         "members",
+        "memory",
         "memory_bytes",
         "now",
         "offsets",
@@ -170,6 +172,8 @@ class State:
         self.store = store
         self.chance = chance
         self.memory_bytes = memory_bytes
+        self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes))
+        """What this broker keeps for its peers."""
         self.now = now
         self.wall_ms = wall_ms
         self.started_ms = wall_ms

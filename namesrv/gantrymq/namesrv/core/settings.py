@@ -12,6 +12,7 @@ from typing import Final
 
 from gantrymq.base.setting_changes import SettingsTable
 from gantrymq.base.settings import (
+    LONG_MAX,
     Changes,
     Layer,
     Source,
@@ -71,6 +72,27 @@ class NameServerSettings:
         "", "name:address:port,... instead of bindAddress and listenPort; brokers may register an"
         " address for each name"
     )  # fmt: skip
+    max_connections: int = setting(
+        10_000,
+        "connections to all listeners; fewer where the process may have fewer files",
+        lowest=1,
+    )
+    max_connections_exempt: str = setting(
+        "127.0.0.0/8,::1",
+        "addresses and networks, comma-separated, that maxConnectionsPerAddress does not bound",
+    )
+    max_connections_per_address: int = setting(
+        2_500, "connections of one address; many clients may share one behind a gateway", lowest=1
+    )
+    max_peer_memory: int = setting(
+        0,
+        "memory for all that is kept for clients and brokers: incomplete frames, waiting requests,"
+        " routes; at least 32 MiB; if 0, 3/8 of the memory of the machine or container, at least"
+        " 96 MiB and at most 1 GiB",
+        unit="bytes",
+        lowest=0,
+        highest=LONG_MAX,
+    )
     metrics_bind_address: str = setting(
         "", "the address that metricsPort binds; bindAddress if empty"
     )

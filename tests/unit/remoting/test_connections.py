@@ -1,0 +1,92 @@
+"""Which connections a server takes, and which it closes in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.remoting.connections import (
+    SILENT_SECONDS,
+    ConnectionGate,
+    ConnectionLimits,
+    parse_networks,
+)
+
+
+@dataclass(eq=False)
+class Peer:
+    peer: str = "10.0.0.1:1"
+    requests_seen: int = 0
+
+
+def gate(total: int = 4, own: int = 2, exempt: str = "") -> ConnectionGate[Peer]:
+    networks = parse_networks(exempt)
+    return ConnectionGate(
+        ConnectionLimits(connections_max=total, address_connections_max=own, exempt=networks)
+    )
+
+
+def test_an_address_has_its_share_until_one_of_its_connections_leaves() -> None:
+    made = gate()
+    first = Peer()
+    assert made.enter(first, 0.0) is None
+    assert made.enter(Peer(), 0.0) is None
+    refused = Peer()
+    assert made.enter(refused, 0.0) == "10.0.0.1 has 2, as maxConnectionsPerAddress allows"
+    assert made.enter(Peer("10.0.0.2:1"), 0.0) is None
+    made.leave(refused)
+    made.leave(first)
+    assert made.enter(Peer(), 0.0) is None
+
+
+@pytest.mark.parametrize(
+    "peer", ["127.0.0.1:5", "[::1]:5", "[::ffff:127.0.0.9]:5", "unknown", "10.9.1.1:5"]
+)
+def test_exempt_addresses_and_sockets_without_one_are_not_bounded(peer: str) -> None:
+    made = gate(own=1, exempt="127.0.0.0/8, ::1, 10.9.0.0/16")
+    assert [made.enter(Peer(peer), 0.0) for _ in range(3)] == [None] * 3
+
+
+def test_connections_of_a_load_balancer_count_in_all_alone() -> None:
+    made = gate(total=3, own=1)
+    assert [made.enter(Peer(), 0.0, is_proxied=True) for _ in range(3)] == [None] * 3
+    assert isinstance(made.enter(Peer(), 0.0, is_proxied=True), str)
+
+
+def test_the_oldest_that_has_asked_nothing_gives_its_place_up() -> None:
+    made = gate(total=3, own=9)
+    busy, silent, young = Peer(requests_seen=1), Peer(), Peer()
+    made.enter(busy, 0.0)
+    made.enter(silent, 1.0)
+    made.enter(young, 2.0)
+    assert made.enter(Peer(requests_seen=1), 1.0 + SILENT_SECONDS) is silent
+    made.leave(silent)
+    refusal = made.enter(Peer(), 1.5 + SILENT_SECONDS)
+    assert refusal == "there are 3, as maxConnections allows"
+
+
+def test_where_each_has_asked_something_the_new_one_is_refused() -> None:
+    made = gate(total=2, own=9)
+    for _ in range(2):
+        made.enter(Peer(requests_seen=1), 0.0)
+    assert isinstance(made.enter(Peer(), 100.0), str)
+    assert len(made) == 3
+
+
+def test_who_asks_nothing_is_named_when_its_time_is_over() -> None:
+    made = gate()
+    silent, busy = Peer(), Peer("10.0.0.2:1")
+    made.enter(silent, 0.0)
+    made.enter(busy, 0.0)
+    busy.requests_seen = 1
+    assert made.silent_too_long(59.0) == []
+    assert made.silent_too_long(60.0) == [silent]
+    made.leave(silent)
+    assert made.silent_too_long(61.0) == []
+
+
+def test_what_is_no_network_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"10\.0\.0/33 is no address"):
+        parse_networks("127.0.0.1, 10.0.0/33")
