@@ -66,6 +66,13 @@ def guarded_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
+def fresh_site(tmp_path: Path) -> Iterator[Site]:
+    """Servers of one test alone: what it fills stays full."""
+    with Site(tmp_path) as site:
+        yield site
+
+
+@pytest.fixture
 def attack(open_site: Site, rows: list[Row]) -> Trial:
     """Begin an attack on the open servers."""
     return partial(trial, open_site, rows)
@@ -75,3 +82,9 @@ def attack(open_site: Site, rows: list[Row]) -> Trial:
 def guarded_attack(guarded_site: Site, rows: list[Row]) -> Trial:
     """Begin an attack on the guarded servers."""
     return partial(trial, guarded_site, rows)
+
+
+@pytest.fixture
+def fresh_attack(fresh_site: Site, rows: list[Row]) -> Trial:
+    """Begin an attack on servers of its own."""
+    return partial(trial, fresh_site, rows)
