@@ -30,7 +30,7 @@ from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.bearer_token import BearerTokenFile
-from gantrymq.runtime.http_connections import BACKLOG, HttpConnection, HttpConnections
+from gantrymq.runtime.http_connections import BACKLOG, HttpConnection, HttpConnections, error_logger
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import Pulse
@@ -175,7 +175,10 @@ class HealthServer:
     async def _listen(self, host: str, port: int) -> tuple[str, int]:
         self._connections = HttpConnections(asyncio.get_running_loop().time)
         self._runner = web.AppRunner(
-            self._application(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
+            self._application(),
+            access_log=None,
+            logger=error_logger(),
+            shutdown_timeout=SHUTDOWN_SECONDS,
         )
         await self._runner.setup()
         try:

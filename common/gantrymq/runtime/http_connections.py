@@ -15,8 +15,11 @@ Invariant: each connection holds one slot from its start to its end.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar, cast, final
+
+from aiohttp.http import HttpProcessingError
 
 C = TypeVar("C", bound=Hashable)
 
@@ -167,3 +170,16 @@ class HttpConnections:
         closed = slots.take(connection, address, self._monotonic())
         if closed is not None:
             closed.abort()
+
+
+def error_logger() -> logging.Logger:
+    """The logger for an HTTP server's own errors. A request that cannot be parsed is answered with
+    400 and is not logged: aiohttp writes a traceback for each, so any peer could fill the disk."""
+    logger = logging.getLogger("http")
+    logger.addFilter(_is_own_error)  # the same filter is added only once
+    return logger
+
+
+def _is_own_error(record: logging.LogRecord) -> bool:
+    cause = record.exc_info[1] if record.exc_info else None
+    return not isinstance(cause, HttpProcessingError)

@@ -201,6 +201,23 @@ async def test_a_connection_serves_one_answer(served: tuple[HealthServer, str, i
     await close(writer)
 
 
+@pytest.mark.parametrize(
+    "request_bytes", [b"POST / \r\n\r\n", b"\xff\xfe\r\n\r\n", b"GET / HTTP/1.1\r\nX\r\n\r\n"]
+)
+async def test_a_request_that_cannot_be_parsed_is_refused_and_not_logged(
+    served: tuple[HealthServer, str, int], caplog: pytest.LogCaptureFixture, request_bytes: bytes
+) -> None:
+    _, host, port = served
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(request_bytes)
+
+    answer = await reader.read()
+
+    assert answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert not caplog.records
+    await close(writer)
+
+
 async def cut_old(server: HealthServer) -> None:
     """In its own thread, where it is called once a second."""
 
