@@ -37,6 +37,8 @@ SMALL_FILES: Final = {
     "diskMaxUsedSpaceRatio": "95",
 }
 LOOPBACK: Final = "127.0.0.1"
+# By default a share of the machine's memory, with which the measured growth would differ.
+PEER_MEMORY: Final = {"maxPeerMemory": str(64 << 20)}
 
 ADMINISTRATOR: Final = Credentials("administrator", "administrator-secret")
 USER: Final = Credentials("ordinary-user", "ordinary-secret")
@@ -75,6 +77,7 @@ class Site:
         self._authority = Authority(_made(folder / "authority")) if is_guarded else None
         tls = client_context() if is_guarded else None
         self.broker = Address(LOOPBACK, broker_port, tls)
+        self.fast = Address(LOOPBACK, broker_port - 2, tls)
         self.ha = Address(LOOPBACK, broker_port + 1)
         self.names = Address(LOOPBACK, ports.free_port(), tls)
         self.broker_pages = Address(LOOPBACK, ports.free_port())
@@ -158,6 +161,7 @@ class Site:
             "metricsPort": str(self.names_pages.port),
             "kvConfigPath": str(folder / "kvConfig.json"),
             "configStorePath": str(folder / "namesrv.properties"),
+            **PEER_MEMORY,
             **self._guard(),
         }
 
@@ -165,6 +169,7 @@ class Site:
         store = self.folder / "broker" / "store"
         return {
             **SMALL_FILES,
+            **PEER_MEMORY,
             "bindAddress": LOOPBACK,
             "brokerIP1": LOOPBACK,
             "brokerIP2": LOOPBACK,
