@@ -204,6 +204,11 @@ class Session:
         """Bytes of a frame that is not complete yet."""
         return self._reader.buffered_bytes
 
+    @property
+    def held_bytes(self) -> int:
+        """The memory that it takes."""
+        return self._reader.held_bytes
+
     def hold(self) -> None:
         """The skin stops reading: an incomplete frame is no longer the peer's fault."""
         self._held = True

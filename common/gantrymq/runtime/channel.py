@@ -426,7 +426,7 @@ class Channel:
         unsent = transport.get_write_buffer_size()
         if unsent < UNSENT_BYTES_MIN:
             unsent = 0
-        held = session.buffered_bytes + session.output_bytes + unsent
+        held = session.held_bytes + session.output_bytes + unsent
         return held if self._door is None else held + self._door.held_bytes
 
     def _hold(self, held_bytes: int) -> None:

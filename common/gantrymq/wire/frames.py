@@ -33,6 +33,8 @@ _TOTAL_MAX: Final = 0x7FFFFFFF
 # A peer that sends a frame a byte a time must not make us keep an object for each: this many
 # pieces are joined into one, at the cost of a second copy.
 _PIECES_MAX: Final = 256
+# What a piece takes however short it is.
+_PIECE_BYTES: Final = 64
 
 
 def frame_length(data: bytes, position: i64, frame_bytes_max: i64, header_bytes_max: i64) -> i64:
@@ -106,6 +108,11 @@ class FrameReader:
     def buffered_bytes(self) -> int:
         """Bytes kept of a frame that is not complete."""
         return int(self._buffered)
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory that they take: the shortest pieces are much smaller than their objects."""
+        return int(max(self._buffered, _PIECE_BYTES * len(self._pieces)))
 
     @property
     def is_mid_frame(self) -> bool:

@@ -228,12 +228,12 @@ def test_bounds_hold_over_all_heartbeats_of_a_client(monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_client_subscribes_has_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_requests, "WEIGHT_MAX", 2_500)
+    monkeypatch.setattr(client_requests, "WEIGHT_MAX", 6_500)
     broker, channel = OpenedBroker(), FakeChannel()
     assert beat(broker, channel, consumer("G", "T", expression="a" * 900)).code == 0
     answer = beat(broker, channel, consumer("H", "T", expression="a" * 900))
     assert answer.code == ResponseCode.SYSTEM_ERROR
-    assert "2500 bytes" in (answer.remark or "")
+    assert "6500 bytes" in (answer.remark or "")
     bare = ConsumerData(group_name="G")
     assert beat(broker, channel, bare, fingerprint=1, without_sub=True).code == 0
     answer = beat(broker, channel, consumer("H", "T", expression="a" * 900))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.broker.core.clients import REMEMBERED_BYTES_MAX, Client, Clients, Memberships
 from gantrymq.fakes.broker import FakeChannel
 from gantrymq.fakes.heartbeats import consumer
@@ -24,13 +25,13 @@ def by_tags(group: str, topic: str, *tags: str) -> ConsumerData:
 
 
 def test_first_heartbeat_changes_a_group_the_same_again_does_not() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     assert clients.add_consumer(consumer("G", "T"), client(ONE))
     assert not clients.add_consumer(consumer("G", "T"), client(ONE))
 
 
 def test_producers_are_found_by_their_id() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     for group, channel, client_id in (("P", ONE, "c"), ("Q", ONE, "c"), ("P", TWO, "d")):
         clients.add_producer(group, client(channel, client_id))
     assert [each.channel for each in clients.producers_of("c")] == [ONE, ONE]
@@ -46,7 +47,7 @@ def test_producers_are_found_by_their_id() -> None:
 
 
 def test_newer_subscription_replaces_an_older_one_without_being_a_change() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T", expression="a", sub_version=5), client(ONE))
     assert not clients.add_consumer(consumer("G", "T", expression="b", sub_version=6), client(ONE))
     assert clients.consumers["G"].subscriptions["T"].sub_string == "b"
@@ -54,7 +55,7 @@ def test_newer_subscription_replaces_an_older_one_without_being_a_change() -> No
 
 @pytest.mark.parametrize("sub_version", [4, 5])
 def test_subscription_that_is_no_newer_does_not_replace_one(sub_version: int) -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T", expression="a", sub_version=5), client(ONE))
     said = consumer("G", "T", expression="b", sub_version=sub_version)
     clients.add_consumer(said, client(TWO, "d"))
@@ -62,21 +63,21 @@ def test_subscription_that_is_no_newer_does_not_replace_one(sub_version: int) ->
 
 
 def test_topic_that_is_not_named_any_more_goes() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T", "U"), client(ONE))
     assert clients.add_consumer(consumer("G", "U"), client(ONE))
     assert list(clients.consumers["G"].subscriptions) == ["U"]
 
 
 def test_heartbeat_without_subscriptions_leaves_them() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE))
     assert not clients.add_consumer(consumer("G"), client(ONE), keeps_subs=True)
     assert list(clients.consumers["G"].subscriptions) == ["T"]
 
 
 def test_client_id_on_two_connections_is_listed_once_and_found_on_the_newer() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE))
     clients.add_consumer(consumer("G", "T"), client(TWO))
     group = clients.consumers["G"]
@@ -87,14 +88,14 @@ def test_client_id_on_two_connections_is_listed_once_and_found_on_the_newer() ->
 
 
 def test_another_client_id_on_a_connection_replaces_the_first() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE, "c"))
     assert clients.add_consumer(consumer("G", "T"), client(ONE, "d"))
     assert clients.consumers["G"].client_ids() == ["d"]
 
 
 def test_closed_connection_leaves_all_its_groups() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE))
     clients.add_consumer(consumer("G", "T"), client(TWO, "d"))
     clients.add_consumer(consumer("H", "T"), client(ONE))
@@ -108,14 +109,14 @@ def test_closed_connection_leaves_all_its_groups() -> None:
 
 
 def test_members_that_want_the_same_in_another_order_agree() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(by_tags("G", "T", "A", "B"), client(ONE))
     clients.add_consumer(by_tags("G", "T", "B", "A"), client(TWO, "d"))
     assert not clients.consumers["G"].disagrees
 
 
 def test_members_that_want_other_tags_disagree_until_one_leaves() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(by_tags("G", "T", "A"), client(ONE))
     clients.add_consumer(by_tags("G", "T", "B"), client(TWO, "d"))
     assert clients.consumers["G"].disagrees
@@ -124,7 +125,7 @@ def test_members_that_want_other_tags_disagree_until_one_leaves() -> None:
 
 
 def test_only_what_was_heard_of_too_long_ago_is_silent() -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     clients.add_consumer(consumer("G", "T"), client(ONE, heard_at=10.0))
     clients.add_producer("P", client(TWO, heard_at=11.0))
     assert [group for group, _ in clients.silent_consumers(10.0)] == ["G"]
@@ -148,7 +149,7 @@ MOVES = st.lists(
 def test_tables_agree_with_a_plain_list_of_members(
     moves: list[tuple[str, int, str, str, str]],
 ) -> None:
-    clients = Clients()
+    clients = Clients(MemoryAccount(1 << 30))
     consuming: dict[tuple[int, str], tuple[str, str]] = {}
     producing: set[tuple[int, str]] = set()
     for move, index, group, client_id, topic in moves:

@@ -3,12 +3,14 @@
 import pytest
 
 from gantrymq.base.errors import CorruptionError
-from gantrymq.broker.core import held_bytes, holds
+from gantrymq.base.memory_account import Kind
+from gantrymq.broker.core import holds
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.broker.core.pulls import reading as read_at_once
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import State
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.memory import shrink
 from gantrymq.fakes.pulls import COMMITS, SUBSCRIBES, SUSPENDS, PulledBroker, bodies, place, pull
 from gantrymq.store.pull import Pulled
 from gantrymq.store.readings import Reading
@@ -255,10 +257,8 @@ def test_a_pull_with_a_body_does_not_wait(pulls: PulledBroker) -> None:
     assert len(pulls.state.holds) == 0
 
 
-def test_pulls_that_wait_take_so_many_bytes(
-    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(held_bytes, "TOTAL_BYTES_MAX", 20_000)
+def test_pulls_that_wait_take_so_many_bytes(pulls: PulledBroker) -> None:
+    shrink(pulls.state.memory, Kind.PULLS, 33_000)
     first = FakeChannel()
     body = bytes(15_000)
     for _ in range(2):
@@ -268,7 +268,9 @@ def test_pulls_that_wait_take_so_many_bytes(
         assert pulls.broker.is_held(request)
     answer = pulls.answer(pulls.send(sys_flag=WAITS))
     assert answer.code == ResponseCode.SYSTEM_BUSY
+    assert "maxPeerMemory=" in (answer.remark or "")
     pulls.broker.close(first)
+    assert pulls.state.memory.held_of(Kind.PULLS) == 0
     assert pulls.broker.is_held(pulls.send(sys_flag=WAITS))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gantrymq.broker.core import held_bytes
+from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.pops import waiting
 from gantrymq.broker.core.pops.waiters import Waiter
 from gantrymq.fakes.broker import FakeChannel
+from gantrymq.fakes.memory import shrink
 from gantrymq.fakes.pops import PoppedBroker, bodies, messages, pop
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.pop import NotificationRequest
@@ -83,14 +84,15 @@ def test_a_request_with_a_body_does_not_wait() -> None:
     assert len(broker.state.pops.waiting) == 0
 
 
-def test_requests_that_wait_take_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_bytes, "TOTAL_BYTES_MAX", 20_000)
+def test_requests_that_wait_take_so_many_bytes() -> None:
     broker, first = PoppedBroker(), FakeChannel()
+    shrink(broker.state.memory, Kind.POPS, 33_000)
     for _ in range(2):
         request = broker.broker.send(RequestCode.POP_MESSAGE, pop(), bytes(15_000), channel=first)
         assert broker.broker.is_held(request)
     assert broker.answer(broker.pop()).code == ResponseCode.POLLING_FULL
     broker.broker.close(first)
+    assert broker.state.memory.held_of(Kind.POPS) == 0
     assert broker.broker.is_held(broker.pop())
 
 

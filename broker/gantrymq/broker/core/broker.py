@@ -23,6 +23,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
+from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.broker.core import (
     access,
     commits,
@@ -108,8 +109,6 @@ class Broker:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
     __slots__ = (
-        "_body_bytes",
-        "_body_bytes_max",
         "_born_hosts",
         "_fed",
         "_figures",
@@ -119,6 +118,7 @@ class Broker:
         "_look_by",
         "_machines",
         "_machines_due",
+        "_memory",
         "_readers",
         "_senders",
         "_store",
@@ -135,9 +135,7 @@ class Broker:
         self._topic_readers: Mapping[str, Reader] = state.topic_readers
         self._store: Store = state.store
         self._fed: dict[int, _Sends] = {}
-        self._body_bytes: int = 0
-        """Of all requests that wait for the store, a replica, a client or a file."""
-        self._body_bytes_max: int = held_bytes.bodies_max(state.memory_bytes)
+        self._memory: MemoryAccount = state.memory
         self._born_hosts: dict[Channel, bytes] = {}
         self._is_settled: bool = False
         """Whether nothing can have changed when the machines are due since they were asked."""
@@ -186,11 +184,6 @@ class Broker:
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
-
-    @property
-    def held_bodies(self) -> tuple[int, int]:
-        """Bytes of the bodies of requests that wait, and how many there may be."""
-        return self._body_bytes, self._body_bytes_max
 
     # ------------------------------------------------------------------ roles
 
@@ -317,16 +310,19 @@ class Broker:
         if len(state.works) >= WORKS_MAX:
             return self._counted(request, Reply(overloaded("the store", 0)), code)
         body_bytes = len(request.command.body)
-        if body_bytes and self._body_bytes + body_bytes > self._body_bytes_max:
-            full = held_bytes.no_room_for_bodies(self._body_bytes, self._body_bytes_max)
-            return self._counted(request, Reply(full), code)
+        if body_bytes:
+            overrun = self._memory.overrun(request.channel, Kind.BODIES, body_bytes)
+            if overrun is not None:
+                full = held_bytes.no_room_for_bodies(overrun.text)
+                return self._counted(request, Reply(full), code)
         try:
             outcome = handler(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
-        self._body_bytes += body_bytes
+        if body_bytes:
+            self._memory.add(request.channel, Kind.BODIES, body_bytes)
         state.works.start(
             outcome,
             lambda result: self._worked(request, result, now),
@@ -338,7 +334,7 @@ class Broker:
 
     def _worked(self, request: Request, outcome: object, began: float) -> None:
         """A request that was carried out in steps has its outcome."""
-        self._body_bytes -= len(request.command.body)
+        self._give_back(request)
         if isinstance(outcome, Reply):
             self._counted(request, outcome, request.command.code, self.state.now - began)
             self.state.effects.answer(request, outcome.command)
@@ -347,8 +343,14 @@ class Broker:
         else:
             assert outcome is HELD, f"{outcome!r} is no outcome"
 
+    def _give_back(self, request: Request) -> None:
+        """The request's body is not needed any more."""
+        body_bytes = len(request.command.body)
+        if body_bytes:
+            self._memory.add(request.channel, Kind.BODIES, -body_bytes)
+
     def _broke(self, request: Request, error: Exception, began: float) -> None:
-        self._body_bytes -= len(request.command.body)
+        self._give_back(request)
         code = request.command.code
         if not isinstance(error, GantryError):
             self.state.effects.broken(f"a request of code {code} broke its handler", error)

@@ -16,11 +16,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core import steps
-from gantrymq.broker.core.clients import Client, Memberships, weight_of
+from gantrymq.base.memory_account import Kind, Overrun
+from gantrymq.broker.core import evictions, held_bytes, steps
+from gantrymq.broker.core.clients import (
+    CONSUMER_BYTES,
+    Client,
+    Memberships,
+    producer_weight,
+    weight_of,
+)
 from gantrymq.broker.core.group_creation import ensure_group
 from gantrymq.broker.core.handler import Handlers
-from gantrymq.broker.core.messages import SILENT, Outcome, Reply, Request
+from gantrymq.broker.core.messages import SILENT, Channel, Outcome, Reply, Request
 from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
@@ -61,6 +68,9 @@ def heart_beat(state: State, request: Request) -> Outcome | Steps[Outcome]:
     if data is None:
         data = HeartbeatData.from_json(javajson.loads(body, values_max=VALUES_MAX))
     _check(data, known)
+    full = _overrun(state, request.channel, data, known)
+    if full is not None:
+        return Reply(held_bytes.no_room(full.text))
     client = Client(
         channel=request.channel,
         client_id=data.client_id,
@@ -137,10 +147,23 @@ def _check(data: HeartbeatData, known: Memberships) -> None:
             raise RemoteError(f"a group's name has at most {GROUP_CHARACTERS_MAX} characters")
 
 
+def _overrun(
+    state: State, channel: Channel, data: HeartbeatData, known: Memberships
+) -> Overrun | None:
+    """Why the broker has no memory for what is new in a heartbeat."""
+    weights = _weights(data, known)
+    more = sum(weight - known.consumers.get(group, 0) for group, weight in weights.items())
+    more += sum(map(producer_weight, set(data.producer_groups) - known.producers.keys()))
+    return None if more <= 0 else evictions.overrun(state, channel, Kind.CLIENTS, more)
+
+
 def _weights(data: HeartbeatData, known: Memberships) -> dict[str, int]:
     """By group; one that leaves its subscriptions out keeps those it has."""
     if data.without_sub:
-        return {each.group_name: known.consumers.get(each.group_name, 0) for each in data.consumers}
+        return {
+            each.group_name: known.consumers.get(each.group_name, CONSUMER_BYTES)
+            for each in data.consumers
+        }
     return {each.group_name: weight_of(each) for each in data.consumers}
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeAlias, final
 
+from gantrymq.base.memory_account import Kind, MemoryAccount
 from gantrymq.broker.core.messages import Channel
 from gantrymq.wire.bodies.heartbeat import (
     BROADCASTING,
@@ -38,6 +39,11 @@ COMPARED_MAX: Final = 16
 # What is kept of a subscription besides its texts, and of each of its tags and their hashes.
 SUBSCRIPTION_BYTES: Final = 500
 ITEM_BYTES: Final = 50
+
+# What is kept of a member of a group, besides what it said: the group's tables, if it is the only
+# one, and its place in them.
+CONSUMER_BYTES: Final = 2000
+PRODUCER_BYTES: Final = 700
 
 # A heartbeat that is kept, for each connection. Those of clients with a few groups are shorter;
 # what it says is kept in the tables anyhow.
@@ -197,15 +203,25 @@ def _want(said: SubscriptionData) -> tuple[str, str, str]:
 def weight_of(data: ConsumerData) -> int:
     """About so many bytes are kept of what it said."""
     names = len(data.consume_type) + len(data.message_model) + len(data.consume_from_where)
-    return names + sum(
-        SUBSCRIPTION_BYTES
-        + len(each.topic)
-        + len(each.expression_type)
-        + len(each.sub_string)
-        + ITEM_BYTES * (len(each.tags) + len(each.codes))
-        + sum(map(len, each.tags))
-        for each in data.subscriptions
+    return (
+        CONSUMER_BYTES
+        + len(data.group_name)
+        + names
+        + sum(
+            SUBSCRIPTION_BYTES
+            + len(each.topic)
+            + len(each.expression_type)
+            + len(each.sub_string)
+            + ITEM_BYTES * (len(each.tags) + len(each.codes))
+            + sum(map(len, each.tags))
+            for each in data.subscriptions
+        )
     )
+
+
+def producer_weight(group: str) -> int:
+    """About so many bytes are kept of a producer in this group."""
+    return PRODUCER_BYTES + len(group)
 
 
 @final
@@ -237,13 +253,15 @@ class Clients:
 
     __slots__ = (
         "_memberships",
+        "_memory",
         "_producers_by_id",
         "consumers",
         "is_registering",
         "producers",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, memory: MemoryAccount) -> None:
+        self._memory = memory
         self.consumers: dict[str, ConsumerGroup] = {}
         self.producers: dict[str, dict[Channel, Client]] = {}
         self._producers_by_id: dict[str, dict[tuple[str, Channel], Client]] = {}
@@ -267,7 +285,10 @@ class Clients:
         members[client.channel] = client
         own = self._producers_by_id.setdefault(client.client_id, {})
         own[group, client.channel] = client
-        self._memberships.setdefault(client.channel, Memberships()).producers[group] = None
+        memberships = self._memberships.setdefault(client.channel, Memberships())
+        if group not in memberships.producers:
+            memberships.producers[group] = None
+            self._memory.add(client.channel, Kind.CLIENTS, producer_weight(group))
 
     def add_consumer(self, data: ConsumerData, client: Client, *, keeps_subs: bool = False) -> bool:
         """Whether the group's members or topics changed."""
@@ -281,10 +302,12 @@ class Clients:
         group.consume_from_where = data.consume_from_where
         is_new = group.put(client)
         memberships = self._memberships.setdefault(client.channel, Memberships())
+        known = memberships.consumers.get(group.name)
+        weight = (known or CONSUMER_BYTES) if keeps_subs else weight_of(data)
+        memberships.consumers[group.name] = weight
+        self._memory.add(client.channel, Kind.CLIENTS, weight - (known or 0))
         if keeps_subs:
-            memberships.consumers.setdefault(group.name, 0)
             return is_new
-        memberships.consumers[group.name] = weight_of(data)
         return group.subscribe(client.channel, data.subscriptions) or is_new
 
     def remove_producer(self, group: str, channel: Channel) -> bool:
@@ -297,6 +320,7 @@ class Clients:
         if not clients:
             del self.producers[group]
         del self._memberships[channel].producers[group]
+        self._memory.add(channel, Kind.CLIENTS, -producer_weight(group))
         self._forget_if_alone(channel)
         return True
 
@@ -313,7 +337,8 @@ class Clients:
             return False
         if not members.clients:
             del self.consumers[group]
-        del self._memberships[channel].consumers[group]
+        weight = self._memberships[channel].consumers.pop(group)
+        self._memory.add(channel, Kind.CLIENTS, -weight)
         self._forget_if_alone(channel)
         return True
 

@@ -1,14 +1,13 @@
 """What requests that wait may cost: each is kept whole until it is answered, which may be minutes.
 
-The bounds on their numbers alone say nothing about memory: a frame holds 16 MiB, and what a
-connection has in flight is bounded for it by itself, not for all together.
+The bounds on their numbers alone say nothing about memory: a frame holds 16 MiB. So what waits is
+counted in the memory account of the broker, and the account has the bound.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.broker.core.messages import Request
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.remoting.refusal import refusal
@@ -18,30 +17,17 @@ from gantrymq.wire.command import Command
 # Real ones have no body, and a header of some hundred bytes: a filter of a thousand tags fits.
 REQUEST_BYTES_MAX: Final = 64 << 10
 
-# Of all that wait for the same: as many of ordinary size as their number allows.
-TOTAL_BYTES_MAX: Final = 128 << 20
 
-# Bodies of requests under way, mostly messages that wait for a replica: 80 MB/s where each waits
-# for the 3 s of slaveTimeout.
-# Beside them the messages of a batch are copies, so the memory may be twice as much.
-BODIES_BYTES_MAX: Final = 256 << 20
-
-# In a small container they take an eighth of its memory, a quarter with the copies.
-BODIES_SHARE: Final = 8
-
-
-def bodies_max(memory_bytes: int) -> int:
-    """How many bytes of bodies may be under way at a time: at least one of any length."""
-    return max(FRAME_BYTES_MAX, min(BODIES_BYTES_MAX, memory_bytes // BODIES_SHARE))
-
-
-def no_room_for_bodies(held_bytes: int, held_bytes_max: int) -> Command:
+def no_room_for_bodies(why: str) -> Command:
     """The refusal of one more request with a body; its producer asks another broker at once."""
+    return no_room(f"{why}; see mqadmin haStatus for slow replicas, send less or add brokers")
+
+
+def no_room(why: str) -> Command:
+    """The refusal of a request of which something would be kept."""
     return refusal(
         ResponseCode.SYSTEM_BUSY,
-        "[OVERLOAD]system busy, start flow control for a while (messages that wait for the store or"
-        f" for a replica hold {held_bytes} bytes of memory, {held_bytes_max} are allowed; see"
-        " mqadmin haStatus for slow replicas, send less or add brokers)",
+        f"[OVERLOAD]system busy, start flow control for a while ({why})",
     )
 
 

@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
+from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core import held_bytes, pulls
 from gantrymq.broker.core.figures.requests import HELD
+from gantrymq.broker.core.held_bytes import bytes_of
 from gantrymq.broker.core.messages import Channel, Reply, Request
 from gantrymq.broker.core.pulls import Pull
 from gantrymq.broker.core.subscriptions import Wish
@@ -104,7 +106,6 @@ class Holds:
 
     __slots__ = (
         "_answered_bytes",
-        "_bytes",
         "_channels",
         "_count",
         "_is_closed",
@@ -118,7 +119,6 @@ class Holds:
     def __init__(self, state: State) -> None:
         self._state = state
         self._answered_bytes = 0
-        self._bytes = 0
         self._woken: deque[Hold] = deque()
         self._queues: dict[Place, dict[Hold, None]] = {}
         self._channels: dict[Channel, dict[Hold, None]] = {}
@@ -132,13 +132,12 @@ class Holds:
 
     @property
     def bytes_held(self) -> int:
-        """The size of all requests that wait, at most `held_bytes.TOTAL_BYTES_MAX`."""
-        return self._bytes
+        """The size of all requests that wait."""
+        return self._state.memory.held_of(Kind.PULLS)
 
     def refusal(self, request: Request) -> Command | None:
         """Why this pull is not held; None where it may be."""
-        is_full = self._count >= HOLDS_MAX or self._bytes >= held_bytes.TOTAL_BYTES_MAX
-        if self._is_closed or is_full:
+        if self._is_closed or self._count >= HOLDS_MAX:
             return overloaded(f"holding pulls, of which there are {self._count},", 0)
         own = len(self._channels.get(request.channel, ()))
         if own >= CHANNEL_HOLDS_MAX:
@@ -146,7 +145,11 @@ class Holds:
                 f"this connection has {own} pulls that wait for messages, {CHANNEL_HOLDS_MAX} are"
                 " allowed; consume fewer queues by one client, or by several"
             )
-        return held_bytes.too_long(request)
+        too_long = held_bytes.too_long(request)
+        if too_long is not None:
+            return too_long
+        overrun = self._state.memory.overrun(request.channel, Kind.PULLS, bytes_of(request))
+        return None if overrun is None else held_bytes.no_room(overrun.text)
 
     def close(self) -> None:
         """The broker stops: everyone is answered as if the time were over, and nobody waits any
@@ -170,7 +173,6 @@ class Holds:
     def hold(self, pull: Pull) -> Hold:
         """Until something arrives, or it has waited long enough; not where there is a `refusal`."""
         channel, header = pull.request.channel, pull.header
-        assert self.refusal(pull.request) is None, "who holds asks before"
         settings = self._state.settings
         wait_ms = header.suspend_timeout_millis
         if not settings.long_polling_enable:
@@ -180,7 +182,7 @@ class Holds:
         self._queues.setdefault(hold.place, {})[hold] = None
         self._channels.setdefault(channel, {})[hold] = None
         self._count += 1
-        self._bytes += held_bytes.bytes_of(pull.request)
+        self._state.memory.add(channel, Kind.PULLS, bytes_of(pull.request))
         self._plan(until)
         return hold
 
@@ -312,7 +314,8 @@ class Holds:
     def _remove(self, hold: Hold) -> None:
         hold.is_over = True
         self._count -= 1
-        self._bytes -= held_bytes.bytes_of(hold.request)
+        request = hold.request
+        self._state.memory.add(request.channel, Kind.PULLS, -bytes_of(request))
         queue = self._queues[hold.place]
         del queue[hold]
         if not queue:

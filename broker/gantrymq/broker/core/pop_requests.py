@@ -79,7 +79,7 @@ def _look(state: State, pop: Pop, is_end: bool) -> Steps[Reply | None]:
 def _cannot_wait(state: State, request: Request, poll_ms: int) -> ResponseCode | None:
     if poll_ms <= 0:
         return ResponseCode.POLLING_TIMEOUT
-    has_room = state.pops.waiting.has_room(request.channel)
+    has_room = state.pops.waiting.has_room(request)
     return None if has_room else ResponseCode.POLLING_FULL
 
 

@@ -125,6 +125,7 @@ class State:
         "members",
         "memory",
         "memory_bytes",
+        "next_eviction",
         "now",
         "offsets",
         "pops",
@@ -174,6 +175,8 @@ class State:
         self.memory_bytes = memory_bytes
         self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes))
         """What this broker keeps for its peers."""
+        self.next_eviction: float = 0.0
+        """When connections may be closed in favour of a heartbeat again (evictions.py)."""
         self.now = now
         self.wall_ms = wall_ms
         self.started_ms = wall_ms
@@ -206,7 +209,7 @@ class State:
         self.offsets = Offsets(self.files)
         self.resets = Resets()
         self.retry_copies = RetryCopies()
-        self.clients = Clients()
+        self.clients = Clients(self.memory)
         self.filters = Filters(self)
         self.conflicts = Conflicts(self.effects)
         self.locks = Locks()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gantrymq.broker.core import held_bytes
+from gantrymq.base.memory_account import LABELS, Kind
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.figures.requests import HELD, ONEWAY, UNKNOWN_CODE
 from gantrymq.broker.metrics.base import PROTOCOL, truth
@@ -83,11 +83,12 @@ def _sends(core: Broker, base: str) -> Iterator[Samples]:
 
 
 def _accounts(core: Broker) -> Iterator[tuple[str, int, int]]:
-    """The name of each memory account, the bytes in it, and its limit."""
-    held, held_max = core.held_bodies
-    yield "request bodies", held, held_max
-    yield "held pulls", core.state.holds.bytes_held, held_bytes.TOTAL_BYTES_MAX
-    yield "waiting pops", core.state.pops.waiting.bytes_held, held_bytes.TOTAL_BYTES_MAX
+    """Each kind of what is kept for peers, the bytes of it, and their limit; then all together."""
+    memory = core.state.memory
+    for kind, name in LABELS.items():
+        if kind is not Kind.ROUTES:
+            yield name, memory.held_of(kind), memory.limit_of(kind)
+    yield "all", memory.held, memory.limit
 
 
 def _request_name(code: int) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.disk import DiskError
 from gantrymq.base.errors import CorruptionError, GantryError
+from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core import held_bytes
 from gantrymq.broker.core.figures.requests import HELD
 from gantrymq.broker.core.messages import Channel, Reply, Request
@@ -64,7 +65,6 @@ class Waiting:
     """The pops and notifications of one broker that wait. `Pops` owns it."""
 
     __slots__ = (
-        "_bytes",
         "_bytes_left",
         "_channels",
         "_count",
@@ -83,7 +83,6 @@ class Waiting:
         self._topics: dict[str, TopicWaiters] = {}
         self._channels: dict[Channel, dict[Waiter, None]] = {}
         self._count = 0
-        self._bytes = 0
         self._late: deque[Waiter] = deque()
         self._woken: deque[Waiter] = deque()
         """Notifications that messages arrived for, to be looked at."""
@@ -95,21 +94,23 @@ class Waiting:
 
     @property
     def bytes_held(self) -> int:
-        """The size of all requests that wait, at most `held_bytes.TOTAL_BYTES_MAX`."""
-        return self._bytes
+        """The size of all requests that wait."""
+        return self._state.memory.held_of(Kind.POPS)
 
     def __len__(self) -> int:
         return self._count
 
-    def has_room(self, channel: Channel) -> bool:
+    def has_room(self, request: Request) -> bool:
         """Whether one more of this connection's may wait."""
+        channel = request.channel
         own = len(self._channels.get(channel, ()))
-        is_full = self._count >= WAITING_MAX or self._bytes >= held_bytes.TOTAL_BYTES_MAX
-        return not is_full and own < CHANNEL_WAITING_MAX
+        if self._count >= WAITING_MAX or own >= CHANNEL_WAITING_MAX:
+            return False
+        size = held_bytes.bytes_of(request)
+        return self._state.memory.overrun(channel, Kind.POPS, size) is None
 
     def hold(self, request: Request, place: tuple[str, str, int], poll_ms: int, look: Look) -> None:
         """Until there is something, or time is up; only where it `has_room`."""
-        assert self.has_room(request.channel), "who holds asks before whether there is room"
         group, topic, queue_id = place
         seconds = 0.0 if self._is_closed else min(max(poll_ms, 0) / 1000, SECONDS_MAX)
         until = self._state.now + seconds
@@ -119,7 +120,7 @@ class Waiting:
             groups.setdefault(group, GroupWaiters()).add(waiter)
         self._channels.setdefault(request.channel, {})[waiter] = None
         self._count += 1
-        self._bytes += held_bytes.bytes_of(request)
+        self._state.memory.add(request.channel, Kind.POPS, held_bytes.bytes_of(request))
         self._plan(until)
 
     def close(self) -> None:
@@ -286,7 +287,8 @@ class Waiting:
     def _remove(self, waiter: Waiter) -> None:
         waiter.is_over = True
         self._count -= 1
-        self._bytes -= held_bytes.bytes_of(waiter.request)
+        request = waiter.request
+        self._state.memory.add(request.channel, Kind.POPS, -held_bytes.bytes_of(request))
         for name in waiter.topics:
             groups = self._topics[name].groups
             groups[waiter.group].remove(waiter)
