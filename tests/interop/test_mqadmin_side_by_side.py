@@ -24,6 +24,7 @@ GANTRY_ONLY_SETTINGS = {
     "metricsBindAddress": "health and metrics",
     "metricsPort": "health and metrics",
     "metricsTokenFile": "health and metrics",
+    "secureDefaults": "a name server that protects itself",
     "warmUpSeconds": "no route is not said too early after a start",
 }
 CLUSTER_LIST_TRIES = 30

@@ -26,6 +26,7 @@ from gantrymq.base.settings import (
     file_layer,
     flag_layer,
     setting_fields,
+    settings_to_text,
 )
 from gantrymq.broker import group_setup, link_setup
 from gantrymq.broker.core.configuration import REGION_FORM, SETTINGS, check_region
@@ -35,6 +36,7 @@ from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.link_setup import LinkSetup
+from gantrymq.runtime import secure_defaults
 from gantrymq.runtime.acl_file import read_credentials
 from gantrymq.runtime.address import address_of, is_host_name, own_address, parse_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
@@ -96,32 +98,25 @@ def load(
     The store is in `store` of the data folder, the user's home unless given. A program that starts
     a broker in a way of its own has `defaults` that differ from a broker's.
     """
-    of_file, tls = _of_file(config_file)
-    of_flags, tls_of_flags = _apart(flag_layer(flags))
-    tls |= tls_of_flags
-    first = [Layer(Source.DEFAULT, defaults or {}), *of_file]
-    last = [
-        environment_layer(BrokerSettings, environment),
-        environment_layer(StoreSettings, environment),
-        of_flags,
-    ]
-    root = _root([*first, *last], data)
-    layers = [*first, *_saved(root), *last]
+    layers, tls, root = _layers(config_file, environment, flags, data, defaults)
     broker, kept = _bound(layers)
     settings = _with_accounts(_named(broker), root)
+    if settings.secure_defaults:
+        secure_defaults.check_broker(settings_to_text(settings), tls)
     server_tls = ServerTls.from_properties(tls)
     links = link_setup.read(broker, tls, server_tls)
     group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
     ip_address = _ip_address(broker, has_group=group is not None)
-    settings, role_warnings = _in_group(settings, group) if group else _in_role(settings)
+    settings, warnings = _in_group(settings, group) if group else _in_role(settings)
     store = _for_role(replace(kept.settings, store_path_root_dir=str(root)), settings)
     client_tls = _client_tls(tls, broker)
+    warnings += _warnings(broker, client_tls) + link_setup.warnings(settings, links)
     return Setup(
         settings,
         store,
         _identity(settings, group, ip_address),
         server_tls,
-        role_warnings + _warnings(broker, client_tls) + link_setup.warnings(settings, links),
+        warnings,
         broker.unknown,
         {key: layer.source for key, layer in {**broker.sources, **kept.sources}.items()},
         _credentials(settings),
@@ -129,6 +124,31 @@ def load(
         group,
         links,
     )
+
+
+def _layers(
+    config_file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, str],
+    data: Path | None,
+    defaults: Mapping[str, str] | None,
+) -> tuple[list[Layer], dict[str, str], Path]:
+    """The layers, the keys that begin with `tls.`, and the store's folder."""
+    of_file, tls = _of_file(config_file)
+    of_flags, tls_of_flags = _apart(flag_layer(flags))
+    tls |= tls_of_flags
+    last = [
+        environment_layer(BrokerSettings, environment),
+        environment_layer(StoreSettings, environment),
+        of_flags,
+    ]
+    own = dict(defaults or {})
+    root = _root([Layer(Source.DEFAULT, own), *of_file, *last], data)
+    said = [*of_file, *_saved(root), *last]
+    if secure_defaults.is_wanted(said):
+        own |= secure_defaults.BROKER_DEFAULTS
+        tls = {**secure_defaults.TLS_DEFAULTS, **tls}
+    return [Layer(Source.DEFAULT, own), *said], tls, root
 
 
 def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreSettings]]:

@@ -107,6 +107,8 @@ def _load(arguments: argparse.Namespace) -> Setup:
         if not separator:
             raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set listenPort=10911")
         flags[key.strip()] = value
+    if arguments.secure_defaults:
+        flags["secureDefaults"] = "true"
     return load(arguments.config_file, os.environ, flags, arguments.data)
 
 
@@ -143,6 +145,17 @@ def _parser() -> argparse.ArgumentParser:
         "--guarded", action="store_true",
         help="wait for the broker in a second process, and give its lease away when it is killed",
     )  # fmt: skip
+    _add_process_options(parser)
+    return parser
+
+
+def _add_process_options(parser: argparse.ArgumentParser) -> None:
+    """How the process runs, beside its settings."""
+    parser.add_argument(
+        "--secure-defaults", action="store_true",
+        help="start only with TLS, access control and all else that protects it; the same as"
+        " --set secureDefaults=true",
+    )  # fmt: skip
     parser.add_argument(
         "--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )
@@ -150,4 +163,3 @@ def _parser() -> argparse.ArgumentParser:
         "--log-format", default=os.environ.get("GANTRY_LOG_FORMAT", "console"),
         choices=["console", "json"], help="of log lines; GANTRY_LOG_FORMAT says the same",
     )  # fmt: skip
-    return parser

@@ -18,6 +18,7 @@ programs:
   broker       start a broker (gantry broker --help)
   namesrv      start a name server (gantry namesrv --help)
   completion   a script for bash, zsh or fish: source <(gantry completion bash)
+  secure       make certificates, accounts and secrets for servers (gantry secure --help)
   operator     run the Kubernetes operator (gantry operator --help)
   kubectl      look after clusters on Kubernetes, as kubectl gantry does (gantry kubectl --help)
   store        check, dump, repair a store while no broker uses it (gantry store --help)
@@ -82,6 +83,12 @@ def _spark(arguments: list[str]) -> NoReturn:
     os.execv(sys.executable, command)  # noqa: S606 - our own module, and no shell
 
 
+def _secure(arguments: list[str]) -> int:
+    from gantrymq.app.secure.main import run  # noqa: PLC0415 - as above
+
+    return run(arguments)
+
+
 def _command(arguments: list[str]) -> int:
     """What is no program is a command of the administrator."""
     from gantrymq.cli.main import run  # noqa: PLC0415 - as above
@@ -95,6 +102,7 @@ _PROGRAMS: Final[dict[str, Callable[[list[str]], int]]] = {
     "namesrv": _namesrv,
     "operator": _operator,
     "kubectl": _kubectl,
+    "secure": _secure,
     "store": _store,
     "spark": _spark,
 }

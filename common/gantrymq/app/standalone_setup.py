@@ -111,6 +111,11 @@ def load(wish: Wish, environment: Mapping[str, str]) -> StandaloneSetup:
         raise ConfigurationError(
             "groupMembers: a standalone broker is alone; start each member with `gantry broker`"
         )
+    if broker.settings.secure_defaults:
+        raise ConfigurationError(
+            "secureDefaults: a standalone start is for development, and its name server has no"
+            " access control; start `gantry namesrv` and `gantry broker` with it"
+        )
     if broker.settings.listen_port <= _FAST_DISTANCE:
         raise ConfigurationError(
             f"listenPort={broker.settings.listen_port}: clients are told this port, and the fast"

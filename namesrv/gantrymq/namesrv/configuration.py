@@ -14,11 +14,21 @@ from typing import Final
 
 from gantrymq.base.errors import ConfigurationError, RemoteError
 from gantrymq.base.properties import decode_properties
-from gantrymq.base.settings import Layer, Source, bind, environment_layer, file_layer, flag_layer
+from gantrymq.base.settings import (
+    Bound,
+    Layer,
+    Source,
+    bind,
+    environment_layer,
+    file_layer,
+    flag_layer,
+    settings_to_text,
+)
 from gantrymq.namesrv.core.kvconfig import KvTables, Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.listening import listen_addresses
 from gantrymq.namesrv.core.settings import SETTINGS, NameServerSettings
+from gantrymq.runtime import secure_defaults
 from gantrymq.runtime.address import own_address
 from gantrymq.runtime.certificates import ClientTls, ServerTls
 from gantrymq.runtime.listening import ANY_V6
@@ -62,7 +72,21 @@ def load(
     of_flags, tls_of_flags = _apart(flag_layer({**flags, "configStorePath": str(store)}))
     layers.append(of_flags)
     tls |= tls_of_flags
+    is_secure = secure_defaults.is_wanted(layers)
+    if is_secure:
+        layers.insert(0, Layer(Source.DEFAULT, secure_defaults.SERVER_DEFAULTS))
+        tls = {**secure_defaults.TLS_DEFAULTS, **tls}
     bound = bind(NameServerSettings, layers)
+    settings = _completed(bound, home)
+    if is_secure:
+        secure_defaults.check_name_server(settings_to_text(settings), tls)
+    listeners(settings)
+    client_tls = ClientTls.from_properties(tls) if ClientTls.is_wanted(tls) else None
+    return Setup(settings, ServerTls.from_properties(tls), bound.warnings, client_tls)
+
+
+def _completed(bound: Bound[NameServerSettings], home: Path | None) -> NameServerSettings:
+    """With the addresses and files that were left to the machine."""
     settings = bound.settings
     if "bindAddress" not in bound.sources and ":" in own_address():
         # A pod may have IPv6 alone, where nothing reaches what listens on IPv4.
@@ -73,9 +97,7 @@ def load(
         settings = replace(settings, kv_config_path=str(_folder(home) / "kvConfig.json"))
     if settings.acl_enable and not settings.acl_file:
         settings = replace(settings, acl_file=str(_folder(home) / "plain_acl.yml"))
-    listeners(settings)
-    client_tls = ClientTls.from_properties(tls) if ClientTls.is_wanted(tls) else None
-    return Setup(settings, ServerTls.from_properties(tls), bound.warnings, client_tls)
+    return settings
 
 
 def _folder(home: Path | None) -> Path:

@@ -64,6 +64,8 @@ def _load(arguments: argparse.Namespace) -> Setup:
         if not separator:
             raise ConfigurationError(f"--set {item}: write KEY=VALUE, as in --set listenPort=9876")
         flags[key.strip()] = value
+    if arguments.secure_defaults:
+        flags["secureDefaults"] = "true"
     environment: Mapping[str, str] = os.environ
     return load(arguments.config_file, environment, flags)
 
@@ -90,6 +92,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated"
     )
+    parser.add_argument(
+        "--secure-defaults", action="store_true",
+        help="start only with TLS, access control and all else that protects it; the same as"
+        " --set secureDefaults=true",
+    )  # fmt: skip
     parser.add_argument(
         "--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"]
     )

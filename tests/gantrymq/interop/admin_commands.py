@@ -164,6 +164,7 @@ GANTRY_ONLY_SETTINGS: Final = {
     "metricsQueueLagEnable": "the lag of each queue as a metric",
     "minInSyncReplicas": "4.9 has none, and 5.3's 1 waits for nobody: 0 is two of such a group",
     **dict.fromkeys(("producerSessionHours", "producerSessionsMax"), "sends that are stored once"),
+    "secureDefaults": "a broker that protects itself",
     "publishService": "groups that elect their master",
     "filterServerNums": "Java has dropped it, and its own exportConfigs reads it",
     "haMasterAddress": "Java shows it once it is set",

@@ -25,8 +25,8 @@ NAME_SERVER = ":19876"
 # makes up for them.
 OWN_SETTINGS = {
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
-    "metricsPort", "metricsTokenFile", "warmUpSeconds", "configStorePath", "kvConfigPath",
-    "rocketmqHome",
+    "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
+    "configStorePath", "kvConfigPath", "rocketmqHome",
     "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",
 }  # fmt: skip
 LISTS = {Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Code.GET_TOPICS_BY_CLUSTER}

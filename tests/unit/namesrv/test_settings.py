@@ -15,7 +15,7 @@ from gantrymq.namesrv.core.settings import (
 VECTORS = Path(__file__).parents[2] / "vectors"
 OWN = {
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
-    "metricsPort", "metricsTokenFile", "warmUpSeconds",
+    "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
     "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",
 }  # fmt: skip
 

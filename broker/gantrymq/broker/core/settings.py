@@ -318,6 +318,13 @@ class BrokerSettings:
     reject_transaction_message: bool = live_setting(
         default=False, about="refuse transactional messages"
     )
+    secure_defaults: bool = setting(
+        default=False,
+        about="protect the server: TLS is enforced, access control is on, metrics are on loopback"
+        " or need a token, slaves prove themselves; the server does not start while something for"
+        " that is missing, and says what",
+        changes=Changes.NEVER,
+    )
     server_channel_max_idle_time_seconds: int = setting(
         120, "silence after which a connection is closed", unit="s", lowest=1
     )

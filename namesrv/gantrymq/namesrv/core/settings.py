@@ -122,6 +122,13 @@ class NameServerSettings:
     scan_not_active_broker_interval: int = live_setting(
         5000, "how often dead brokers are looked for", unit="ms", lowest=1
     )
+    secure_defaults: bool = setting(
+        default=False,
+        about="protect the server: TLS is enforced, access control is on, metrics are on loopback"
+        " or need a token; the server does not start while something for that is missing, and"
+        " says what",
+        changes=Changes.NEVER,
+    )
     server_async_semaphore_value: int = live_setting(64, _NO_EFFECT)
     server_callback_executor_threads: int = live_setting(0, _NO_EFFECT)
     server_channel_max_idle_time_seconds: int = setting(

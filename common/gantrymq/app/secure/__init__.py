@@ -1,0 +1,1 @@
+"""`gantry secure`: makes what servers need to protect themselves."""
