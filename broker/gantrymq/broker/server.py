@@ -500,6 +500,7 @@ def _store_of(setup: Setup, clock: Clock) -> tuple[FolderDisk, DiskBackground, S
         setup.store,
         new_index_name=partial(_index_name, clock),
         local_hour=_local_hour,
+        monotonic=clock.monotonic,
         is_copy=setup.group is not None or setup.settings.broker_role is BrokerRole.SLAVE,
     )
     return disk, background, store

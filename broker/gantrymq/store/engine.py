@@ -58,6 +58,7 @@ from gantrymq.store.tail import TAIL_BYTES
 from gantrymq.store.topic_ages import TopicAges
 from gantrymq.store.turn import NOTHING, Turn
 from gantrymq.store.waiters import Waiters
+from gantrymq.store.work_meter import WorkMeter, standing
 from gantrymq.wire.message.record import Record
 
 NEVER: Final = float("inf")
@@ -95,6 +96,7 @@ class Store:
         "_session_copies",
         "ages",
         "disk",
+        "filter_meter",
         "index",
         "log",
         "log_readings",
@@ -119,10 +121,12 @@ class Store:
         local_hour: Callable[[int], int],
         tail_bytes: int = TAIL_BYTES,
         is_copy: bool = False,
+        monotonic: Callable[[], float] = standing,
     ) -> None:
         """`new_index_name` answers the time as yyyyMMddHHmmssSSS and `local_hour` the hour of
         a wall-clock time in ms, both where this broker stands. So many bytes of the log's end
-        are kept in memory. A copy takes what its master has, and no messages."""
+        are kept in memory. A copy takes what its master has, and no messages. `monotonic` is a
+        clock that measures how long filters take, in seconds."""
         self._levels = levels = DelayLevels(settings.message_delay_level)
         sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
         self._background, self._local_hour = background, local_hour
@@ -138,7 +142,9 @@ class Store:
         self._claim = Claim(disk)
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
         self.index = Index(disk, sizes, new_index_name)
-        self.readings, self.log_readings = Readings(background), Readings(background)
+        self.filter_meter = WorkMeter(monotonic)
+        self.readings = Readings(background, meter=self.filter_meter)
+        self.log_readings = Readings(background)
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
         index = self.index if settings.message_index_enable else None
@@ -391,6 +397,7 @@ class Store:
             retention.turn(now, wall_ms)
         if now >= self.ages.deadline():
             self.ages.turn(now, wall_ms)
+        self.filter_meter.refill()
         if self.readings.is_due:
             self.readings.turn()
         if self._session_copies.is_due(now, self._dispatcher.position):

@@ -19,6 +19,10 @@ A bulk pull has limits of its own, the same for all messages, and is a batch rea
 reads go first after each piece of BULK_UNITS, its first one included, and keeps no blocks of the
 log in memory: those are for consumers that read side by side.
 
+A filter that looks at records is bounded by measured time: when the filters' share of the turn is
+used up, the reading rests and goes on in a later turn. After FILTERED_SECONDS the answer ends where
+the filter has come to, so that the client, which waits no longer, goes on from there.
+
 Records go out as they lie in the log: neighbours in one piece, and neither body nor properties are
 looked at unless there is a filter for them. But each must say that it has the unit's size and lies
 where the unit says. One that does not ends the answer before it; at the very start it is a
@@ -38,7 +42,7 @@ from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.base.errors import CorruptionError
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.consumequeue import ConsumeQueue
-from gantrymq.store.readings import Reading
+from gantrymq.store.readings import FILTER_REST, Reading
 from gantrymq.store.sources import (
     RECORD_BYTES_MAX,
     ReadableStore,
@@ -47,6 +51,7 @@ from gantrymq.store.sources import (
     queue_units,
     readable_end,
 )
+from gantrymq.store.work_meter import WorkMeter
 from gantrymq.wire.message.record import Record, decode
 
 UNITS_MAX: Final = 800
@@ -62,6 +67,9 @@ RECENT_GAP_BYTES: Final = 8192
 
 # Larger ones are copied as quickly as they lie.
 BLOCK_RECORD_BYTES_MAX: Final = 8192
+
+# Half of what the most impatient clients of RocketMQ wait for an answer to a pull.
+FILTERED_SECONDS: Final = 5.0
 
 _UNIT_BYTES: Final = 20
 _RECORD_BYTES_MIN: Final = 91
@@ -94,8 +102,8 @@ class PullQuery:
     """What a consumer asks for. `tags` decides by the unit's tags code, `matches` by the record.
 
     Who `keeps_offset` is not corrected: a slave leaves that to its master, unless it has
-    offsetCheckInSlave. `bulk_bytes_max` makes it a bulk pull of at most so many bytes. Hot, hence
-    slotted and not frozen; treat it as a value.
+    offsetCheckInSlave. `bulk_bytes_max` makes it a bulk pull of at most so many bytes. `meter`
+    bounds the time that `matches` takes. Hot, hence slotted and not frozen; treat it as a value.
     """
 
     __slots__ = (
@@ -103,6 +111,7 @@ class PullQuery:
         "count_max",
         "keeps_offset",
         "matches",
+        "meter",
         "offset",
         "queue_id",
         "tags",
@@ -117,6 +126,7 @@ class PullQuery:
         count_max: i64,
         tags: Callable[[int], bool] | None = None,
         matches: Callable[[Record], bool] | None = None,
+        meter: WorkMeter | None = None,
         *,
         keeps_offset: bool = False,
         bulk_bytes_max: i64 = 0,
@@ -128,6 +138,7 @@ class PullQuery:
         self.count_max: i64 = count_max
         self.tags: Callable[[int], bool] | None = tags
         self.matches: Callable[[Record], bool] | None = matches
+        self.meter: WorkMeter | None = None if matches is None else meter
         self.keeps_offset: bool = keeps_offset
 
 
@@ -216,6 +227,7 @@ class _Batch:
         "_last_position",
         "_log",
         "_memory_bytes",
+        "_meter",
         "_missed_block",
         "_next",
         "_query",
@@ -224,6 +236,7 @@ class _Batch:
         "_status",
         "_stop",
         "_units",
+        "_until",
     )
 
     def __init__(
@@ -238,6 +251,10 @@ class _Batch:
         count_max = query.count_max
         self._log: CommitLog = store.log
         self._query: PullQuery = query
+        self._meter: WorkMeter | None = query.meter
+        self._until: float = 0.0
+        if query.meter is not None:
+            self._until = query.meter.begin() + FILTERED_SECONDS
         self._queue: ConsumeQueue = queue
         self._end: i64 = end
         ratio = settings.access_message_in_memory_max_ratio
@@ -375,9 +392,10 @@ class _Batch:
 
     def _read_now(self, chosen: list[int], first: i64) -> i64:
         """Read the records from `first` on, neighbours at once, and add those that pass; the first
-        one that is not in memory, or that the answer ends before."""
+        one that is not in memory, that the answer ends before, or that the filter has no time for
+        in this turn."""
         at = first
-        while self._is_left(chosen, at):
+        while self._is_left(chosen, at) and not self._is_out_of_time:
             stop = self._add_from_block(chosen, at)
             if stop == at:
                 stop = self._neighbours(chosen, at)
@@ -385,24 +403,45 @@ class _Batch:
                 data = log_bytes_now(self._log, start, self._past(chosen[stop - 1]) - start)
                 if data is None:
                     break
-                self._add(chosen, at, stop, data, start)
+                stop = self._add(chosen, at, stop, data, start)
             at = stop
         return at
 
     def _read_rest(self, chosen: list[int], first: i64) -> Reading[None]:
-        """The same, of all of them, by asking for what is not in memory."""
+        """The same, of all of them, by asking for what is not in memory, and in several turns where
+        the filter needs them."""
         at = first
         while self._is_left(chosen, at):
+            if self._is_out_of_time:
+                yield FILTER_REST
+                self._end_if_late(chosen[at])
+                continue
             stop = self._neighbours(chosen, at)
             start = self._position(chosen[at])
             size = self._past(chosen[stop - 1]) - start
             data = yield from log_bytes(self._log, start, size)
-            self._add(chosen, at, stop, data, start)
-            at = self._read_now(chosen, stop)
+            at = self._add(chosen, at, stop, data, start)
+            while at < stop and self._is_left(chosen, at):
+                yield FILTER_REST
+                self._end_if_late(chosen[at])
+                at = self._add(chosen, at, stop, data, start)
+            at = self._read_now(chosen, at)
+
+    @property
+    def _is_out_of_time(self) -> bool:
+        """Whether filters have used up their share of this turn; never without a filter."""
+        meter = self._meter
+        return meter is not None and meter.left <= 0
+
+    def _end_if_late(self, place: i64) -> None:
+        """End the answer before this unit when the filter has taken too long."""
+        meter = self._meter
+        if meter is not None and meter.begin() > self._until:
+            self._next = self._stop = self._first + place
 
     def _add_from_block(self, chosen: list[int], first: i64) -> i64:
         """Add the records from `first` on that lie in one block which is in memory; the first that
-        does not."""
+        does not, or that the filter has no time for in this turn."""
         position, end = self._position(chosen[first]), self._past(chosen[first])
         if self._is_bulk or end - position > BLOCK_RECORD_BYTES_MAX:
             return first
@@ -421,7 +460,7 @@ class _Batch:
                 break
             position, end = self._position(chosen[stop]), self._past(chosen[stop])
         if stop > first:
-            self._add(chosen, first, stop, block, start)
+            stop = self._add(chosen, first, stop, block, start)
         return stop
 
     def _neighbours(self, chosen: list[int], first: i64) -> i64:
@@ -439,9 +478,14 @@ class _Batch:
             number += 1
         return number
 
-    def _add(self, chosen: list[int], first: i64, stop: i64, data: bytes, start: i64) -> None:
-        """Add records of what was read from `start` on, in as few pieces as they lie in."""
-        matches = self._query.matches
+    def _add(self, chosen: list[int], first: i64, stop: i64, data: bytes, start: i64) -> i64:
+        """Add records of what was read from `start` on, in as few pieces as they lie in; the first
+        that was not looked at, before `stop` when the filter's time for this turn is over."""
+        matches, meter = self._query.matches, self._meter
+        if meter is not None:
+            if meter.left <= 0:
+                return first
+            meter.begin()
         piece: i64 = 0
         piece_end: i64 = 0
         number = first
@@ -455,9 +499,15 @@ class _Batch:
                     self._miss(start + at)
                     continue
                 _check_head(data, at, end - at, start + at)
-                if matches is not None and not matches(decode(data, int(at), verify_body=False)):
-                    self._status = NO_MATCHED_MESSAGE
-                    continue
+                if matches is not None:
+                    is_match = matches(decode(data, int(at), verify_body=False))
+                    if meter is not None:
+                        meter.lap()
+                        if meter.left <= 0:
+                            stop = number
+                    if not is_match:
+                        self._status = NO_MATCHED_MESSAGE
+                        continue
                 if at != piece_end:
                     self._put(data[piece:piece_end])
                     piece = at
@@ -467,6 +517,7 @@ class _Batch:
         except CorruptionError as error:
             self._stop_at(self._first + chosen[number - 1], str(error))
         self._put(data[piece:piece_end])
+        return number
 
     def _miss(self, position: i64) -> None:
         """This record was not read: its file was removed meanwhile, or cut by other hands."""

@@ -5,10 +5,14 @@ A `Reading` goes as far as it can with what is in memory. It yields
     a Wanted   for bytes that are not: it is sent them, fewer where the file ends earlier, or has
                the DiskError thrown in
     None       after a piece of work that others should not have to wait behind
+    FilterRest when the filters' share of this turn is used up (work_meter.py)
 
 and returns its result. `Readings` runs any number of them. The disk is asked for what a `Wanted`
 names only when its turn has come, first in, first out, so that few reads are under way however
 many readings there are; by then the file may be gone, which is a DiskError of NOT_FOUND.
+
+Readings that rest because of their filters go on in turn by their owners, the connections of
+clients, so that a connection with many of them gets no larger share.
 
 Invariants. Every reading that was started ends once, in `take_finished`, unless it is cancelled.
 What it raises of DiskError and CorruptionError is its result; anything else is a defect and goes
@@ -18,7 +22,7 @@ a queue that is cut: whoever cuts cancels them first.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, final
@@ -26,6 +30,7 @@ from typing import Final, TypeAlias, TypeVar, final
 from gantrymq.base.disk import Background, Completion, DiskError, File
 from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.finished import Finished
+from gantrymq.store.work_meter import WorkMeter
 
 # As many as keep a fast disk busy; more would only wait inside it, and in front of the flushes.
 UNDER_WAY_MAX: Final = 32
@@ -46,7 +51,16 @@ class Wanted:
     size: int
 
 
-Reading: TypeAlias = Generator[Wanted | None, bytes | None, T]
+@final
+class FilterRest:
+    """The filters' share of this turn is used up; see FILTER_REST."""
+
+    __slots__ = ()
+
+
+FILTER_REST: Final = FilterRest()
+
+Reading: TypeAlias = Generator[Wanted | FilterRest | None, bytes | None, T]
 
 
 def fetch(wanted: Wanted) -> Reading[bytes]:
@@ -65,7 +79,7 @@ def run(reading: Reading[T]) -> T:
             wanted = reading.send(data) if error is None else reading.throw(error)
             data = error = None
             try:
-                if wanted is not None:
+                if isinstance(wanted, Wanted):
                     data = wanted.file().read(wanted.position, wanted.size)
             except DiskError as failure:
                 error = failure
@@ -78,12 +92,13 @@ def run(reading: Reading[T]) -> T:
 class _Run:
     """A reading that has not ended."""
 
-    __slots__ = ("is_cancelled", "key", "reading")
+    __slots__ = ("is_cancelled", "key", "owner", "reading")
 
-    def __init__(self, key: int, reading: Reading[object]) -> None:
-        self.key = key
-        self.reading = reading
-        self.is_cancelled = False
+    def __init__(self, key: int, reading: Reading[object], owner: object) -> None:
+        self.key: int = key
+        self.owner: object = owner
+        self.reading: Reading[object] = reading
+        self.is_cancelled: bool = False
 
 
 @final
@@ -93,15 +108,25 @@ class Readings:
     __slots__ = (
         "_asked",
         "_background",
+        "_filtering",
         "_finished",
+        "_meter",
         "_resting",
         "_runs",
         "_under_way_max",
         "_waiting",
     )
 
-    def __init__(self, background: Background, under_way_max: int = UNDER_WAY_MAX) -> None:
+    def __init__(
+        self,
+        background: Background,
+        under_way_max: int = UNDER_WAY_MAX,
+        meter: WorkMeter | None = None,
+    ) -> None:
         self._background = background
+        self._filtering: OrderedDict[object, deque[_Run]] = OrderedDict()
+        """Those that rest because of their filters, by owner; the first owner is next."""
+        self._meter: WorkMeter = meter or WorkMeter()
         self._under_way_max = under_way_max
         self._runs: dict[int, _Run] = {}
         self._waiting: deque[tuple[_Run, Wanted]] = deque()
@@ -116,13 +141,13 @@ class Readings:
     @property
     def is_due(self) -> bool:
         """Whether a turn has something to do at once."""
-        return bool(self._resting or self._finished)
+        return bool(self._resting or self._finished or self._filtering)
 
-    def start(self, key: int, reading: Reading[object]) -> None:
+    def start(self, key: int, reading: Reading[object], owner: object = None) -> None:
         """Begin this one; it may have ended when this returns."""
         if key in self._runs:
             raise LocalError(f"a reading of key {key} is under way")
-        self._runs[key] = one = _Run(key, reading)
+        self._runs[key] = one = _Run(key, reading, owner)
         self._go_on(one)
         self._ask()
 
@@ -139,6 +164,8 @@ class Readings:
         """Resume some of those that let others go first."""
         for _ in range(min(RESUMED_A_TURN, len(self._resting))):
             self._go_on(self._resting.popleft())
+        if self._filtering:
+            self._filter_on()
         self._ask()
 
     def take_finished(self) -> Sequence[Finished]:
@@ -157,6 +184,18 @@ class Readings:
         for key in list(self._runs):
             self.cancel(key)
 
+    def _filter_on(self) -> None:
+        """Resume readings that rest because of their filters, one of each owner at a time."""
+        filtering = self._filtering
+        for _ in range(sum(map(len, filtering.values()))):
+            if self._meter.left <= 0:
+                break
+            owner, runs = filtering.popitem(last=False)
+            one = runs.popleft()
+            if runs:
+                filtering[owner] = runs
+            self._go_on(one)
+
     def _go_on(self, one: _Run, data: bytes | None = None, error: DiskError | None = None) -> None:
         """Up to where the reading wants something, rests or ends."""
         if one.is_cancelled:
@@ -170,6 +209,8 @@ class Readings:
         else:
             if wanted is None:
                 self._resting.append(one)
+            elif isinstance(wanted, FilterRest):
+                self._filtering.setdefault(one.owner, deque()).append(one)
             else:
                 self._waiting.append((one, wanted))
 

@@ -291,3 +291,30 @@ def test_any_text_has_a_meaning_or_is_refused(text: str, data: st.DataObject) ->
     except SelectorError:
         return
     assert selector.chooses(named) in (True, False)
+
+
+@pytest.mark.parametrize("haystack", ["a" * 20_000 + "b", "ab" * 10_000, "", "x.y" + "a" * 9_000])
+@pytest.mark.parametrize("part", ["a" * 99 + "b", "ba", "x.y", ".", "c"])
+def test_contains_finds_the_same_in_long_texts_as_in_short_ones(haystack: str, part: str) -> None:
+    selector = compiled(f"a CONTAINS '{part}'")
+    assert selector.chooses({"a": haystack}) is (part in haystack)
+
+
+def test_an_expression_may_look_through_many_texts_but_not_through_any_number() -> None:
+    def expression(count: int) -> str:
+        return " OR ".join("a CONTAINS 'b'" for _ in range(count))
+
+    compiled(expression(70))
+    with pytest.raises(SelectorError, match="2500000 are allowed: CONTAINS may have to look"):
+        compiled(expression(80))
+
+
+def test_contains_looks_for_texts_of_a_bounded_length() -> None:
+    compiled(f"a CONTAINS '{'b' * 1_000}'")
+    with pytest.raises(SelectorError, match="a text of 1001 characters, 1000 are allowed"):
+        compiled(f"a CONTAINS '{'b' * 1_001}'")
+
+
+@pytest.mark.parametrize("expression", ["a > 1", "a = 1", "a > 1.5", "a = 3000000000", "a = TRUE"])
+def test_a_text_that_is_longer_than_any_number_is_none(expression: str) -> None:
+    assert not compiled(expression).chooses({"a": "1" * 401})

@@ -144,6 +144,7 @@ class Broker:
         """Whether that is what the next turn is for; then the machines need not be asked."""
         self._look_by: float = 0.0
         self._senders: dict[Channel, None] = {}
+        state.works.dropped = self._dropped
 
     # ------------------------------------------------------------------ life
 
@@ -327,6 +328,7 @@ class Broker:
             outcome,
             lambda result: self._worked(request, result, now),
             lambda error: self._broke(request, error, now),
+            request,
         )
         if request.command.body:
             self._write_if_much(now, wall_ms)
@@ -358,6 +360,11 @@ class Broker:
         reply = Reply(failed(text))
         self._counted(request, reply, code, self.state.now - began)
         self.state.effects.answer(request, reply.command)
+
+    def _dropped(self, request: Request) -> None:
+        """A request that only reads was given up, for its connection ended."""
+        self._body_bytes -= len(request.command.body)
+        self.state.effects.release(request)
 
     def _counted(
         self, request: Request, outcome: Outcome, code: int, seconds: float = 0.0
@@ -495,6 +502,7 @@ class Broker:
         self._born_hosts.pop(channel, None)
         self._senders.pop(channel, None)
         self.state.access.throttle.closed(channel)
+        self.state.works.closed(channel)
         for machine in self._machines:
             machine.closed(channel)
 

@@ -119,8 +119,13 @@ class Filters:
         return known.selector
 
     def _registered(self, group: str, said: SubscriptionData, known: Filter | None) -> Selector:
-        selector = selector_of(said.expression_type, said.sub_string)
         state = self._state
+        meter = state.store.filter_meter
+        meter.begin()
+        try:
+            selector = selector_of(said.expression_type, said.sub_string)
+        finally:
+            meter.lap()
         if not self._has_room(said, known):
             self._forget_dead()
             if not self._has_room(said, known):

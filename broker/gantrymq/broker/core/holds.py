@@ -267,6 +267,8 @@ class Holds:
             pulls.read_rest(state, found),
             partial(self._looked, hold, pull),
             partial(self._broke, hold),
+            hold.request,
+            is_held=True,
         )
 
     def _looked(self, hold: Hold, pull: Pull, found: object) -> None:

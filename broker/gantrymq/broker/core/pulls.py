@@ -22,7 +22,7 @@ from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.steps import Steps, read
 from gantrymq.broker.core.subscriptions import Choice, choice_of, forbidden
 from gantrymq.store.pull import FOUND, Pulled, PullQuery, PullStatus, pull
-from gantrymq.store.readings import Reading, Wanted
+from gantrymq.store.readings import FilterRest, Reading, Wanted
 from gantrymq.store.sources import readable_end_now
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.shared import Permission, TopicConfig
@@ -160,6 +160,7 @@ def reading(state: State, pull_: Pull, offset: int) -> Reading[Pulled]:
         header.max_msg_nums,
         pull_.choice.tags,
         pull_.choice.matches,
+        state.store.filter_meter,
         keeps_offset=not _corrects(state),
         bulk_bytes_max=_bulk_bytes_max(pull_),
     )
@@ -187,7 +188,7 @@ def begun(reading: Reading[Pulled]) -> Pulled | Reading[Pulled]:
     return _rest(reading, missing)
 
 
-def _rest(reading: Reading[Pulled], missing: Wanted | None) -> Reading[Pulled]:
+def _rest(reading: Reading[Pulled], missing: Wanted | FilterRest | None) -> Reading[Pulled]:
     """A reading that has begun, for those who begin it again."""
     try:
         while True:

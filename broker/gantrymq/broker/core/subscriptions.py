@@ -17,7 +17,7 @@ from gantrymq.broker.core.messages import Reply
 from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.sql92.parser import CHARACTERS_MAX
-from gantrymq.broker.core.sql92.selector import selector_of
+from gantrymq.broker.core.sql92.selector import Selector, selector_of
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.wire.bodies.groups import GroupConfig
 from gantrymq.wire.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
@@ -89,13 +89,24 @@ def brought(state: State, kind: str, text: str) -> Choice | Reply:
     try:
         if kind == EXPRESSION_TAG:
             return _by_tags(text)
-        selector = selector_of(kind, text)
+        selector = measured_selector(state, kind, text)
     except RemoteError as error:
         return refused(
             ResponseCode.SUBSCRIPTION_PARSE_FAILED,
             f"parse the consumer's subscription failed: {error}",
         )
     return no_property_filters(state, kind) or Choice(matches=selector.matches)
+
+
+def measured_selector(state: State, kind: str, text: str) -> Selector:
+    """The filter of this expression. To compile a long one takes milliseconds, which count as work
+    of the filters in this turn. SelectorError says what is wrong with it."""
+    meter = state.store.filter_meter
+    meter.begin()
+    try:
+        return selector_of(kind, text)
+    finally:
+        meter.lap()
 
 
 def _said(

@@ -2,7 +2,9 @@
 
 Invariants. `then` of each work that was started is called once, with its result, or `failed` with
 what it raised; those that wait when the broker stops are given up, and so are those of a role when
-that ends (`hold`): nobody hears of them any more. A work goes on in the turn in
+that ends (`hold`): nobody hears of them any more. Works that only read are given up when the
+connection of their client ends (`closed`); then `dropped` is called with their request. A work
+goes on in the turn in
 which its step was answered, in the order of the answers. What a `then` raises ends neither the turn
 nor the works behind it: one message that nobody thought of must not end the broker, now and after
 each start. It is told as a defect. A broken invariant and a failed sync do end the process.
@@ -17,7 +19,14 @@ from typing import Final, TypeAlias, final
 from gantrymq.base.errors import GantryError, LocalError
 from gantrymq.broker.core import messages
 from gantrymq.broker.core.files import Files
-from gantrymq.broker.core.messages import AskClient, AwaitRegistration, Effects, File
+from gantrymq.broker.core.messages import (
+    AskClient,
+    AwaitRegistration,
+    Channel,
+    Effects,
+    File,
+    Request,
+)
 from gantrymq.broker.core.steps import (
     Ask,
     AskBroker,
@@ -35,6 +44,7 @@ from gantrymq.store.finished import Finished
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import Refused
 from gantrymq.store.segments import SyncFailedError
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
 Then: TypeAlias = Callable[[object], None]
@@ -42,15 +52,56 @@ Failed: TypeAlias = Callable[[Exception], None]
 
 NEVER: Final = float("inf")
 
+# Requests that change nothing, or nothing that a client has to hear of: what is popped and not
+# answered is given out again. All others are carried out to their end: a commit is oneway, and its
+# producer may have gone.
+ONLY_READ: Final = frozenset(
+    int(code)
+    for code in (
+        RequestCode.PULL_MESSAGE,
+        RequestCode.LITE_PULL_MESSAGE,
+        RequestCode.POP_MESSAGE,
+        RequestCode.PEEK_MESSAGE,
+        RequestCode.QUERY_MESSAGE,
+        RequestCode.VIEW_MESSAGE_BY_ID,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.GET_EARLIEST_MSG_STORETIME,
+        RequestCode.QUERY_CONSUME_QUEUE,
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.QUERY_CONSUME_TIME_SPAN,
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.GET_BROKER_CONSUME_STATS,
+    )
+)
+
+
+def _release_nothing(request: Request) -> None:
+    """For works that no broker owns, in tests."""
+
 
 @final
 class _Work:
     """One that has not ended."""
 
-    __slots__ = ("failed", "is_over", "steps", "then")
+    __slots__ = ("failed", "is_held", "is_over", "number", "request", "steps", "then")
 
-    def __init__(self, steps: Steps[object], then: Then, failed: Failed) -> None:
+    def __init__(
+        self,
+        steps: Steps[object],
+        then: Then,
+        failed: Failed,
+        request: Request | None = None,
+        *,
+        is_held: bool = False,
+    ) -> None:
+        self.is_held: bool = is_held
         self.is_over: bool = False
+        self.number: int = 0
+        """Of the step that it waits for."""
+        self.request: Request | None = request
         self.steps: Steps[object] = steps
         self.then: Then = then
         self.failed: Failed = failed
@@ -68,9 +119,11 @@ class Works:
         "_last_number",
         "_putting",
         "_reading",
+        "_reading_for",
         "_saving",
         "_store",
         "_waiting",
+        "dropped",
         "has_new_puts",
     )
 
@@ -82,6 +135,9 @@ class Works:
         self._last_number = 0
         self._putting: dict[int, _Work] = {}
         self._reading: dict[int, _Work] = {}
+        self._reading_for: dict[Channel, dict[_Work, None]] = {}
+        """Works that may be given up with the connection, while they read."""
+        self.dropped: Callable[[Request], None] = _release_nothing
         self._asking: dict[int, _Work] = {}
         self._saving: dict[int, _Work] = {}
         self._waiting: list[tuple[float, int, _Work]] = []
@@ -97,9 +153,18 @@ class Works:
             + len(self._waiting)
         )
 
-    def start(self, steps: Steps[object], then: Then, failed: Failed) -> None:
-        """Begin; the work may have ended when this returns."""
-        self._go_on(_Work(steps, then, failed), None)
+    def start(
+        self,
+        steps: Steps[object],
+        then: Then,
+        failed: Failed,
+        request: Request | None = None,
+        *,
+        is_held: bool = False,
+    ) -> None:
+        """Begin; the work may have ended when this returns. It is carried out for `request`; one
+        that `is_held` has an owner that releases it when its connection ends."""
+        self._go_on(_Work(steps, then, failed, request, is_held=is_held), None)
 
     def start_in_role(self, steps: Steps[object], then: Then, failed: Failed) -> None:
         """The same for what this broker does by itself as master, or as slave."""
@@ -121,8 +186,23 @@ class Works:
         self._go_on(self._putting.pop(answer.number), answer)
 
     def reading_finished(self, finished: Finished) -> None:
-        """The work that wanted to read this goes on."""
-        self._go_on(self._reading.pop(finished.key), finished.result, finished.error)
+        """The work that wanted to read this goes on, unless it was given up meanwhile."""
+        work = self._reading.pop(finished.key, None)
+        if work is not None:
+            self._forget_reader(work)
+            self._go_on(work, finished.result, finished.error)
+
+    def closed(self, channel: Channel) -> None:
+        """The connection has ended: no client waits for what its works read."""
+        for work in list(self._reading_for.get(channel, ())):
+            del self._reading[work.number]
+            self._store.readings.cancel(work.number)
+            self._forget_reader(work)
+            work.is_over = True
+            work.steps.close()
+            assert work.request is not None, "works without a request are not kept by connection"
+            if not work.is_held:
+                self.dropped(work.request)
 
     def client_answered(self, number: int, response: Command | None) -> None:
         work = self._asking.pop(number, None)
@@ -189,7 +269,7 @@ class Works:
             return self._put(work, step)
         if isinstance(step, Read):
             self._reading[number] = work
-            self._store.readings.start(number, step.reading)
+            self._read(work, number, step)
         elif isinstance(step, Ask):
             self._asking[number] = work
             self._effects.add(AskClient(number, step.channel, step.command, step.timeout_seconds))
@@ -211,6 +291,26 @@ class Works:
         else:
             raise LocalError(f"{step!r} is no step")
         return None
+
+    def _read(self, work: _Work, number: int, step: Read) -> None:
+        request = work.request
+        if request is None:
+            self._store.readings.start(number, step.reading)
+            return
+        channel = request.channel
+        if request.command.code in ONLY_READ:
+            work.number = number
+            self._reading_for.setdefault(channel, {})[work] = None
+        self._store.readings.start(number, step.reading, channel)
+
+    def _forget_reader(self, work: _Work) -> None:
+        request = work.request
+        works = None if request is None else self._reading_for.get(request.channel)
+        if request is None or works is None:
+            return
+        works.pop(work, None)
+        if not works:
+            del self._reading_for[request.channel]
 
     def _put(self, work: _Work, step: Put) -> PutAnswer | None:
         if step.session is not None:

@@ -26,7 +26,7 @@ from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.subscriptions import Choice
 from gantrymq.store.consumequeue import ConsumeQueue
-from gantrymq.store.pull import Pulled, PullQuery, PullStatus, pull
+from gantrymq.store.pull import FILTERED_SECONDS, Pulled, PullQuery, PullStatus, pull
 from gantrymq.store.readings import Reading
 from gantrymq.store.sources import readable_end_now
 from gantrymq.wire.codes import ResponseCode
@@ -102,10 +102,14 @@ def nothing(state: State, pop: Pop, code: ResponseCode) -> Reply:
 
 def _gather(state: State, pop: Pop) -> Steps[_Gathered]:
     gathered = _Gathered(state.wall_ms, pop.header.max_msg_nums)
+    until = state.now + FILTERED_SECONDS
     for topic, queue_id in _places(state, pop):
         place = (pop.header.consumer_group, topic, queue_id)
         if gathered.left <= 0:
             gathered.rest += _waiting_in(state, place)
+        elif state.now > until:
+            gathered.goes_on = True
+            break
         elif not state.pops.is_busy(place):
             with state.pops.reading(place):
                 yield from _take_out(state, pop, gathered, place)
@@ -206,7 +210,8 @@ def _count(state: State, pop: Pop, gathered: _Gathered, place: Place) -> int:
 
 def _reading(state: State, pop: Pop, place: Place, offset: int, count: int) -> Reading[Pulled]:
     choice = pop.choice
-    query = PullQuery(place[1], place[2], offset, count, choice.tags, choice.matches)
+    meter = state.store.filter_meter
+    query = PullQuery(place[1], place[2], offset, count, choice.tags, choice.matches, meter)
     return pull(state.store, query, state.memory_bytes)
 
 

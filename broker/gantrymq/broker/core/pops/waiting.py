@@ -259,6 +259,8 @@ class Waiting:
             waiter.look(waiter.until <= self._state.now),
             partial(self._looked, waiter),
             partial(self._broke, waiter),
+            waiter.request,
+            is_held=True,
         )
 
     def _looked(self, waiter: Waiter, reply: object) -> None:

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, final
 
-from gantrymq.broker.core.sql92 import terms
+from gantrymq.broker.core.sql92 import cost, terms
 from gantrymq.broker.core.sql92.terms import Term
 from gantrymq.broker.core.sql92.tokens import SelectorError, Token, Tokens, Word
 from gantrymq.broker.core.sql92.values import Long
@@ -30,7 +30,7 @@ CHARACTERS_MAX: Final = 32_767
 NESTING_MAX: Final = 64
 
 # Properties, values, and the signs, NOTs and brackets before them: a part takes up to 20 us to
-# compile, and each message that is looked at costs again. A list of any length is none.
+# compile. A list of any length is none. `cost` bounds what each message costs.
 PARTS_MAX: Final = 1_500
 
 _LITERALS: Final = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -63,10 +63,11 @@ def parse(text: str) -> Parsed:
 class _Parser:
     """Recursive descent over the words of one text."""
 
-    __slots__ = ("_nesting", "_parts", "tokens")
+    __slots__ = ("_cost", "_nesting", "_parts", "tokens")
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
+        self._cost = 0
         self._nesting = 0
         self._parts = 0
 
@@ -122,6 +123,8 @@ class _Parser:
             return terms.member(left, self._list(), wanted=wanted)
         if token.word is not Word.SIGN or token.text not in terms.TESTS:
             raise _unexpected(token, "BETWEEN, IN, CONTAINS, STARTSWITH or ENDSWITH")
+        if token.text == "CONTAINS":
+            self._cost = cost.checked(self._cost + cost.CONTAINS)
         return terms.tested(left, token.text, self._text(), wanted=wanted)
 
     def _list(self) -> list[str]:
@@ -135,6 +138,7 @@ class _Parser:
     def _unary(self) -> Term:
         self._nesting += 1
         self._parts += 1
+        self._cost = cost.checked(self._cost + cost.PART)
         if self._parts > PARTS_MAX:
             raise SelectorError(
                 f"the expression has more than {PARTS_MAX} properties and values; write"

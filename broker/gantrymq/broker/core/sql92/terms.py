@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from gantrymq.broker.core.sql92 import cost
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.broker.core.sql92.values import Long, Value, compare, parse_double
 
@@ -189,23 +190,23 @@ def member(term: Term, texts: Collection[str], *, wanted: bool) -> Term:
     return _above([term], evaluate)
 
 
-TESTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "CONTAINS": operator.contains,
-    "STARTSWITH": str.startswith,
-    "ENDSWITH": str.endswith,
+TESTS: Final[Mapping[str, Callable[[str], Callable[[str], bool]]]] = {
+    "CONTAINS": cost.search_for,
+    "STARTSWITH": lambda part: lambda text: text.startswith(part),
+    "ENDSWITH": lambda part: lambda text: text.endswith(part),
 }
 
 
 def tested(term: Term, test: str, text: str, *, wanted: bool) -> Term:
     """`test` is one of TESTS. Neither it nor its negation is true of what is no text, and of none
     is it asked whether it has an empty part."""
-    inner, passes = term.evaluate, TESTS[test]
+    inner, passes = term.evaluate, TESTS[test](text)
 
     def evaluate(properties: Properties) -> Value:
         if not text:
             return False
         value = inner(properties)
-        return isinstance(value, str) and passes(value, text) is wanted
+        return isinstance(value, str) and passes(value) is wanted
 
     return _above([term], evaluate)
 

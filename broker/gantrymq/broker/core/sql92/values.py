@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
+from gantrymq.broker.core.sql92.cost import NUMBER_CHARACTERS_MAX
 from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from gantrymq.wire.message.tags import TRIMMED
 
@@ -72,7 +73,9 @@ def _rank(number: float) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Double.valueOf, but for its hexadecimal form."""
+    """Double.valueOf, without its hexadecimal form and texts that are longer than any double."""
+    if len(text) > NUMBER_CHARACTERS_MAX:
+        raise ValueError("no double")
     text = text.strip(TRIMMED)
     if _DOUBLE.fullmatch(text) is None:
         raise ValueError("no double")
@@ -88,7 +91,7 @@ def _parse_long(text: str) -> int:
 
 
 def _whole(text: str, lowest: int, highest: int) -> int:
-    if _INTEGER.fullmatch(text) is None:
+    if len(text) > NUMBER_CHARACTERS_MAX or _INTEGER.fullmatch(text) is None:
         raise ValueError("no whole number")
     number = int(text)
     if not lowest <= number <= highest:
@@ -97,7 +100,7 @@ def _whole(text: str, lowest: int, highest: int) -> int:
 
 
 def _parse_boolean(text: str) -> bool:
-    return text.lower() == "true"
+    return len(text) == len("true") and text.lower() == "true"
 
 
 _PARSERS: Final[dict[type, Callable[[str], Number]]] = {
