@@ -312,7 +312,9 @@ class BrokerSettings:
         lowest=0,
         highest=10_000,
     )
-    quota_file: str = setting("", "the quotas; config/quotas.json of the store if empty")
+    quota_file: str = setting(
+        "", "the quotas; config/quotas.json of the store if empty", changes=Changes.NEVER
+    )
     quota_pull_delay_max_millis: int = live_setting(
         5_000,
         "how long a quota that is used up may delay the answer to a pull or pop; those that would"

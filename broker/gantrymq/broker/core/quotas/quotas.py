@@ -143,6 +143,7 @@ class Quotas:
         limit = self.storage.limit_of(topic) if self.storage.is_full(topic) else None
         if limit is None:
             return None
+        self.gate.refused[QuotaKind.TOPIC, QuotaLimit.STORAGE_BYTES] += 1
         used = self.storage.bytes_by_topic.get(topic, 0)
         return (
             f"the storage quota of topic {topic} is used up: its messages have about {used} bytes,"
