@@ -15,6 +15,7 @@ from gantrymq.broker.core.messages import (
     AskNameServers,
     AwaitRegistration,
     CloseChannel,
+    DelayChannel,
     Effect,
     File,
     Level,
@@ -98,6 +99,9 @@ class Errands:
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
+        elif isinstance(effect, DelayChannel):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.delay(effect.seconds)
         elif isinstance(effect, SaveFile):
             self._own(self._save(effect))
         elif isinstance(effect, Register):

@@ -68,6 +68,7 @@ from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.otlp import OtlpExporter
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
+from gantrymq.runtime.watched_file import WatchedFile
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.wire.command import Command
@@ -122,6 +123,8 @@ class BrokerHost:
             self._serve, clock.monotonic, long_bytes=LONG_BYTES, memory=self.state.memory
         )
         self.core = Broker(self.state)
+        quota_file = _path(setup, File.QUOTAS)
+        self._quota_file = WatchedFile(quota_file, self._log, self.core.quotas_edited)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
         self._errands = self._make_errands()
         self._security = _security_of(setup, self._log)
@@ -206,6 +209,7 @@ class BrokerHost:
                 await self._begin(is_stopping)
         except BaseException:
             await self._acl_file.stop()
+            await self._quota_file.stop()
             await self._stop_health()
             asyncio.get_running_loop().remove_reader(self._background.fileno())
             self._background.close()
@@ -234,6 +238,7 @@ class BrokerHost:
         self._pages.begin()
         if has_accounts:
             self._acl_file.watch(self.state.carried.accounts_edited)
+        self._quota_file.watch()
         gc.freeze()  # tables live long: the collector need not look at them again
         asyncio.get_running_loop().add_reader(self._background.fileno(), self._turn_soon)
         if self._listens_for_slaves or self._setup.settings.broker_role is BrokerRole.SLAVE:
@@ -251,6 +256,7 @@ class BrokerHost:
         self._is_serving = False
         self._pages.end()
         await self._acl_file.stop()
+        await self._quota_file.stop()
         if self._member is not None and not self.failed.done():
             await self._member.leave()
         await self._registrar.stop()
@@ -535,6 +541,8 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
 def _path(setup: Setup, file: File) -> Path:
     if file is File.ACL:
         return Path(setup.settings.acl_file)
+    if file is File.QUOTAS and setup.settings.quota_file:
+        return Path(setup.settings.quota_file)
     return setup.root / (OVERRIDES if file is File.SETTINGS else f"config/{file.value}")
 
 

@@ -35,6 +35,7 @@ from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.deletions import Deletions
 from gantrymq.store.disk_watch import DiskWatch
 from gantrymq.store.dispatch import Dispatcher
+from gantrymq.store.group import TopicSize
 from gantrymq.store.index import Index
 from gantrymq.store.index_file import IndexSizes
 from gantrymq.store.intake import Intake, Pending
@@ -269,6 +270,10 @@ class Store:
         if self._refusal() is not None:
             return Fed(start, 0, b"")
         return self._intake.feed(kernel, data, start, born_host, wall_ms)
+
+    def sizes_of(self, fed: Fed) -> list[TopicSize]:
+        """How much of what was just fed goes to which topic, before anything else comes in."""
+        return self._intake.sizes_of(fed)
 
     @property
     def waiting_bytes(self) -> int:

@@ -23,6 +23,18 @@ from gantrymq.wire.message.record import Record
 
 
 @final
+class TopicSize:
+    """How much of a group goes to one topic."""
+
+    __slots__ = ("messages", "record_bytes", "topic")
+
+    def __init__(self, topic: bytes) -> None:
+        self.topic: bytes = topic
+        self.messages: int = 0
+        self.record_bytes: int = 0
+
+
+@final
 class Group:
     """Made for an arena, and over with it."""
 
@@ -53,6 +65,17 @@ class Group:
         self.arena.add_batch(messages)
         for message in messages:
             self._enter(message)
+
+    def sizes_from(self, first_entry: int) -> list[TopicSize]:
+        """The messages from this entry on, and the bytes of their records, by topic."""
+        sizes: dict[bytes, TopicSize] = {}
+        for entry in self.entries[first_entry:]:
+            size = sizes.get(entry.topic)
+            if size is None:
+                size = sizes[entry.topic] = TopicSize(entry.topic)
+            size.messages += 1
+            size.record_bytes += int(entry.size)
+        return list(sizes.values())
 
     def end(self) -> None:
         """The log took the group, whose units are next, or refused it, and there will be none."""

@@ -16,7 +16,7 @@ from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.consumequeue import ConsumeQueue
 from gantrymq.store.delay_levels import DelayLevels
 from gantrymq.store.dispatch import Dispatcher
-from gantrymq.store.group import Group
+from gantrymq.store.group import Group, TopicSize
 from gantrymq.store.kernel import Fed, Kernel
 from gantrymq.store.pending_put import Confirmation, Put
 from gantrymq.store.pending_sends import Sends
@@ -107,6 +107,11 @@ class Intake:
         elif not self._sends:
             self._group = None  # its store time is this turn's
         return fed
+
+    def sizes_of(self, fed: Fed) -> list[TopicSize]:
+        """How much of what was just fed goes to which topic."""
+        group = self._group
+        return [] if group is None else group.sizes_from(fed.first_entry)
 
     def take(self, wall_ms: int) -> tuple[Group, Sequence[Pending]]:
         """Everything, laid out, and who waits for it to be written, in its order."""

@@ -61,12 +61,14 @@ _NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
 class Fed:
     """What became of a buffer."""
 
-    __slots__ = ("at", "count", "number", "replies")
+    __slots__ = ("at", "count", "first_entry", "number", "replies")
 
-    def __init__(self, at: int, count: int, replies: bytes) -> None:
+    def __init__(self, at: int, count: int, replies: bytes, first_entry: int = 0) -> None:
         self.at: int = at
         """Where in the buffer the first frame begins that was not taken."""
         self.count: int = count
+        self.first_entry: int = first_entry
+        """The first of its entries in the group."""
         self.number: int = 0
         """The store's, for the answer to these sends; 0 when it took none."""
         self.replies: bytes = replies
@@ -175,6 +177,7 @@ class Kernel:
         """Take the frames from data[start] on into the group."""
         replies = BytesWriter()
         self._records.begin(born_host)
+        first_entry = len(group.entries)
         count = 0
         at: i64 = start
         while True:
@@ -183,7 +186,7 @@ class Kernel:
                 break
             at += length
             count += 1
-        return Fed(int(at), count, replies.getvalue())
+        return Fed(int(at), count, replies.getvalue(), first_entry)
 
     def _frame(self, data: bytes, at: i64) -> i64:
         """The length of the send request at `at`, which is then in `_fields`; 0 for all else."""

@@ -96,6 +96,8 @@ class Channel:
     __slots__ = (
         "_calls",
         "_close_by",
+        "_delay",
+        "_delayed_until",
         "_door",
         "_ending",
         "_feed",
@@ -147,6 +149,8 @@ class Channel:
         self._ending: Ended | None = None
         self._handshake_began_at: float = owner.monotonic()
         self._close_by: float = 0.0
+        self._delay: asyncio.TimerHandle | None = None
+        self._delayed_until: float = 0.0
         self._held_bytes: int = 0
         self._in_turn: bool = False
         self._is_flush_due: bool = False
@@ -183,6 +187,22 @@ class Channel:
 
     def go_on(self) -> None:
         self._is_held_up = False
+        self._output_added()
+
+    def delay(self, seconds: float) -> None:
+        """Read nothing more for so long; what came before is served. Of several calls the longest
+        one counts."""
+        until = self._owner.monotonic() + seconds
+        if until <= self._delayed_until or self._transport is None:
+            return
+        self._delayed_until = until
+        if self._delay is not None:
+            self._delay.cancel()
+        self._delay = asyncio.get_running_loop().call_later(seconds, self._end_delay)
+        self._output_added()
+
+    def _end_delay(self) -> None:
+        self._delay = None
         self._output_added()
 
     def notify(self, command: Command) -> None:
@@ -325,6 +345,9 @@ class Channel:
             cause = "" if exc is None else str(exc) or type(exc).__name__
             self._ending = Ended(Reason.PEER_CLOSED if exc is None else Reason.LOST, cause)
         self._transport = None
+        if self._delay is not None:
+            self._delay.cancel()
+            self._delay = None
         self._deliver(self._session.closed(self._ending.reason, now), now)
         self._hold(0)
         self._settle_ready()
@@ -411,12 +434,13 @@ class Channel:
 
     def _regulate_reading(self, transport: Transport) -> None:
         session = self._session
+        must_wait = self._is_write_paused or self._is_held_up or self._delay is not None
         if self._is_reading:
-            if self._is_write_paused or self._is_held_up or session.is_saturated:
+            if must_wait or session.is_saturated:
                 self._is_reading = False
                 session.hold()
                 transport.pause_reading()
-        elif not (self._is_write_paused or self._is_held_up) and session.has_room:
+        elif not must_wait and session.has_room:
             self._is_reading = True
             session.resume(self._owner.monotonic())
             transport.resume_reading()

@@ -287,7 +287,8 @@ class BrokerInMemory:
             self.core.client_answered(effect.number, self._channel.take_answer(), *self._times())
         elif isinstance(effect, of_broker.LogLine):
             log.log(_LEVELS[effect.level], "broker: %s", effect.text, exc_info=effect.cause)
-        elif not isinstance(effect, of_broker.Spread):  # there is no other broker
+        elif not isinstance(effect, of_broker.Spread | of_broker.DelayChannel):
+            # There is no other broker, and no connection to read less from.
             _reach(effect)
         return isinstance(effect, _TELLING)
 

@@ -19,6 +19,7 @@ from gantrymq.broker.core.messages import (
     AskNameServers,
     AwaitRegistration,
     CloseChannel,
+    DelayChannel,
     Effect,
     File,
     LogLine,
@@ -67,6 +68,7 @@ class FakeChannel:
         self.told: list[Command] = []
         self.asked: list[AskClient] = []
         self.close_reason: str | None = None
+        self.delays: list[float] = []
 
 
 class OpenedBroker:
@@ -229,7 +231,7 @@ class OpenedBroker:
             self.unwritten.append(effect)
             if not self.files_are_stuck:
                 self.write(effect)
-        elif isinstance(effect, Tell | AskClient | CloseChannel):
+        elif isinstance(effect, Tell | AskClient | CloseChannel | DelayChannel):
             self._reach(effect)
         elif isinstance(effect, AskNameServers):
             self.asked_name_servers.append(effect)
@@ -266,7 +268,7 @@ class OpenedBroker:
         self.broker.broker_answered(effect.number, answer, self.now, self.wall_ms)
 
     @staticmethod
-    def _reach(effect: Tell | AskClient | CloseChannel) -> None:
+    def _reach(effect: Tell | AskClient | CloseChannel | DelayChannel) -> None:
         """What a client sees of it."""
         channel = effect.channel
         assert isinstance(channel, FakeChannel)
@@ -274,6 +276,8 @@ class OpenedBroker:
             channel.told.append(effect.command)
         elif isinstance(effect, AskClient):
             channel.asked.append(effect)
+        elif isinstance(effect, DelayChannel):
+            channel.delays.append(effect.seconds)
         else:
             channel.close_reason = effect.reason
 

@@ -352,6 +352,42 @@ async def test_who_is_held_up_is_not_read_until_told_to_go_on(start_server: Star
     await client.close()
 
 
+async def test_connection_that_is_delayed_is_not_read_until_its_time_is_over(
+    start_server: StartServer,
+) -> None:
+    recorder = Recorder()
+    client = await Client.to(await start_server(recorder))
+    channel = await recorder.opened_channels.get()
+    client.send(*many(1))
+    await client.answer()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    channel.delay(0.2)
+    channel.delay(0.05)  # a shorter one does not end the longer one
+    await some_turns()
+
+    client.send(*many(1))
+    await client.writer.drain()
+    await client.answer()
+    assert loop.time() - began >= 0.19
+    await client.close()
+
+
+async def test_connection_that_ends_while_it_is_delayed_leaves_nothing_behind(
+    start_server: StartServer,
+) -> None:
+    recorder = Recorder()
+    client = await Client.to(await start_server(recorder))
+    channel = await recorder.opened_channels.get()
+    channel.delay(3600)
+    await some_turns()
+    channel.abort()
+    await client.close()
+    await some_turns()
+    assert channel.is_closing
+    channel.delay(1.0)  # the core may say so before it hears of the end
+
+
 async def test_an_address_has_its_share_of_connections_and_the_line_names_the_setting(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:

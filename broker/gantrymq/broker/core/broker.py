@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Final, final
 
 from gantrymq.base.errors import GantryError, RemoteError
@@ -33,6 +34,7 @@ from gantrymq.broker.core import (
     system_topics,
 )
 from gantrymq.broker.core.figures.requests import ONEWAY, UNKNOWN_CODE, RequestFigures
+from gantrymq.broker.core.handler import Handler
 from gantrymq.broker.core.machine import Machine, Reader
 from gantrymq.broker.core.messages import (
     HELD,
@@ -49,11 +51,13 @@ from gantrymq.broker.core.messages import (
     Request,
     Silent,
 )
+from gantrymq.broker.core.quotas.gate import carry_out_later
 from gantrymq.broker.core.relays import SENDS
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
 from gantrymq.store.engine import Store
+from gantrymq.store.kernel import Fed
 from gantrymq.store.turn import Turn
 from gantrymq.wire import hosts
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -163,6 +167,7 @@ class Broker:
             File.MODES: state.request_modes.load,
             File.POPS: state.pops.checkouts.load,
             File.MISSING: state.carried.load,
+            File.QUOTAS: state.quotas.load,
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
@@ -185,6 +190,11 @@ class Broker:
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
+
+    def quotas_edited(self, content: bytes) -> None:
+        """An administrator changed the file of quotas; RemoteError where it cannot be used."""
+        self._is_settled = False
+        self.state.quotas.edited(content)
 
     # ------------------------------------------------------------------ roles
 
@@ -275,6 +285,8 @@ class Broker:
         is_busy = state.admission.refusal(state.settings) is not None
         if kernel is None or state.works.has_new_puts or is_busy:
             return start, 0  # the general path says why
+        if state.quotas.is_on and state.quotas.gate.refuses_read(channel, now):
+            return start, 0
         born_host = self._born_hosts.get(channel)
         if born_host is None:
             born_host = self._born_hosts[channel] = hosts.parse(channel.peer)
@@ -283,8 +295,16 @@ class Broker:
             self._log_moves = True
             self._fed[fed.number] = _Sends(channel, fed.count, fed.at - start, now)
             state.admission.begin(now)
+            if state.quotas.is_on:
+                self._charge(channel, fed, fed.at - start, now)
             self._write_if_much(now, wall_ms)
         return fed.at, fed.count
+
+    def _charge(self, channel: Channel, fed: Fed, frames_bytes: int, now: float) -> None:
+        """Charge a read that the kernel took to the quotas of its address and topics."""
+        quotas = self.state.quotas
+        sizes = self._store.sizes_of(fed) if quotas.has_topics else []
+        quotas.fed(channel, fed.count, frames_bytes, sizes, now)
 
     def _write_if_much(self, now: float, wall_ms: int) -> None:
         """A turn's group lies in memory: beyond the bound it is written at once."""
@@ -303,25 +323,23 @@ class Broker:
             return self._counted(request, Reply(not_supported(code)), UNKNOWN_CODE)
         refusal = access.refuse(state, request) or slaves.refuse(state, request)
         if refusal is not None:
+            if state.quotas.is_on:
+                state.quotas.gate.note_denied(request)
             return self._counted(request, refusal, code)
         if state.identity.is_elected and code in SENDS:
             if state.relays.wants(request):
                 return state.relays.take(request)
             self._senders[request.channel] = None
-        if len(state.works) >= WORKS_MAX:
-            return self._counted(request, Reply(overloaded("the store", 0)), code)
-        body_bytes = len(request.command.body)
-        if body_bytes:
-            overrun = self._memory.overrun(request.channel, Kind.BODIES, body_bytes)
-            if overrun is not None:
-                full = held_bytes.no_room_for_bodies(overrun.text)
-                return self._counted(request, Reply(full), code)
+        admitted = self._admitted(request, handler)
+        if isinstance(admitted, Reply):
+            return self._counted(request, admitted, code)
         try:
-            outcome = handler(state, request)
+            outcome = admitted(state, request)
         except RemoteError as error:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
+        body_bytes = len(request.command.body)
         if body_bytes:
             self._memory.add(request.channel, Kind.BODIES, body_bytes)
         state.works.start(
@@ -333,6 +351,24 @@ class Broker:
         if request.command.body:
             self._write_if_much(now, wall_ms)
         return HELD
+
+    def _admitted(self, request: Request, handler: Handler) -> Handler | Reply:
+        """What carries the request out, now or when its quota allows; or why nothing does."""
+        state = self.state
+        if state.quotas.is_on:
+            admitted = state.quotas.gate.admit(request)
+            if isinstance(admitted, Reply):
+                return admitted
+            if admitted is not None:
+                handler = partial(carry_out_later, handler=handler, hold=admitted)
+        if len(state.works) >= WORKS_MAX:
+            return Reply(overloaded("the store", 0))
+        body_bytes = len(request.command.body)
+        if body_bytes:
+            overrun = self._memory.overrun(request.channel, Kind.BODIES, body_bytes)
+            if overrun is not None:
+                return Reply(held_bytes.no_room_for_bodies(overrun.text))
+        return handler
 
     def _worked(self, request: Request, outcome: object, began: float) -> None:
         """A request that was carried out in steps has its outcome."""

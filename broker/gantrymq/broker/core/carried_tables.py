@@ -1,6 +1,7 @@
 """The tables that travel with the log from a master to the members that follow it.
 
-    topics, groups, modes, filters, accounts, locks      count when they are taken
+    topics, groups, modes, filters, quotas, accounts, locks
+                                                         count when they are taken
     consumption, delays, timers                          log end 8 | content: how far somebody has
                                                          come; they count once this disk has the
                                                          log up to there
@@ -57,6 +58,7 @@ MODES: Final = "modes"
 FILTERS: Final = "filters"
 ACCOUNTS: Final = "accounts"
 LOCKS: Final = "locks"
+QUOTAS: Final = "quotas"
 CONSUMPTION: Final = "consumption"
 DELAYS: Final = "delays"
 TIMERS: Final = "timers"
@@ -68,6 +70,7 @@ _FILES: Final = {
     MODES: File.MODES,
     FILTERS: File.FILTERS,
     ACCOUNTS: File.ACL,
+    QUOTAS: File.QUOTAS,
 }
 _END: Final = struct.Struct(">q")
 _SIZE: Final = struct.Struct(">I")
@@ -105,6 +108,7 @@ class CarriedTables:
             GROUPS: state.groups.content(),
             MODES: state.request_modes.content(),
             FILTERS: state.filters.content(),
+            QUOTAS: state.quotas.content(),
         }
         if state.access.guard is not None:
             tables[ACCOUNTS] = state.access.content()
@@ -176,6 +180,7 @@ class CarriedTables:
                 GROUPS: state.groups.copy,
                 MODES: state.request_modes.copy,
                 FILTERS: state.filters.copy,
+                QUOTAS: state.quotas.copy,
             }
             take = takes.get(name)
             if take is None:

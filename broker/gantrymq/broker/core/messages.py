@@ -167,6 +167,15 @@ class CloseChannel:
     reason: str
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class DelayChannel:
+    """Read nothing from a connection for so long: its client has used up a quota."""
+
+    channel: Channel
+    seconds: float
+
+
 class File(Enum):
     """The files a broker keeps in `config/` of its store: Java's names and contents."""
 
@@ -181,6 +190,7 @@ class File(Enum):
     MISSING = "missingTables.json"
     SETTINGS = "broker.conf"
     ACL = "plain_acl.yml"
+    QUOTAS = "quotas.json"
 
 
 @final
@@ -231,6 +241,7 @@ class LogLine:
 
 Effect: TypeAlias = (
     "Answer | Release | Replies | Tell | AskClient | AskNameServers | AskBroker | CloseChannel"
+    " | DelayChannel"
     " | SaveFile | Register | AwaitRegistration | Spread | LogLine"
 )
 

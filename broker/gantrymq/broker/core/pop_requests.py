@@ -211,7 +211,7 @@ def peek_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
     topic = _topic(state, request, header)
     if isinstance(topic, Reply):
         return topic
-    return peeking.peek(state, header, topic.read_queue_nums)
+    return peeking.peek(state, request, header, topic.read_queue_nums)
 
 
 def notification(state: State, request: Request) -> Outcome:

@@ -258,6 +258,9 @@ def response(state: State, pull_: Pull, pulled: Pulled) -> Command:
     )
     if code is ResponseCode.SUCCESS:
         state.stats.got(header.consumer_group, header.topic, pulled.count, pulled.size)
+        if state.quotas.is_on:
+            group, size = header.consumer_group, pulled.size
+            state.quotas.gate.consumed(pull_.request, header.topic, group, size)
     else:
         state.stats.missed()
     ext = _places(pull_, suggested, pulled.next_offset, pulled.minimum, pulled.maximum)

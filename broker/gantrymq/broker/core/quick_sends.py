@@ -85,6 +85,7 @@ class QuickSends:
         return (
             config.topic_filter_type is TopicFilterType.SINGLE_TAG
             and topic not in self._state.unsaved_topics
+            and self._state.quotas.is_served(topic)
             and topic not in NOT_FOR_CLIENTS
             and not topic.startswith(_GROUPS_BEGIN)
             and len(topic) <= TOPIC_CHARACTERS_MAX

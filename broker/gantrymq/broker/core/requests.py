@@ -35,6 +35,7 @@ from gantrymq.broker.core import (
     upkeep_requests,
 )
 from gantrymq.broker.core.handler import Handler, Handlers
+from gantrymq.broker.core.quotas import requests as quota_requests
 
 TABLES: Final[Iterable[Handlers]] = (
     ack_requests.HANDLERS,
@@ -51,6 +52,7 @@ TABLES: Final[Iterable[Handlers]] = (
     pop_requests.HANDLERS,
     pull_requests.HANDLERS,
     query_requests.HANDLERS,
+    quota_requests.HANDLERS,
     recall_requests.HANDLERS,
     replication_requests.HANDLERS,
     reply_messages.HANDLERS,

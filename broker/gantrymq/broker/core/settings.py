@@ -304,6 +304,25 @@ class BrokerSettings:
     publish_service: str = setting(
         "", "the Service, without a selector, that a master of groupMembers leads to itself"
     )
+    quota_delay_max_millis: int = live_setting(
+        1_000,
+        "how long a quota that is used up may delay a connection's requests; sends that would wait"
+        " longer are refused as busy. Producers give up after 3 s",
+        unit="ms",
+        lowest=0,
+        highest=10_000,
+    )
+    quota_file: str = setting(
+        "", "the quotas; config/quotas.json of the store if empty", changes=Changes.NEVER
+    )
+    quota_pull_delay_max_millis: int = live_setting(
+        5_000,
+        "how long a quota that is used up may delay the answer to a pull or pop; those that would"
+        " wait longer are refused as busy. Consumers give up after 10 s",
+        unit="ms",
+        lowest=0,
+        highest=60_000,
+    )
     recall_message_enable: bool = live_setting(
         default=True, about="producers may take back timer messages; false in Java"
     )

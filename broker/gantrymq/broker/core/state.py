@@ -36,6 +36,7 @@ from gantrymq.broker.core.offsets import Offsets
 from gantrymq.broker.core.open_halves import OpenHalves
 from gantrymq.broker.core.pops.pops import Pops
 from gantrymq.broker.core.quick_sends import QuickSends
+from gantrymq.broker.core.quotas.quotas import Quotas
 from gantrymq.broker.core.refusals import Refusals
 from gantrymq.broker.core.reign import Reign
 from gantrymq.broker.core.relays import Relays
@@ -130,6 +131,7 @@ class State:
         "offsets",
         "pops",
         "quick_sends",
+        "quotas",
         "refusals",
         "reign",
         "relays",
@@ -221,6 +223,7 @@ class State:
         self.carried = CarriedTables(self)
         self.relays = Relays(self)
         self.quick_sends = QuickSends(self)
+        self.quotas = Quotas(self)
         self.client_watch = ClientWatch(self)
         self.stats = Stats(self)
         self.stats.kernel_counts = self.quick_sends.take_counts
@@ -246,6 +249,7 @@ class State:
             self.carried,
             self.relays,
             self.quick_sends,
+            self.quotas,
             self.client_watch,
             self.stats,
             self.refusals,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantrymq.broker.core.broker import Broker
-from gantrymq.broker.metrics import clients, lag, overview, requests, storage, traffic
+from gantrymq.broker.metrics import clients, lag, overview, quotas, requests, storage, traffic
 from gantrymq.broker.metrics.base import base_of
 from gantrymq.metrics.samples import Samples
 
@@ -17,6 +17,7 @@ def samples(core: Broker) -> Iterator[Samples]:
     yield from overview.samples(state, base)
     yield from traffic.samples(state, base)
     yield from requests.samples(core, base)
+    yield from quotas.samples(state, base)
     yield from lag.samples(state, base)
     yield from clients.samples(state, base)
     yield from storage.samples(state, base)

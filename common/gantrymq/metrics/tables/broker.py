@@ -66,6 +66,29 @@ MEMORY_LIMIT: Final = TABLE.gauge(
     unit="bytes",
     panel="Resources: Memory accounts",
 )
+QUOTA_DELAYS: Final = TABLE.counter(
+    "gantry_broker_quota_delays_total",
+    "Waits of connections and of pulls whose quota was used up, by kind and limit of the quota",
+    ("kind", "limit"),
+)
+QUOTA_DELAY_SECONDS: Final = TABLE.counter(
+    "gantry_broker_quota_delay_seconds_total",
+    "Seconds that connections and pulls waited because a quota was used up",
+    ("kind", "limit"),
+    unit="seconds",
+)
+QUOTA_REFUSALS: Final = TABLE.counter(
+    "gantry_broker_quota_refusals_total",
+    "Requests that were refused because a quota was used up",
+    ("kind", "limit"),
+    unit="requests",
+)
+QUOTA_USE: Final = TABLE.gauge(
+    "gantry_broker_quota_use_ratio",
+    "Use of a limit as a share of it, of the 100 users, topics, groups and addresses that use most",
+    ("kind", "name", "limit"),
+    unit="ratio",
+)
 TOPICS: Final = TABLE.gauge("gantry_broker_topics", "Topics, system topics included")
 GROUPS: Final = TABLE.gauge("gantry_broker_groups", "Consumer groups")
 WORKS: Final = TABLE.gauge(

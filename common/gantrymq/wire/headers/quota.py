@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantrymq.base.lazy_dataclass import dataclass
-from gantrymq.wire.header import Header
+from gantrymq.wire.header import Header, Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +16,10 @@ class SetQuotaRequest(Header):
 
     kind: str
     name: str
-    produce_bytes_per_second: int | None = None
-    consume_bytes_per_second: int | None = None
-    requests_per_second: int | None = None
-    storage_bytes: int | None = None
+    produce_bytes_per_second: Int64 | None = None
+    consume_bytes_per_second: Int64 | None = None
+    requests_per_second: Int64 | None = None
+    storage_bytes: Int64 | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

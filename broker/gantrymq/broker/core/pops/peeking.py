@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.messages import Outcome, Reply
+from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.pops import handles
 from gantrymq.broker.core.pops.checkouts import Place
 from gantrymq.broker.core.steps import Steps
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MESSAGES_MAX = 32
 
 
-def peek(state: State, header: PeekMessageRequest, queues: int) -> Steps[Outcome]:
+def peek(state: State, request: Request, header: PeekMessageRequest, queues: int) -> Steps[Outcome]:
     """Messages of as many queues as it takes."""
     left = min(header.max_msg_nums, MESSAGES_MAX)
     chunks: list[bytes] = []
@@ -43,6 +43,8 @@ def peek(state: State, header: PeekMessageRequest, queues: int) -> Steps[Outcome
         left -= found.count
         rest -= found.count
         state.stats.got(place[0], place[1], found.count, found.size)
+        if state.quotas.is_on:
+            state.quotas.gate.consumed(request, place[1], place[0], found.size)
     code = ResponseCode.SUCCESS if chunks else ResponseCode.PULL_NOT_FOUND
     status = PullStatus.FOUND if chunks else PullStatus.NO_MESSAGE_IN_QUEUE
     ext = PopMessageResponse(

@@ -240,6 +240,8 @@ def _out(
     else:
         gathered.chunks += _renamed(state, pop, gathered.pop_ms, start, found.chunks)
     state.stats.got(group, topic, found.count, found.size)
+    if state.quotas.is_on:
+        state.quotas.gate.consumed(pop.request, topic, group, found.size)
 
 
 def _out_in_order(

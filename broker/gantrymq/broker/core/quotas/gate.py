@@ -1,0 +1,353 @@
+"""Decides what happens to requests of those that have used up a quota.
+
+    a read of sends that the kernel took    charged after the fact; the connection is not read for
+                                            as long as the debt takes, at most quotaDelayMaxMillis
+    a request of the general path           charged; its connection waits in the same way
+    a pull or pop                           its answer waits, at most quotaPullDelayMaxMillis: other
+                                            requests of its connection go on
+    more debt than that                     SYSTEM_BUSY, with the quota in its remark
+
+Invariant: what was refused is not charged, so that debt never grows by refusals. Nothing here is
+done for each message: charges are by read and by request.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.acl.signature import ACCESS_KEY
+from gantrymq.broker.core import relay_proofs, steps
+from gantrymq.broker.core.messages import (
+    SILENT,
+    Channel,
+    DelayChannel,
+    Held,
+    Outcome,
+    Reply,
+    Request,
+    Silent,
+)
+from gantrymq.broker.core.quotas.meters import Charge, Meter, Meters
+from gantrymq.broker.core.quotas.traffic import (
+    ONLY_DELAYED,
+    READS,
+    address_of,
+    sent_bytes,
+    sent_topic,
+)
+from gantrymq.broker.core.steps import Steps
+from gantrymq.remoting.refusal import rejected
+from gantrymq.store.group import TopicSize
+from gantrymq.store.send_fields import BORN_HOST
+from gantrymq.wire.bodies.quotas import QuotaKind, QuotaLimit
+from gantrymq.wire.java_string import utf8_text
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+# A shorter wait costs a timer and saves nothing: the debt stays, and adds up to one that counts.
+DELAY_MIN_SECONDS: Final = 0.005
+
+# A topic that is refused is taken again when its debt is down to this share of the bound, so that
+# it does not go to and fro with each message.
+CALM_SHARE: Final = 0.5
+
+
+@final
+class QuotaGate:
+    """Admits the requests of one broker; `Quotas` owns it."""
+
+    __slots__ = ("_addresses", "_meters", "_state", "delayed", "delayed_seconds", "refused")
+
+    def __init__(self, state: State, meters: Meters) -> None:
+        self._addresses: dict[Channel, Meter | None] = {}
+        self._meters = meters
+        self._state = state
+        self.delayed: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
+        """Waits, by the kind and limit of the quota that made the request or connection wait."""
+        self.delayed_seconds: dict[tuple[QuotaKind, QuotaLimit], float] = {}
+        self.refused: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
+
+    def forget_addresses(self) -> None:
+        """The quotas have changed: look the meters up anew."""
+        self._addresses.clear()
+
+    def closed(self, channel: Channel) -> None:
+        self._addresses.pop(channel, None)
+
+    # ------------------------------------------------------------------ reads of the kernel
+
+    def refuses_read(self, channel: Channel, now: float) -> bool:
+        """Whether the kernel must leave this connection's sends to `admit`, which refuses them."""
+        meter = self._address(channel, now)
+        if meter is None:
+            return False
+        longest = self._delay_max
+        produce, requests = meter.produce, meter.requests
+        return (produce is not None and produce.delay(now) > longest) or (
+            requests is not None and requests.delay(now) > longest
+        )
+
+    def fed(
+        self,
+        channel: Channel,
+        count: int,
+        frames_bytes: int,
+        sizes: Sequence[TopicSize],
+        now: float,
+    ) -> Sequence[str]:
+        """Charge a read that the kernel took; the topics that are over the bound by now."""
+        worst = self._charged(self._address(channel, now), count, frames_bytes, now, None)
+        messages = sum(size.messages for size in sizes) or 1
+        over: list[str] = []
+        for size in sizes:
+            topic = utf8_text(size.topic)
+            meter = self._meters.find(QuotaKind.TOPIC, topic, now)
+            if meter is None:
+                continue
+            requests = count * size.messages / messages
+            worst = self._charged(meter, requests, size.record_bytes, now, worst)
+            if self.is_over(meter, now):
+                over.append(topic)
+        self._delay(channel, worst, now)
+        return over
+
+    def _charged(
+        self, meter: Meter | None, requests: float, size: int, now: float, worst: Charge | None
+    ) -> Charge | None:
+        """Charge sends to a meter; the charge with the longest delay so far."""
+        if meter is None:
+            return worst
+        if meter.produce is not None and size:
+            meter.produce.charge(size, now)
+            worst = _worse(worst, Charge(meter.produce, meter, QuotaLimit.PRODUCE_BYTES), now)
+        if meter.requests is not None:
+            meter.requests.charge(requests, now)
+            worst = _worse(worst, Charge(meter.requests, meter, QuotaLimit.REQUESTS), now)
+        return worst
+
+    def is_over(self, meter: Meter, now: float) -> bool:
+        """Whether sends to this topic are refused, rather than delayed."""
+        return self._send_delay(meter, now) > self._delay_max
+
+    def is_calm(self, meter: Meter, now: float) -> bool:
+        """Whether sends to a topic that was refused may be taken again."""
+        return self._send_delay(meter, now) <= self._delay_max * CALM_SHARE
+
+    @staticmethod
+    def _send_delay(meter: Meter, now: float) -> float:
+        buckets = (meter.produce, meter.requests)
+        return max(0.0 if bucket is None else bucket.delay(now) for bucket in buckets)
+
+    # ------------------------------------------------------------------ requests
+
+    def admit(self, request: Request) -> Reply | Hold | None:
+        """None: carry it out now. Else its refusal, or how long it has to wait first."""
+        state, command = self._state, request.command
+        now = state.now
+        if command.code in READS:
+            return self._admit_read(request, now)
+        topic = sent_topic(command)
+        size = 0 if topic is None else sent_bytes(command)
+        is_relayed = self._is_relayed(request)
+        meters = [] if is_relayed else self._senders(request, now)
+        if topic is not None:
+            meters.append(self._topic(topic, now))
+        if command.code not in ONLY_DELAYED:
+            over = self._worst(meters, now, has_bytes=size > 0)
+            if over is not None and over.bucket.delay(now) > self._delay_max:
+                return self._refusal(request, over, now, pauses=not is_relayed)
+        worst: Charge | None = None
+        for meter in meters:
+            worst = self._charged(meter, 1, size, now, worst)
+        if not is_relayed:
+            self._delay(request.channel, worst, now)
+        return None
+
+    def note_denied(self, request: Request) -> None:
+        """Access control refused this request: it counts for its address alone, for the account
+        that it names may not be its own."""
+        now = self._state.now
+        meter = self._address(request.channel, now)
+        self._delay(request.channel, self._charged(meter, 1, 0, now, None), now)
+
+    def _senders(self, request: Request, now: float) -> list[Meter | None]:
+        """The meters of a request's address and user."""
+        meters = [self._address(request.channel, now)]
+        if self._state.access.guard is not None:
+            key = (request.command.ext or {}).get(ACCESS_KEY)
+            if key:
+                meters.append(self._meters.find(QuotaKind.USER, key, now))
+        return meters
+
+    def _is_relayed(self, request: Request) -> bool:
+        """Whether another member passes on what a client sent to it. The address and the account
+        are the member's then, so they do not count."""
+        state, command = self._state, request.command
+        if not state.identity.is_elected or not command.ext or BORN_HOST not in command.ext:
+            return False
+        return relay_proofs.born_host(command, state.relays.secret, state.identity) is not None
+
+    def _worst(
+        self, meters: Sequence[Meter | None], now: float, *, has_bytes: bool
+    ) -> Charge | None:
+        """The bucket with the longest debt among those that a send draws from."""
+        worst: Charge | None = None
+        for meter in meters:
+            if meter is None:
+                continue
+            if has_bytes and meter.produce is not None:
+                worst = _worse(worst, Charge(meter.produce, meter, QuotaLimit.PRODUCE_BYTES), now)
+            if meter.requests is not None:
+                worst = _worse(worst, Charge(meter.requests, meter, QuotaLimit.REQUESTS), now)
+        return worst
+
+    # ------------------------------------------------------------------ pulls and pops
+
+    def _admit_read(self, request: Request, now: float) -> Reply | Hold | None:
+        meters = self._readers(request, now)
+        worst: Charge | None = None
+        for meter in meters:
+            if meter.consume is not None:
+                worst = _worse(worst, Charge(meter.consume, meter, QuotaLimit.CONSUME_BYTES), now)
+            if meter.requests is not None:
+                worst = _worse(worst, Charge(meter.requests, meter, QuotaLimit.REQUESTS), now)
+        seconds = 0.0 if worst is None else worst.bucket.delay(now)
+        if worst is not None and seconds > self._pull_delay_max:
+            return self._refusal(request, worst, now, pauses=False)
+        for meter in meters:
+            if meter.requests is not None:
+                meter.requests.charge(1, now)
+        if worst is None or seconds < DELAY_MIN_SECONDS:
+            return None
+        self._note_delay(worst, seconds)
+        return Hold(meters, now, now + seconds)
+
+    def _readers(self, request: Request, now: float) -> list[Meter]:
+        """The meters of a pull: of its address and user, its topic and its group."""
+        ext = request.command.ext or {}
+        return self._readers_of(request, ext.get("topic", ""), ext.get("consumerGroup", ""), now)
+
+    def _readers_of(self, request: Request, topic: str, group: str, now: float) -> list[Meter]:
+        found = self._senders(request, now)
+        found.append(self._topic(topic, now))
+        if self._state.groups.find(group) is not None:
+            found.append(self._meters.find(QuotaKind.GROUP, group, now))
+        return [meter for meter in found if meter is not None]
+
+    def consumed(self, request: Request, topic: str, group: str, size: int) -> None:
+        """Charge the messages in the answer to a pull or pop."""
+        now = self._state.now
+        for meter in self._readers_of(request, topic, group, now):
+            if meter.consume is not None:
+                meter.consume.charge(size, now)
+                meter.answered(size)
+
+    # ------------------------------------------------------------------ waiting and refusing
+
+    def _address(self, channel: Channel, now: float) -> Meter | None:
+        known = self._addresses.get(channel)
+        if known is None and channel not in self._addresses:
+            address = address_of(channel.peer)
+            known = self._meters.find(QuotaKind.ADDRESS, address, now)
+            self._addresses[channel] = known
+        return known
+
+    def _topic(self, topic: str, now: float) -> Meter | None:
+        """The meter of a topic that exists: no other name has one, for peers make up names."""
+        if self._state.topics.find(topic) is None:
+            return None
+        return self._meters.find(QuotaKind.TOPIC, topic, now)
+
+    def _delay(self, channel: Channel, worst: Charge | None, now: float) -> None:
+        """Do not read from this connection while its worst debt lasts."""
+        seconds = 0.0 if worst is None else worst.bucket.delay(now)
+        if worst is None or seconds < DELAY_MIN_SECONDS:
+            return
+        seconds = min(seconds, self._delay_max)
+        if seconds > 0.0:
+            self._note_delay(worst, seconds)
+            self._state.effects.add(DelayChannel(channel, seconds))
+
+    def _note_delay(self, worst: Charge, seconds: float) -> None:
+        key = (worst.meter.kind, worst.limit)
+        self.delayed[key] += 1
+        self.delayed_seconds[key] = self.delayed_seconds.get(key, 0.0) + seconds
+
+    def _refusal(self, request: Request, over: Charge, now: float, *, pauses: bool) -> Reply:
+        self.refused[over.meter.kind, over.limit] += 1
+        seconds = over.bucket.delay(now)
+        if pauses:  # else its client would ask again at once, as often as it can
+            pause = max(self._delay_max, DELAY_MIN_SECONDS)
+            self._state.effects.add(DelayChannel(request.channel, pause))
+        return Reply(rejected(_told(over, seconds)))
+
+    @property
+    def _delay_max(self) -> float:
+        return self._state.settings.quota_delay_max_millis / 1000
+
+    @property
+    def _pull_delay_max(self) -> float:
+        return self._state.settings.quota_pull_delay_max_millis / 1000
+
+
+@final
+class Hold:
+    """A pull that waits for its turn; what it will probably be answered is charged meanwhile, so
+    that those behind it wait longer."""
+
+    __slots__ = ("_meters", "_reserved", "until")
+
+    def __init__(self, meters: Sequence[Meter], now: float, until: float) -> None:
+        self._meters = [meter for meter in meters if meter.consume is not None]
+        self._reserved = [meter.answer_bytes for meter in self._meters]
+        self.until = until
+        self._charge(1.0, now)
+
+    def _charge(self, sign: float, now: float) -> None:
+        for meter, size in zip(self._meters, self._reserved, strict=True):
+            if meter.consume is not None:
+                meter.consume.charge(sign * size, now)
+
+    def release(self, now: float) -> None:
+        """Its turn has come: the answer is charged by itself."""
+        self._charge(-1.0, now)
+
+
+def carry_out_later(
+    state: State,
+    request: Request,
+    handler: Callable[[State, Request], Outcome | Steps[Outcome]],
+    hold: Hold,
+) -> Steps[Outcome]:
+    """Carry out a request when its wait is over."""
+    try:
+        yield from steps.wait(hold.until)
+    finally:
+        hold.release(state.now)
+    if request.channel.is_closing:
+        return SILENT
+    outcome = handler(state, request)
+    if isinstance(outcome, (Reply, Held, Silent)):
+        return outcome
+    return (yield from outcome)
+
+
+def _worse(one: Charge | None, other: Charge, now: float) -> Charge:
+    if one is None or other.bucket.delay(now) > one.bucket.delay(now):
+        return other
+    return one
+
+
+def _told(over: Charge, seconds: float) -> str:
+    """Which quota, by how much, and what shows and changes it."""
+    meter, limit = over.meter, over.limit
+    allowed = meter.source(limit)
+    kind = meter.kind.value
+    return (
+        f"the quota of {kind} {meter.name} is used up for {seconds:.1f} s:"
+        f" {limit.value}={allowed.amount}, set for {kind} {allowed.source}; send or ask for less,"
+        " or see `gantry quota list` and `gantry quota set`"
+    )

@@ -1,0 +1,227 @@
+"""The quotas of one broker: their file, changes of them, and what enforces them.
+
+    QuotaGate      delays and refuses requests (gate.py)
+    TopicStorage   refuses sends to topics that keep too much (storage.py)
+
+The kernel takes sends of topics with quotas as of any others; it leaves a topic to the general
+path only while sends to it are refused. Invariant: without quotas `is_on` is False, and nothing but
+that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.base.errors import RemoteError
+from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.quotas.gate import QuotaGate
+from gantrymq.broker.core.quotas.meters import Meters
+from gantrymq.broker.core.quotas.rules import QuotaRules
+from gantrymq.broker.core.quotas.storage import TopicStorage
+from gantrymq.store.group import TopicSize
+from gantrymq.wire import javajson
+from gantrymq.wire.bodies.quotas import (
+    Quota,
+    QuotaKind,
+    QuotaLimit,
+    QuotaTableBody,
+    QuotaUse,
+    check_table,
+)
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+NEVER: Final = float("inf")
+
+# Between two looks at the topics that are refused for their traffic.
+LOOK_SECONDS: Final = 0.1
+
+# An administrator looks at the busiest; a metric's series cost as much for each broker.
+USE_MAX: Final = 100
+
+
+@final
+class Quotas:
+    """The quotas of one broker, which owns this; a machine that looks after topics that are
+    refused."""
+
+    __slots__ = (
+        "_look_at",
+        "_meters",
+        "_refused",
+        "_state",
+        "gate",
+        "has_topics",
+        "is_on",
+        "rules",
+        "storage",
+    )
+
+    def __init__(self, state: State) -> None:
+        self._look_at = NEVER
+        self._meters = Meters()
+        self._refused: set[str] = set()
+        """Topics whose sends are refused for their traffic."""
+        self._state = state
+        self.rules: QuotaRules = QuotaRules()
+        self.gate: QuotaGate = QuotaGate(state, self._meters)
+        self.storage: TopicStorage = TopicStorage(state, self._storage_changed)
+        self.is_on: bool = False
+        """Whether there is any quota."""
+        self.has_topics: bool = False
+        """Whether a read of the kernel has to be charged to its topics."""
+        state.files.keep(File.QUOTAS, self.content)
+
+    # ------------------------------------------------------------------ rules
+
+    def replace(self, rules: QuotaRules) -> None:
+        """These quotas apply from now on."""
+        now = self._state.now
+        self.rules = rules
+        self.is_on = bool(rules.quotas)
+        self.has_topics = rules.has(QuotaKind.TOPIC)
+        self._meters.change(rules, now)
+        self.gate.forget_addresses()
+        self.storage.change(rules, now)
+        self._look(now)
+
+    def put(self, quota: Quota) -> None:
+        """A request sets this one; RemoteError where there are too many."""
+        rules = self.rules.with_quota(quota)
+        check_table(rules.quotas)
+        self.replace(rules)
+        self._state.files.touch(File.QUOTAS)
+
+    def remove(self, kind: QuotaKind, name: str) -> None:
+        self.replace(self.rules.without(kind, name))
+        self._state.files.touch(File.QUOTAS)
+
+    def content(self) -> bytes:
+        """The file: a line for each quota, for people edit it."""
+        lines = [javajson.dumps_fastjson(quota.to_json()).decode() for quota in self.rules.quotas]
+        return ('{"quotas":[\n' + ",\n".join(lines) + "\n]}\n").encode()
+
+    def load(self, content: bytes) -> None:
+        """What a start finds. RemoteError where it is no such file."""
+        self.replace(_understood(content))
+
+    def edited(self, content: bytes) -> None:
+        """The file was edited by hand, unless it is to be written anew. RemoteError where it cannot
+        be used: the quotas stay as they were."""
+        if self._state.files.is_safe(File.QUOTAS):
+            self.replace(_understood(content))
+
+    def copy(self, content: bytes) -> None:
+        """Be as the master's. RemoteError where it is no such table."""
+        rules = _understood(content)
+        if rules.quotas != self.rules.quotas:
+            self.replace(rules)
+            self._state.files.touch(File.QUOTAS)
+
+    # ------------------------------------------------------------------ topics
+
+    def fed(
+        self,
+        channel: Channel,
+        count: int,
+        frames_bytes: int,
+        sizes: Sequence[TopicSize],
+        now: float,
+    ) -> None:
+        """The kernel took sends from this connection; `sizes` where `has_topics`."""
+        for topic in self.gate.fed(channel, count, frames_bytes, sizes, now):
+            self._refuse(topic)
+
+    def is_served(self, topic: str) -> bool:
+        """Whether the kernel may take sends to this topic."""
+        return topic not in self._refused and not self.storage.is_full(topic)
+
+    def refusal_of_storage(self, topic: str) -> str | None:
+        """Why this topic takes no messages."""
+        limit = self.storage.limit_of(topic) if self.storage.is_full(topic) else None
+        if limit is None:
+            return None
+        self.gate.refused[QuotaKind.TOPIC, QuotaLimit.STORAGE_BYTES] += 1
+        used = self.storage.bytes_by_topic.get(topic, 0)
+        return (
+            f"the storage quota of topic {topic} is used up: its messages have about {used} bytes,"
+            f" storageBytes={limit.amount}, set for topic {limit.source}; they go when they are"
+            " older than fileReservedTime (or the topic's own retention), or raise the quota with"
+            f" `gantry quota set topic {limit.source}`"
+        )
+
+    def _refuse(self, topic: str) -> None:
+        if topic not in self._refused:
+            self._refused.add(topic)
+            self._look_at = min(self._look_at, self._state.now + LOOK_SECONDS)
+            self._state.quick_sends.look(topic)
+
+    def _storage_changed(self, topic: str) -> None:
+        self._state.quick_sends.look(topic)
+        what = "full, its messages are refused" if self.storage.is_full(topic) else "no longer full"
+        used = self.storage.bytes_by_topic.get(topic, 0)
+        self._state.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
+
+    def _look(self, now: float) -> None:
+        """Leave topics to the kernel again whose debt is paid."""
+        for topic in list(self._refused):
+            meter = self._meters.find(QuotaKind.TOPIC, topic, now)
+            if meter is None or self.gate.is_calm(meter, now):
+                self._refused.remove(topic)
+                self._state.quick_sends.look(topic)
+        self._look_at = now + LOOK_SECONDS if self._refused else NEVER
+
+    # ------------------------------------------------------------------ asking
+
+    def use(self) -> list[QuotaUse]:
+        """How much the busiest use of their limits, the busiest first."""
+        now = self._state.now
+        found = [
+            QuotaUse(
+                meter.kind,
+                meter.name,
+                charge.limit,
+                meter.source(charge.limit).amount,
+                int(charge.bucket.used_per_second(now)),
+                int(charge.bucket.delay(now) * 1000),
+            )
+            for meter in self._meters.all()
+            for charge in meter.charges()
+        ]
+        for topic, used in self.storage.bytes_by_topic.items():
+            limit = self.storage.limit_of(topic)
+            if limit is not None:
+                found.append(
+                    QuotaUse(
+                        QuotaKind.TOPIC, topic, QuotaLimit.STORAGE_BYTES, limit.amount, used, 0
+                    )
+                )
+        found.sort(key=lambda use: -use.used / use.allowed)
+        return found[:USE_MAX]
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        return min(self._look_at, self.storage.deadline())
+
+    def expire(self, now: float) -> None:
+        if now >= self._look_at:
+            self._look(now)
+        self.storage.expire(now)
+
+    def closed(self, channel: Channel) -> None:
+        self.gate.closed(channel)
+
+
+def _understood(content: bytes) -> QuotaRules:
+    """An empty file has no quotas: who empties one means to lift them."""
+    if not content.strip():
+        return QuotaRules()
+    size = len(content)
+    value = javajson.loads(content, size)
+    try:
+        return QuotaRules(QuotaTableBody.from_json(value).quotas)
+    except RemoteError as error:
+        raise RemoteError(f"quotas.json: {error}") from error

@@ -1,0 +1,67 @@
+"""Says of each request what quotas count it for: what it sends, what it reads, whose it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+from gantrymq.wire.message.record import RECORD_BYTES_MIN
+
+# Where a request of each code names the topic that it sends to.
+_SENT_TO: Final = {
+    int(RequestCode.SEND_MESSAGE): "topic",
+    int(RequestCode.SEND_MESSAGE_V2): "b",
+    int(RequestCode.SEND_BATCH_MESSAGE): "b",
+    int(RequestCode.SEND_REPLY_MESSAGE): "topic",
+    int(RequestCode.SEND_REPLY_MESSAGE_V2): "b",
+}
+_PROPERTIES: Final = {"topic": "properties", "b": "i"}
+
+READS: Final = frozenset(
+    {
+        int(RequestCode.PULL_MESSAGE),
+        int(RequestCode.LITE_PULL_MESSAGE),
+        int(RequestCode.POP_MESSAGE),
+        int(RequestCode.PEEK_MESSAGE),
+    }
+)
+"""What is answered with messages: these wait rather than have their connection wait."""
+
+ONLY_DELAYED: Final = frozenset(
+    {
+        int(RequestCode.HEART_BEAT),
+        int(RequestCode.UNREGISTER_CLIENT),
+        int(RequestCode.UPDATE_CONSUMER_OFFSET),
+        int(RequestCode.ACK_MESSAGE),
+        int(RequestCode.BATCH_ACK_MESSAGE),
+        int(RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
+        int(RequestCode.CONSUMER_SEND_MSG_BACK),
+        int(RequestCode.END_TRANSACTION),
+        int(RequestCode.LOCK_BATCH_MQ),
+        int(RequestCode.UNLOCK_BATCH_MQ),
+        *map(int, BROKER_ADMIN),
+    }
+)
+"""What ends work that was begun, so that to refuse it makes more work than it saves; and what an
+administrator needs to change a quota from an address that has used it up."""
+
+
+def sent_topic(command: Command) -> str | None:
+    """The topic of a send; None of every other request."""
+    field = _SENT_TO.get(command.code)
+    return None if field is None or command.ext is None else command.ext.get(field)
+
+
+def sent_bytes(command: Command) -> int:
+    """About what a send takes in the log: body, properties, topic and the record's own fields."""
+    field = _SENT_TO[command.code]
+    ext = command.ext or {}
+    texts = len(ext.get(field, "")) + len(ext.get(_PROPERTIES[field], ""))
+    return RECORD_BYTES_MIN + texts + len(command.body)
+
+
+def address_of(peer: str) -> str:
+    """The IP address in `ip:port` or `[ip]:port`."""
+    return peer.rpartition(":")[0].strip("[]")

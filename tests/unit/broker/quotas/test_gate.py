@@ -1,0 +1,171 @@
+"""Quotas of requests that take the general path: sends, pulls and everything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantrymq.fakes.broker import FakeChannel, OpenedBroker
+from gantrymq.fakes.pulls import PulledBroker, bodies
+from gantrymq.fakes.quotas import CONSUME, PRODUCE, REQUESTS, limit, quota
+from gantrymq.fakes.sends import add_topic, message
+from gantrymq.wire.bodies.quotas import QuotaKind
+from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.headers.offset import GetMaxOffsetRequest
+
+SEND = RequestCode.SEND_MESSAGE_V2
+MAX_OFFSET = GetMaxOffsetRequest(topic="T", queue_id=0)
+ADDRESS, TOPIC, GROUP = QuotaKind.ADDRESS, QuotaKind.TOPIC, QuotaKind.GROUP
+
+
+def opened() -> OpenedBroker:
+    broker = OpenedBroker()
+    broker.channel.peer = "10.1.2.3:5000"
+    add_topic(broker)
+    return broker
+
+
+def test_send_is_charged_with_body_and_properties() -> None:
+    broker = opened()
+    limit(broker, quota(TOPIC, "T", {PRODUCE: 1000}))
+    broker.ask(SEND, message(properties={"a": "p" * 400}), b"b" * 700)
+    assert broker.channel.delays == [pytest.approx(0.2, abs=0.05)]
+
+
+def test_every_request_counts_for_its_address() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "10.1.2.3", {REQUESTS: 10}))
+    for _ in range(15):
+        assert broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET).code == ResponseCode.SUCCESS
+    assert broker.channel.delays[-1] == pytest.approx(0.5)
+
+
+def test_flood_of_requests_is_refused_with_the_quota_in_the_remark() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "10.*", {REQUESTS: 10}))
+    answers = [broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET) for _ in range(40)]
+    assert answers[-1].code == ResponseCode.SYSTEM_BUSY
+    assert "quota of address 10.1.2.3" in (answers[-1].remark or "")
+    assert "set for address 10.*" in (answers[-1].remark or "")
+
+
+def test_requests_that_end_work_are_never_refused() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "*", {REQUESTS: 10}))
+    for _ in range(40):
+        broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET)
+    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "0"}
+    answer = broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext=ext)
+    assert answer.code != ResponseCode.SYSTEM_BUSY
+    assert broker.channel.delays[-1] == 1.0
+
+
+def test_administrator_can_lift_a_quota_from_an_address_that_used_it_up() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "*", {REQUESTS: 1}))
+    for _ in range(40):
+        broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET)
+    assert broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET).code == ResponseCode.SYSTEM_BUSY
+    ext = {"kind": "address", "name": "*"}
+    assert broker.ask(RequestCode.GANTRY_DELETE_QUOTA, ext=ext).code == ResponseCode.SUCCESS
+    assert broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET).code == ResponseCode.SUCCESS
+
+
+def test_made_up_topics_have_no_meters() -> None:
+    broker = opened()
+    limit(broker, quota(TOPIC, "*", {REQUESTS: 1}))
+    for number in range(50):
+        broker.ask(SEND, message(f"none{number}"), b"x")
+    assert broker.state.quotas.use() == []
+
+
+def test_refused_connection_is_not_read_for_a_while() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "*", {REQUESTS: 1}))
+    for _ in range(10):
+        broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET)
+    assert broker.channel.delays[-1] == 1.0
+
+
+def test_connection_that_ends_is_forgotten() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "*", {REQUESTS: 1}))
+    broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET)
+    assert broker.channel in broker.state.quotas.gate._addresses
+    broker.close(broker.channel)
+    assert broker.channel not in broker.state.quotas.gate._addresses
+
+
+# ---------------------------------------------------------------------- pulls
+
+
+def pulled(consume: int = 1000, name: str = "G", kind: QuotaKind = GROUP) -> PulledBroker:
+    """Each answer has one message of 1 091 bytes or a little more."""
+    consumers = PulledBroker()
+    consumers.store(*["m" * 1000] * 30)
+    consumers.ask(max_msg_nums=1)  # it makes the group
+    limit(consumers.broker, quota(kind, name, {CONSUME: consume}))
+    return consumers
+
+
+@pytest.mark.parametrize(("kind", "name"), [(GROUP, "G"), (TOPIC, "T"), (ADDRESS, "127.*")])
+def test_pull_of_those_in_debt_is_answered_later(kind: QuotaKind, name: str) -> None:
+    consumers = pulled(kind=kind, name=name)
+    consumers.ask(max_msg_nums=2)
+    request = consumers.send(max_msg_nums=1)
+    assert consumers.broker.is_held(request)
+    consumers.broker.pass_time(1.0)
+    assert consumers.broker.is_held(request)
+    consumers.broker.pass_time(0.5)
+    assert bodies(consumers.answer(request)) == ["m" * 1000]
+
+
+def test_pulls_of_a_group_in_debt_wait_one_behind_the_other() -> None:
+    consumers = pulled()
+    gate = consumers.state.quotas
+    consumers.ask(max_msg_nums=1)
+    for meter in gate._meters.all():
+        meter.answer_bytes = 1100
+    first, second = consumers.send(max_msg_nums=1), consumers.send(max_msg_nums=1)
+    consumers.broker.pass_time(1.0)
+    assert not consumers.broker.is_held(first)
+    assert consumers.broker.is_held(second)
+    consumers.broker.pass_time(1.2)
+    assert not consumers.broker.is_held(second)
+
+
+def test_pull_that_would_wait_too_long_is_refused_and_its_connection_goes_on() -> None:
+    consumers = pulled(consume=1000)
+    consumers.ask(max_msg_nums=10)
+    answer = consumers.ask(max_msg_nums=1)
+    assert answer.code == ResponseCode.SYSTEM_BUSY
+    assert "quota of group G" in (answer.remark or "")
+    assert "consumeBytesPerSecond=1000" in (answer.remark or "")
+    assert consumers.broker.channel.delays == []
+
+
+def test_other_groups_do_not_wait() -> None:
+    consumers = pulled()
+    consumers.ask(max_msg_nums=5)
+    assert bodies(consumers.ask(max_msg_nums=1, consumer_group="H"))
+
+
+def test_pull_whose_connection_ended_meanwhile_is_not_carried_out() -> None:
+    consumers = pulled()
+    channel = FakeChannel()
+    consumers.ask(max_msg_nums=2)
+    request = consumers.send(max_msg_nums=1, channel=channel)
+    consumers.broker.close(channel)
+    consumers.broker.pass_time(3.0)
+    assert consumers.broker.answer(request) is None
+
+
+def test_long_run_of_a_group_gets_its_quota() -> None:
+    consumers = pulled(consume=10_000)
+    broker, got = consumers.broker, 0
+    began = broker.now
+    while broker.now < began + 30:
+        request = consumers.send(max_msg_nums=8)
+        while broker.is_held(request):
+            broker.pass_time(0.05)
+        got += len(bodies(consumers.answer(request))) * 1095
+    assert got / 30 == pytest.approx(10_000, rel=0.15)
