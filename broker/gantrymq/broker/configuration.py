@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.acl.signature import Credentials
+from gantrymq.acl.users.seal import PasswordSeal
 from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import (
@@ -33,6 +34,8 @@ from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
+from gantrymq.broker.core.users.first_users import first_users, inner_credentials
+from gantrymq.broker.core.users.rules import user_rules_of
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.link_setup import LinkSetup
 from gantrymq.runtime.acl_file import read_credentials
@@ -75,6 +78,8 @@ class Setup:
     """How it dials others; None for plain."""
     group: GroupSetup | None = None
     """Who elects its master, if that is how it gets one."""
+    seal: PasswordSeal | None = None
+    """What encrypts passwords in the file of users, if authKeyFile names a key."""
     links: LinkSetup = field(default_factory=LinkSetup)
     """How brokers of the group prove themselves to each other, and encrypt what they say."""
 
@@ -109,6 +114,8 @@ def load(
     layers = [*first, *_saved(root), *last]
     broker, kept = _bound(layers)
     settings = _with_accounts(_named(broker), root)
+    user_rules_of(settings)  # to refuse here what it refuses
+    first_users(settings)
     server_tls = ServerTls.from_properties(tls)
     links = link_setup.read(broker, tls, server_tls)
     group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
@@ -127,6 +134,7 @@ def load(
         _credentials(settings),
         client_tls,
         group,
+        _seal(settings),
         links,
     )
 
@@ -288,7 +296,17 @@ def _with_accounts(settings: BrokerSettings, root: Path) -> BrokerSettings:
 
 def _credentials(settings: BrokerSettings) -> Credentials | None:
     path = settings.acl_credentials_file
-    return read_credentials(Path(path)) if path else None
+    return read_credentials(Path(path)) if path else inner_credentials(settings)
+
+
+def _seal(settings: BrokerSettings) -> PasswordSeal | None:
+    path = settings.auth_key_file
+    if not path:
+        return None
+    try:
+        return PasswordSeal(_read(Path(path)).strip())
+    except ConfigurationError as error:
+        raise ConfigurationError(f"authKeyFile={path} cannot be used: {error}") from error
 
 
 def _only(layer: Layer, keys: frozenset[str]) -> Layer:

@@ -72,6 +72,9 @@ class Peer(Protocol):
     def peer(self) -> str: ...
 
     @property
+    def certificate_names(self) -> tuple[str, ...]: ...
+
+    @property
     def is_closing(self) -> bool: ...
 
     def answered(self, request: Command, answer: Command | None) -> None:
@@ -137,6 +140,7 @@ class LocalPeer:
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
+        self.certificate_names: tuple[str, ...] = ()
         self._answer: Command | None = None
 
     def take_answer(self) -> Command:

@@ -51,6 +51,7 @@ from gantrymq.broker.core.messages import (
 from gantrymq.broker.core.relays import SENDS
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
 from gantrymq.store.engine import Store
 from gantrymq.store.turn import Turn
@@ -153,7 +154,9 @@ class Broker:
     def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
         """What to hand the content of each file that a start finds, before `begin`."""
         state = self.state
+        users = state.access.users
         return {
+            **({} if users is None else {File.USERS: users.load}),
             File.TOPICS: state.topics.load,
             File.GROUPS: state.groups.load,
             File.OFFSETS: state.offsets.load,
@@ -174,6 +177,7 @@ class Broker:
             commits.forget_lost(state)
         if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
             state.carried.lose()
+        first_users.begin(state)
         system_topics.make_missing(state)
         state.timers.begin_anew()
         state.pops.begin()

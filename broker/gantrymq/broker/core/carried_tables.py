@@ -56,6 +56,7 @@ GROUPS: Final = "groups"
 MODES: Final = "modes"
 FILTERS: Final = "filters"
 ACCOUNTS: Final = "accounts"
+USERS: Final = "users"
 LOCKS: Final = "locks"
 CONSUMPTION: Final = "consumption"
 DELAYS: Final = "delays"
@@ -68,6 +69,7 @@ _FILES: Final = {
     MODES: File.MODES,
     FILTERS: File.FILTERS,
     ACCOUNTS: File.ACL,
+    USERS: File.USERS,
 }
 _END: Final = struct.Struct(">q")
 _SIZE: Final = struct.Struct(">I")
@@ -106,8 +108,10 @@ class CarriedTables:
             MODES: state.request_modes.content(),
             FILTERS: state.filters.content(),
         }
-        if state.access.guard is not None:
+        if state.settings.acl_enable:
             tables[ACCOUNTS] = state.access.content()
+        if state.access.users is not None:
+            tables[USERS] = state.access.users.content()
         tables[LOCKS] = state.locks.table(state.now)
         tables[CONSUMPTION] = self._with_end(CONSUMPTION, self._consumption())
         tables[DELAYS] = self._with_end(DELAYS, state.delays.table())
@@ -161,7 +165,9 @@ class CarriedTables:
 
     def _replace(self, name: str, content: bytes) -> None:
         state = self._state
-        if name == ACCOUNTS and state.access.guard is None:
+        if name == ACCOUNTS and not state.settings.acl_enable:
+            return
+        if name == USERS and state.access.users is None:
             return
         if self._is_on_disk(name, content):
             return
@@ -170,6 +176,9 @@ class CarriedTables:
         elif name == ACCOUNTS:
             state.access.overtake(plain_acl.read(content))
             state.files.touch(File.ACL)
+        elif name == USERS and state.access.users is not None:
+            state.access.users.overtake(content)
+            state.files.touch(File.USERS)
         else:
             takes: dict[str, Callable[[bytes], None]] = {
                 TOPICS: state.topics.copy,

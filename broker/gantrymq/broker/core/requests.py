@@ -35,6 +35,7 @@ from gantrymq.broker.core import (
     upkeep_requests,
 )
 from gantrymq.broker.core.handler import Handler, Handlers
+from gantrymq.broker.core.users import policy_requests, user_requests
 
 TABLES: Final[Iterable[Handlers]] = (
     ack_requests.HANDLERS,
@@ -64,6 +65,8 @@ TABLES: Final[Iterable[Handlers]] = (
     transaction_requests.HANDLERS,
     unsupported.HANDLERS,
     upkeep_requests.HANDLERS,
+    policy_requests.HANDLERS,
+    user_requests.HANDLERS,
 )
 
 REQUESTS: Final[dict[int, Handler]] = {
