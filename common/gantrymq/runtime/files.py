@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, final
 
+from gantrymq.runtime.descriptors import RESERVE
+
 # Of a file that is new; one that exists keeps the mode it has.
 NEW_MODE: Final = 0o644
 SECRET_MODE: Final = 0o600
-
-from gantrymq.runtime.descriptors import RESERVE
 
 
 @dataclass(frozen=True, slots=True)
