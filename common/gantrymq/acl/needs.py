@@ -115,7 +115,7 @@ _CONSUMING: Final[Requests] = {
     Code.POP_MESSAGE: _rights(_READING),
     Code.PEEK_MESSAGE: _rights(_READING),
     Code.NOTIFICATION: _rights(_READING),
-    Code.POLLING_INFO: _signed(both("consumerGroup", _SUB_OR_READ)),
+    Code.POLLING_INFO: _signed(both("consumerGroup", _READ)),
     Code.ACK_MESSAGE: _rights(_CONSUMED),
     Code.BATCH_ACK_MESSAGE: _rights(acks),
     Code.CHANGE_MESSAGE_INVISIBLETIME: _rights(_CONSUMED),

@@ -100,7 +100,10 @@ class NameServerInMemory:
 
     def handle(self, peer: Peer, command: Command) -> None:
         """The peer is answered before this returns."""
-        outcome = self.core.handle(of_names.Request(command, peer), self._timeline.now)
+        timeline = self._timeline
+        outcome = self.core.handle(
+            of_names.Request(command, peer), timeline.now, timeline.clock.wall_ms()
+        )
         if isinstance(outcome, of_names.Reply):
             peer.answered(command, outcome.command)
         elif isinstance(outcome, of_names.Silent):

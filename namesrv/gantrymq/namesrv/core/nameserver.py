@@ -77,7 +77,7 @@ class NameServer:
     def counters(self) -> Counters:
         return self.state.counters
 
-    def handle(self, request: Request, now: float) -> Outcome:
+    def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
         """Carry out one request."""
         command = request.command
         code = command.code
@@ -85,7 +85,7 @@ class NameServer:
         outcome: Outcome
         if handler is None:
             code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
-        elif (refusal := self._refusal(request, now)) is not None:
+        elif (refusal := self._refusal(request, now, wall_ms)) is not None:
             outcome = refusal
         else:
             try:
@@ -96,12 +96,12 @@ class NameServer:
             self._count(code, outcome)
         return _SILENT if command.is_oneway else outcome
 
-    def _refusal(self, request: Request, now: float) -> Reply | None:
+    def _refusal(self, request: Request, now: float, wall_ms: int) -> Reply | None:
         """The answer to whoever may not ask this."""
         guard, command, channel = self.guard, request.command, request.channel
         if guard is None:
             return None
-        caller = Caller(channel.peer)
+        caller = Caller(channel.peer, wall_ms)
         refusal = self.throttle.check(guard, command, channel, caller, now)
         if refusal is None:
             return None
