@@ -105,17 +105,10 @@ def load(
     of_flags, tls_of_flags = _apart(flag_layer(flags))
     tls |= tls_of_flags
     first = [Layer(Source.DEFAULT, defaults or {}), *of_file]
-    last = [
-        environment_layer(BrokerSettings, environment),
-        environment_layer(StoreSettings, environment),
-        of_flags,
-    ]
+    last = [*_of_environment(environment), of_flags]
     root = _root([*first, *last], data)
-    layers = [*first, *_saved(root), *last]
-    broker, kept = _bound(layers)
+    broker, kept = _bound([*first, *_saved(root), *last])
     settings = _with_accounts(_named(broker), root)
-    user_rules_of(settings)  # to refuse here what it refuses
-    first_users(settings)
     server_tls = ServerTls.from_properties(tls)
     links = link_setup.read(broker, tls, server_tls)
     group = group_setup.read(broker, settings, socket.gethostname(), environment=environment)
@@ -137,6 +130,10 @@ def load(
         _seal(settings),
         links,
     )
+
+
+def _of_environment(environment: Mapping[str, str]) -> list[Layer]:
+    return [environment_layer(kind, environment) for kind in (BrokerSettings, StoreSettings)]
 
 
 def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreSettings]]:
@@ -290,6 +287,8 @@ def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tup
 
 
 def _with_accounts(settings: BrokerSettings, root: Path) -> BrokerSettings:
+    user_rules_of(settings)  # to refuse here what it refuses
+    first_users(settings)
     path = settings.acl_file or root / "config" / File.ACL.value
     return replace(settings, acl_file=str(Path(path).absolute()))
 

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from gantrymq.acl.rights import Need, Resource
 from gantrymq.acl.users.policy import Decision, PolicyEntry, PolicyType
-from gantrymq.acl.users.resource import ResourceType
+from gantrymq.acl.users.resource_pattern import ResourceType
 from gantrymq.acl.users.table import Policies
 
 Address: TypeAlias = IPv4Address | IPv6Address

@@ -19,7 +19,7 @@ from gantrymq.acl.users.policy import (
     policy_type_of,
 )
 from gantrymq.acl.users.refused import RefusedChangeError
-from gantrymq.acl.users.resource import ResourcePattern
+from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.user import (
     SUBJECT_PREFIX,
     User,

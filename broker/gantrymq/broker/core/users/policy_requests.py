@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from gantrymq.acl.users.policy import policy_type_of
-from gantrymq.acl.users.resource import ResourcePattern
+from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import SUBJECT_PREFIX, name_of
 from gantrymq.base.errors import RemoteError
