@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from gantrymq.acl import plain_acl
+from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.acl.needs import BROKER_REQUESTS
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.acl.white_list import AddressPattern, places_of
 from gantrymq.interop.drivers import Driver
@@ -193,7 +194,7 @@ def test_requests_are_let_in_as_by_java(java: Driver, folder: Callable[[str], Pa
     java.order({"home": str(home), "requests": all_orders})
     answers = java.outcome()["answers"]
     assert isinstance(answers, list)
-    guard = Guard(plain_acl.read(RULES.encode()), BROKER_ADMIN)
+    guard = Guard(plain_acl.read(RULES.encode()), BROKER_REQUESTS)
     different = []
     for order, theirs in zip(all_orders, answers, strict=True):
         ours = refusal(guard, order)
@@ -218,5 +219,5 @@ def refusal(guard: Guard, order: dict[str, object]) -> str | None:
     command = Command(code, ext=fields, body=str(order["body"]).encode())
     if order.get("secret") is not None:
         command = signed(command, Credentials((fields or {})["AccessKey"], str(order["secret"])))
-    refused = guard.check(command, str(order["peer"]))
+    refused = guard.check(command, Caller(str(order["peer"])))
     return None if refused is None else refused.remark

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from gantrymq.acl.signature import Credentials
+from gantrymq.acl.users.seal import PasswordSeal
 from gantrymq.base.errors import ConfigurationError, LocalError, RemoteError
 from gantrymq.base.properties import decode_properties
 from gantrymq.base.settings import (
@@ -34,6 +35,8 @@ from gantrymq.broker.core.java_keys import JAVA_KEYS
 from gantrymq.broker.core.messages import File
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.broker.core.state import Identity
+from gantrymq.broker.core.users.first_users import first_users, inner_credentials
+from gantrymq.broker.core.users.rules import user_rules_of
 from gantrymq.broker.group_setup import GroupSetup
 from gantrymq.broker.link_setup import LinkSetup
 from gantrymq.runtime import secure_defaults
@@ -77,6 +80,8 @@ class Setup:
     """How it dials others; None for plain."""
     group: GroupSetup | None = None
     """Who elects its master, if that is how it gets one."""
+    seal: PasswordSeal | None = None
+    """What encrypts passwords in the file of users, if authKeyFile names a key."""
     links: LinkSetup = field(default_factory=LinkSetup)
     """How brokers of the group prove themselves to each other, and encrypt what they say."""
 
@@ -122,6 +127,7 @@ def load(
         _credentials(settings),
         client_tls,
         group,
+        _seal(settings),
         links,
     )
 
@@ -137,11 +143,7 @@ def _layers(
     of_file, tls = _of_file(config_file)
     of_flags, tls_of_flags = _apart(flag_layer(flags))
     tls |= tls_of_flags
-    last = [
-        environment_layer(BrokerSettings, environment),
-        environment_layer(StoreSettings, environment),
-        of_flags,
-    ]
+    last = [*_of_environment(environment), of_flags]
     own = dict(defaults or {})
     root = _root([Layer(Source.DEFAULT, own), *of_file, *last], data)
     said = [*of_file, *_saved(root), *last]
@@ -149,6 +151,10 @@ def _layers(
         own |= secure_defaults.BROKER_DEFAULTS
         tls = {**secure_defaults.TLS_DEFAULTS, **tls}
     return [Layer(Source.DEFAULT, own), *said], tls, root
+
+
+def _of_environment(environment: Mapping[str, str]) -> list[Layer]:
+    return [environment_layer(kind, environment) for kind in (BrokerSettings, StoreSettings)]
 
 
 def _bound(layers: Iterable[Layer]) -> tuple[Bound[BrokerSettings], Bound[StoreSettings]]:
@@ -302,13 +308,25 @@ def _warnings(bound: Bound[BrokerSettings], client_tls: ClientTls | None) -> tup
 
 
 def _with_accounts(settings: BrokerSettings, root: Path) -> BrokerSettings:
+    user_rules_of(settings)  # to refuse here what it refuses
+    first_users(settings)
     path = settings.acl_file or root / "config" / File.ACL.value
     return replace(settings, acl_file=str(Path(path).absolute()))
 
 
 def _credentials(settings: BrokerSettings) -> Credentials | None:
     path = settings.acl_credentials_file
-    return read_credentials(Path(path)) if path else None
+    return read_credentials(Path(path)) if path else inner_credentials(settings)
+
+
+def _seal(settings: BrokerSettings) -> PasswordSeal | None:
+    path = settings.auth_key_file
+    if not path:
+        return None
+    try:
+        return PasswordSeal(_read(Path(path)).strip())
+    except ConfigurationError as error:
+        raise ConfigurationError(f"authKeyFile={path} cannot be used: {error}") from error
 
 
 def _only(layer: Layer, keys: frozenset[str]) -> Layer:

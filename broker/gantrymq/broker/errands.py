@@ -10,6 +10,7 @@ from typing import Final, final
 from gantrymq.base.errors import LocalError
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
+    SECRET_FILES,
     AskBroker,
     AskClient,
     AskNameServers,
@@ -181,7 +182,8 @@ class Errands:
         self._turn_soon()
 
     async def _save(self, save: SaveFile) -> None:
-        failure = await self._saver.save(self._path_of(save.file), save.content)
+        path, is_secret = self._path_of(save.file), save.file in SECRET_FILES
+        failure = await self._saver.save(path, save.content, is_secret=is_secret)
         cause = None if failure is None else failure.cause
         self._core.written(save.file, cause, self._clock.monotonic(), self._clock.wall_ms())
         self._turn_soon()

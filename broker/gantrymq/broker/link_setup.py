@@ -63,6 +63,7 @@ def read(bound: Bound[BrokerSettings], tls: Mapping[str, str], server: ServerTls
     mode = _mode(bound, server)
     guards = {
         "aclEnable=true": settings.acl_enable,
+        "authenticationEnabled=true": settings.authentication_enabled,
         "tls.server.mode=enforcing": server.mode is TlsMode.ENFORCING,
         "groupSecretFile is set": bool(settings.group_secret_file),
     }

@@ -23,6 +23,7 @@ from gantrymq.broker.configuration import OVERRIDES, Setup
 from gantrymq.broker.core.broker import FAST_LISTENER, Broker
 from gantrymq.broker.core.exposure import Protection, exposed
 from gantrymq.broker.core.messages import (
+    SECRET_FILES,
     File,
     Reply,
     Request,
@@ -349,7 +350,8 @@ class BrokerHost:
     def _save_the_rest(self) -> None:
         """Nothing else runs any more."""
         for save in self.state.files.take_due(self._clock.monotonic(), all_touched=True):
-            failure = save_now(_path(self._setup, save.file), save.content)
+            path = _path(self._setup, save.file)
+            failure = save_now(path, save.content, is_secret=save.file in SECRET_FILES)
             if failure is not None:
                 self._log.error("not saved", path=str(failure.path), cause_text=failure.cause)
 
@@ -529,6 +531,7 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
         memory_bytes=memory_bytes(),
         now=clock.monotonic(),
         wall_ms=clock.wall_ms(),
+        seal=setup.seal,
     )
     state.stats.local_hour = _local_hour
     # Where exportMetrics looks for the number of processors.

@@ -24,7 +24,7 @@ _KEY: Final = required("a", "accessKey", "whose account")
 
 
 async def table(admin: Administration, options: Options) -> Page:
-    """Secrets are shown, as mqadmin shows them: whoever may ask is an administrator."""
+    """Servers of Gantry tell no secrets. Java's do, and they are shown as mqadmin shows them."""
     addresses = await chosen(admin, options, with_slaves=True)
     told = await on_each(addresses, admin.accounts.table)
     parts: list[Part] = []

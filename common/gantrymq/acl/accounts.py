@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from gantrymq.acl.keys import OldKey
 from gantrymq.acl.rights import RETRY_PREFIX, Need, Resource, Right
 from gantrymq.acl.white_list import AddressPattern, Places
 from gantrymq.base.errors import ConfigurationError
@@ -33,9 +34,16 @@ class Account:
     default_group_perm: Right = Right.DENY
     topic_perms: Mapping[str, Right] = field(default_factory=dict)
     group_perms: Mapping[str, Right] = field(default_factory=dict)
+    old_key: OldKey | None = None
+    """The secret key before, while it is valid."""
 
     def __post_init__(self) -> None:
-        for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
+        old_secret = self.secret_key if self.old_key is None else self.old_key.secret
+        for name, key in (
+            ("accessKey", self.access_key),
+            ("secretKey", self.secret_key),
+            ("oldSecretKey", old_secret),
+        ):
             if len(key) < KEY_CHARACTERS_MIN or not key.isprintable():
                 raise ConfigurationError(
                     f"The accessKey={self.access_key} and secretKey cannot be null and length"

@@ -1,4 +1,6 @@
-"""Who gets in, in Java's order:
+"""Decides whether a server carries out a request. Every request goes through `Guard.check`.
+
+Accounts of plain_acl.yml (aclEnable) are judged in the order of Java 4.9:
 
     the address is in globalWhiteRemoteAddresses                        -> yes
     there is no AccessKey; nobody has it                                -> no
@@ -8,152 +10,261 @@
     it is an administrator without rights of its own                    -> yes
     a topic or group is needed to which the account has no right        -> no
 
-Each no begins as Java's does; behind that it says what helps. Invariant: rules are replaced whole,
-and without any nobody gets in.
+Users (authenticationEnabled) in the order of Java 5: the user exists, is enabled, has signed, is a
+Super user, or has policies (authorizationEnabled) that allow what the request needs.
+
+A name means one account: of plain_acl.yml where it is there, else a user. Invariants: rules and
+users are replaced whole, and without any nobody gets in; a request without a row in needs.py is
+refused to all but administrators; accounts are shown and changed by administrators alone.
+
+Each no begins as Java's does; behind that it says what helps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias, final
 
+from gantrymq.acl import full_signature, plain_rights, user_rights
 from gantrymq.acl.accounts import Account, Rules
-from gantrymq.acl.needs import needs_of
-from gantrymq.acl.rights import Need, Resource, Right
+from gantrymq.acl.caller import Caller
+from gantrymq.acl.certificates import account_of
+from gantrymq.acl.full_signature import ReplayTable
+from gantrymq.acl.needs import ACCOUNT_REQUESTS, Requests
+from gantrymq.acl.refusal import (
+    AuthenticationFailure,
+    Refusal,
+    not_permitted,
+    refusal,
+    shortened,
+)
+from gantrymq.acl.rights import Need
 from gantrymq.acl.signature import ACCESS_KEY, is_signed
+from gantrymq.acl.user_rules import UserRules
+from gantrymq.acl.users.table import UserTable
+from gantrymq.acl.users.user import User
 from gantrymq.acl.white_list import places_of
-from gantrymq.base.errors import RemoteError
 from gantrymq.wire.command import Command
 
-_PREFIX: Final = "org.apache.rocketmq.acl.common.AclException: "
+Principal: TypeAlias = Account | User
 
-# Who may do anything at all may also trace it.
-_TRACES: Final = Need(Resource.TOPIC, "RMQ_SYS_TRACE_TOPIC", Right.PUB)
-
-# Names in remarks are what a peer wrote.
-_NAME_CHARACTERS_MAX: Final = 256
-
-
-class AuthenticationFailure(StrEnum):
-    """How a peer failed to prove its account; the values are labels of a metric."""
-
-    UNSIGNED = "unsigned"
-    UNKNOWN_ACCOUNT = "unknown_account"
-    WRONG_SIGNATURE = "wrong_signature"
-    THROTTLED = "throttled"
-    """The signature was not checked, because too many before were wrong."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a request is not carried out, as the remark of a SYSTEM_ERROR answer."""
-
-    remark: str
-    failure: AuthenticationFailure | None = None
-    """None where the account is proven, and lacks a right."""
-    is_logged: bool = True
+_NO_RULES: Final = UserRules()
 
 
 @final
 class Guard:
-    """Of one server."""
+    """Access control of one server. Owned by its core."""
 
-    __slots__ = ("_admin_codes", "rules")
+    __slots__ = ("_replays", "_requests", "_user_rules", "has_accounts", "rules", "users")
 
-    def __init__(self, rules: Rules, admin_codes: AbstractSet[int]) -> None:
-        self.rules = rules
-        self._admin_codes = admin_codes
+    def __init__(
+        self,
+        rules: Rules,
+        requests: Requests,
+        user_rules: UserRules = _NO_RULES,
+        *,
+        has_accounts: bool = True,
+    ) -> None:
+        """`has_accounts`: whether plain_acl.yml counts."""
+        self.rules: Rules = rules
+        self.users: UserTable = UserTable()
+        self.has_accounts: bool = has_accounts
+        self._requests: Requests = requests
+        self._user_rules: UserRules = user_rules
+        self._replays: ReplayTable = ReplayTable()
 
     def replace(self, rules: Rules) -> None:
-        """From now on these count."""
+        """From now on these accounts count."""
         self.rules = rules
+
+    def replace_users(self, users: UserTable) -> None:
+        """From now on these users and policies count."""
+        self.users = users
+
+    # ------------------------------------------------------------------ who asks
 
     def account_of(self, command: Command) -> str:
         """The account that a request names, proven or not; "" stands for all that do not exist."""
         key = (command.ext or {}).get(ACCESS_KEY, "")
-        return key if key in self.rules.accounts else ""
+        return key if self._find(key) is not None else ""
 
-    def check(self, command: Command, peer: str) -> Refusal | None:
-        """`peer` is the `ip:port` it came from."""
-        places = places_of(peer)
-        if self.rules.lets_in(places):
-            return None
+    def is_administrator(self, command: Command, caller: Caller) -> bool:
+        """Whether a request that was let in is an administrator's."""
+        name, _ = self._claimed(command, caller)
+        principal = self._find(name or "")
+        if isinstance(principal, User):
+            return principal.is_super
+        return principal is not None and principal.is_unrestricted
+
+    def _claimed(self, command: Command, caller: Caller) -> tuple[str | None, bool]:
+        """The account that asks, and whether its certificate proves it."""
         key = (command.ext or {}).get(ACCESS_KEY)
-        if key is None:
+        if key is None and caller.certificate_names:
+            name = account_of(self._user_rules.certificate_rules, caller.certificate_names)
+            return name, name is not None
+        return key, False
+
+    def _find(self, name: str) -> Principal | None:
+        account = self.rules.accounts.get(name) if self.has_accounts else None
+        if account is not None or not self._user_rules.authenticates:
+            return account
+        return self.users.users.get(name)
+
+    # ------------------------------------------------------------------ requests
+
+    def check(self, command: Command, caller: Caller) -> Refusal | None:
+        """Why a request is not carried out; None where it is."""
+        if self._is_white(command, caller):
+            return None
+        name, is_proven = self._claimed(command, caller)
+        if name is None:
+            return self._check_anonymous(command, caller)
+        principal = self._find(name)
+        if principal is None:
+            return self._unknown(name)
+        if isinstance(principal, User) and not principal.is_enabled:
+            return not_permitted(
+                f"User:{name} is disabled. Enable it with updateUser -s enable",
+                AuthenticationFailure.UNKNOWN_ACCOUNT,
+            )
+        if isinstance(principal, Account) and principal.white_remote_address.matches(
+            places_of(caller.peer)
+        ):
+            return None
+        refused = None if is_proven else self._check_signature(command, caller, principal)
+        return refused or self._check_rights(command, caller, principal)
+
+    def _is_white(self, command: Command, caller: Caller) -> bool:
+        """Whether the address needs no account. It never stands for an administrator of users."""
+        if not self.has_accounts or not self.rules.lets_in(places_of(caller.peer)):
+            return False
+        return not (self._user_rules.authenticates and command.code in ACCOUNT_REQUESTS)
+
+    def _check_anonymous(self, command: Command, caller: Caller) -> Refusal | None:
+        rules = self._user_rules
+        if not rules.authenticates:
             return refusal(
                 "No accessKey is configured; the request is not signed: give the client an"
                 " AclClientRPCHook (mqadmin: conf/tools.yml), or let its address in, which is"
-                f" {peer}, by globalWhiteRemoteAddresses",
+                f" {caller.peer}, by globalWhiteRemoteAddresses",
                 AuthenticationFailure.UNSIGNED,
             )
-        account = self.rules.accounts.get(key)
-        if account is None:
-            return refusal(
-                f"No acl config for {shortened(key)}; no such account in this server's"
-                " plain_acl.yml: add it, or have the client use another",
-                AuthenticationFailure.UNKNOWN_ACCOUNT,
+        if command.code not in rules.needs_no_signature:
+            return not_permitted(
+                "username cannot be null. The request is not signed: give the client an"
+                " AclClientRPCHook with a user's name and password (mqadmin: conf/tools.yml)",
+                AuthenticationFailure.UNSIGNED,
             )
-        if account.white_remote_address.matches(places):
-            return None
-        if not is_signed(command, account.secret_key):
-            return refusal(
-                f"Check signature failed for accessKey={key}; the client's secretKey is not that of"
-                " plain_acl.yml, or the request was changed on its way",
-                AuthenticationFailure.WRONG_SIGNATURE,
+        if rules.authorizes and command.code not in rules.needs_no_policy:
+            return not_permitted(
+                "Authorization failed. Please verify your access rights and try again. Request"
+                f" code {command.code} is in authenticationWhitelist and not in"
+                " authorizationWhitelist, and no user signed it",
+                AuthenticationFailure.UNSIGNED,
             )
-        return self._check_rights(command, account)
+        return None
 
-    def _check_rights(self, command: Command, account: Account) -> Refusal | None:
-        if command.code in self._admin_codes and not account.admin:
-            return refusal(
-                f"Need admin permission for request code={command.code}, but"
-                f" accessKey={account.access_key} is not; use an account with admin: true"
+    def _unknown(self, name: str) -> Refusal:
+        failure = AuthenticationFailure.UNKNOWN_ACCOUNT
+        if self._user_rules.authenticates:
+            return not_permitted(
+                f"User:{shortened(name)} is not found. Create it with createUser, or have the"
+                " client use another",
+                failure,
             )
-        if account.is_unrestricted:
-            return None
-        try:
-            needs = needs_of(command)
-        except RemoteError as error:
-            return refusal(str(error))
-        return _lacking(account, needs)
+        return refusal(
+            f"No acl config for {shortened(name)}; no such account in this server's"
+            " plain_acl.yml: add it, or have the client use another",
+            failure,
+        )
 
-    def check_more(self, command: Command, peer: str, needs: Iterable[Need]) -> Refusal | None:
+    def _check_signature(
+        self, command: Command, caller: Caller, principal: Principal
+    ) -> Refusal | None:
+        secrets = _secrets(principal, caller.wall_ms)
+        is_user = isinstance(principal, User)
+        if full_signature.is_present(command):
+            for secret in secrets:
+                if full_signature.is_signed(command, secret):
+                    return self._check_fresh(command, caller, is_user=is_user)
+            return _wrong_signature(principal)
+        if self._user_rules.needs_full_signature:
+            return refusal(
+                "Check signature failed; this server takes only signatures that cover the request"
+                " code (fullSignatureRequired=true), which clients and tools of Gantry make and"
+                " RocketMQ's do not",
+                AuthenticationFailure.UNSIGNED,
+                is_user=is_user,
+            )
+        if any(is_signed(command, secret) for secret in secrets):
+            return None
+        return _wrong_signature(principal)
+
+    def _check_fresh(self, command: Command, caller: Caller, *, is_user: bool) -> Refusal | None:
+        if caller.was_admitted:
+            return None
+        fault = self._replays.fault(command, caller.wall_ms)
+        if fault is None:
+            return None
+        return refusal(
+            f"Check signature failed; {fault}", AuthenticationFailure.REPLAYED, is_user=is_user
+        )
+
+    # ------------------------------------------------------------------ rights
+
+    def _check_rights(
+        self, command: Command, caller: Caller, principal: Principal
+    ) -> Refusal | None:
+        row = self._requests.get(command.code)
+        if isinstance(principal, User):
+            if command.code in self._user_rules.needs_no_policy:
+                return None
+            return user_rights.check(self.users, principal, row, command, caller, self._user_rules)
+        return plain_rights.check(principal, row, command)
+
+    def check_more(self, command: Command, caller: Caller, needs: Iterable[Need]) -> Refusal | None:
         """What a request that was let in turned out to need."""
-        places = places_of(peer)
-        key = (command.ext or {}).get(ACCESS_KEY, "")
-        account = self.rules.accounts.get(key)
-        if self.rules.lets_in(places):
+        if self._is_white(command, caller):
             return None
-        if account is None:
-            return refusal(f"No acl config for {shortened(key)}; its account was deleted meanwhile")
-        if account.white_remote_address.matches(places) or account.is_unrestricted:
-            return None
-        return _lacking(account, needs)
-
-
-def _lacking(account: Account, needs: Iterable[Need]) -> Refusal | None:
-    """The first right of these that it does not have."""
-    for need in needs:
-        right = account.right_to(need)
-        if not need.right & right and need != _TRACES:
+        name, _ = self._claimed(command, caller)
+        rules = self._user_rules
+        if name is None:
+            is_open = command.code in rules.needs_no_signature
+            return None if is_open else refusal("No accessKey is configured", is_user=True)
+        principal = self._find(name)
+        if principal is None:
             return refusal(
-                f"No default permission for {need.resource.value}:{shortened(need.name)};"
-                f" {need.right.text} is needed, and {account.access_key} has {right.text}:"
-                f" add it to {need.resource.value}Perms of the account"
+                f"No acl config for {shortened(name)}; its account was deleted meanwhile"
             )
-    return None
+        if isinstance(principal, User):
+            if command.code in rules.needs_no_policy:
+                return None
+            return user_rights.lacking(self.users, principal, needs, caller, rules)
+        is_white = principal.white_remote_address.matches(places_of(caller.peer))
+        if is_white or principal.is_unrestricted:
+            return None
+        return plain_rights.lacking(principal, needs)
 
 
-def refusal(
-    text: str, failure: AuthenticationFailure | None = None, *, is_logged: bool = True
-) -> Refusal:
-    """A refusal in RocketMQ's words."""
-    return Refusal(_PREFIX + text, failure, is_logged=is_logged)
+def _secrets(principal: Principal, wall_ms: int) -> Sequence[str]:
+    """All that sign for an account now."""
+    secret = principal.password if isinstance(principal, User) else principal.secret_key
+    old = principal.old_key
+    if old is None or not old.is_valid(wall_ms):
+        return (secret,)
+    return (secret, old.secret)
 
 
-def shortened(name: str) -> str:
-    return name if len(name) <= _NAME_CHARACTERS_MAX else name[: _NAME_CHARACTERS_MAX - 1] + "…"
+def _wrong_signature(principal: Principal) -> Refusal:
+    failure = AuthenticationFailure.WRONG_SIGNATURE
+    if isinstance(principal, User):
+        return not_permitted(
+            f"check signature failed. The client's secret key is not the password of"
+            f" {principal.subject}, or the request was changed on its way",
+            failure,
+        )
+    return refusal(
+        f"Check signature failed for accessKey={principal.access_key}; the client's secretKey is"
+        " not that of plain_acl.yml, or the request was changed on its way",
+        failure,
+    )

@@ -20,5 +20,18 @@ class OldKey:
     until_ms: int = UNTIL_REMOVED
     """Milliseconds since 1970."""
 
+    @classmethod
+    def kept(cls, secret: str, seconds: int, wall_ms: int) -> OldKey | None:
+        """Of a secret that is being replaced; None where it ends now. ValueError where the time is
+        none that is allowed."""
+        if seconds == UNTIL_REMOVED:
+            return cls(secret)
+        if not 0 <= seconds <= OVERLAP_SECONDS_MAX:
+            raise ValueError(
+                f"{seconds} can not be used: {UNTIL_REMOVED} until it is removed, 0 to end it now,"
+                f" or at most {OVERLAP_SECONDS_MAX} seconds"
+            )
+        return cls(secret, wall_ms + seconds * 1000) if seconds else None
+
     def is_valid(self, wall_ms: int) -> bool:
         return self.until_ms == UNTIL_REMOVED or wall_ms < self.until_ms

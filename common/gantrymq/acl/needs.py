@@ -1,203 +1,268 @@
-"""What requests need: rights to topics and groups, or an administrator.
+"""What each request needs: one row for every request that a server carries out.
 
-| code | needs |
-|---|---|
-| 10, 310, 320 send | PUB of the topic; SUB of the group where that is its retry topic |
-| 324, 325 reply | nothing to a ..._REPLY_TOPIC, else as a send |
-| 11, 361 pull; 200050.. pop, ack, peek | SUB of the topic and of the group |
-| 200151 acknowledge many | the same, for each |
-| 12 query | SUB of the topic |
-| 15 offset, 222 reset | SUB of the group and of the topic |
-| 314 clone offsets | SUB of both groups, and of the topic where one is named |
-| 41, 42 lock and unlock queues | SUB of the group and of each topic |
-| 307, 309 ask a consumer | SUB of the group |
-| 34 heartbeat | SUB of each consumer group and of each topic it subscribes to |
-| 35 unregister, 36 send back, 38 members | SUB of the consumer group |
-| 370 recall, 30001 note of a producer session | PUB of the topic |
-| BROKER_ADMIN, NAME_SERVER_ADMIN | an administrator |
+A row says three things: what an account of plain_acl.yml needs (`Plain`), which topics and groups
+the request is about and what a user's policies must allow of them (its finder), and whether it may
+be about none. Invariant: a request without a row, and one that names none of what its row asks for,
+is for administrators alone. So a new request is closed until somebody gives it a row.
 
-Everything else needs a good signature and no more, as in Java. What a request is about may be known
-only when its message was read (33, 36, 37, 309, 323): access.py of the broker asks once more then.
+Users are judged as Java 5.3 judges them, by the same resources and actions, except where Java
+forgets a request (it lets every user change settings, create groups, or delete expired files, for
+it has no row for those) or believes what a request says of a message's topic: there the actions
+are those of the ordinary way to the same end. What a request is about may be known only when its
+message was read (33, 36, 37, 309, 323): access.py of the broker asks once more then.
 
-Java knows none of 41, 42, 222, 307, 309, 314, 320, 324, 325, 361, 370 nor pops, takes a retry
-topic's group from a field that its sender may choose, and lets any account change all others; here
-those are closed.
+Accounts are judged as Java 4.9 judges them, but for 41, 42, 222, 307, 309, 314, 320, 324, 325, 361,
+370 and pops, which Java does not know or takes from fields that a sender may choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias, final
 
-from gantrymq.acl.rights import Need, Right, consuming_needs, group_need, topic_need
-from gantrymq.wire import javajson
-from gantrymq.wire.bodies.heartbeat import HeartbeatData
-from gantrymq.wire.bodies.locks import QueuesOfClient
-from gantrymq.wire.bodies.pops import BatchAckBody
+from gantrymq.acl.actions import Action
+from gantrymq.acl.finders import (
+    Finder,
+    acks,
+    all_of,
+    both,
+    clone,
+    cluster,
+    group,
+    heartbeat,
+    locks,
+    names,
+    nothing,
+    of_body,
+    reply,
+    topic,
+)
+from gantrymq.acl.rights import Need, Resource, Right
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 
-BROKER_ADMIN: Final = frozenset(
-    {
-        Code.UPDATE_AND_CREATE_TOPIC,
-        Code.UPDATE_AND_CREATE_TOPIC_LIST,
-        Code.DELETE_TOPIC_IN_BROKER,
-        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
-        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
-        Code.DELETE_SUBSCRIPTIONGROUP,
-        Code.UPDATE_AND_GET_GROUP_FORBIDDEN,
-        Code.SET_MESSAGE_REQUEST_MODE,
-        Code.UPDATE_BROKER_CONFIG,
-        Code.CLEAN_EXPIRED_CONSUMEQUEUE,
-        Code.CLEAN_UNUSED_TOPIC,
-        Code.DELETE_EXPIRED_COMMITLOG,
-        Code.UPDATE_AND_CREATE_ACL_CONFIG,
-        Code.DELETE_ACL_CONFIG,
-        Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
-        Code.GET_BROKER_CLUSTER_ACL_CONFIG,
-        Code.GANTRY_LIST_QUOTAS,
-        Code.GANTRY_SET_QUOTA,
-        Code.GANTRY_DELETE_QUOTA,
-    }
-)
-"""What changes a broker for all who use it. The last one shows secret keys."""
 
-NAME_SERVER_ADMIN: Final = frozenset(
-    {
-        Code.REGISTER_BROKER,
-        Code.UNREGISTER_BROKER,
-        Code.BROKER_HEARTBEAT,
-        Code.QUERY_DATA_VERSION,
-        Code.PUT_KV_CONFIG,
-        Code.DELETE_KV_CONFIG,
-        Code.WIPE_WRITE_PERM_OF_BROKER,
-        Code.ADD_WRITE_PERM_OF_BROKER,
-        Code.REGISTER_TOPIC_IN_NAMESRV,
-        Code.DELETE_TOPIC_IN_NAMESRV,
-        Code.UPDATE_NAMESRV_CONFIG,
-        Code.GET_NAMESRV_CONFIG,
-    }
-)
-"""What brokers and administrators ask of a name server; clients ask for routes and KV values."""
+class Plain(Enum):
+    """What an account of plain_acl.yml needs."""
 
-REPLY_SUFFIX: Final = "_REPLY_TOPIC"
-
-# As many as the broker itself reads.
-LOCKS_BYTES_MAX: Final = 1 << 20
-
-_Needs: TypeAlias = Callable[[Command], Sequence[Need]]
+    SIGNATURE = "signature"
+    """A good signature: the request reads what is no secret."""
+    RIGHTS = "rights"
+    """The rights to what the request is about."""
+    ADMIN = "admin"
+    """An administrator."""
 
 
-def needs_of(command: Command) -> Sequence[Need]:
-    """RemoteError where the request is none that could be understood."""
-    find = _BY_CODE.get(command.code)
-    return () if find is None else find(command)
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one request needs."""
+
+    plain: Plain
+    find: Finder
+    may_name_nothing: bool = False
+    for_super_users: bool = False
+    """Whether no policy can allow it."""
+
+    def needs_of(self, command: Command) -> Sequence[Need]:
+        """RemoteError where the request is none that could be understood."""
+        return self.find(command)
 
 
-def _topic(field: str, right: Right) -> _Needs:
-    def find(command: Command) -> Sequence[Need]:
-        name = (command.ext or {}).get(field)
-        return () if name is None else (topic_need(name, right),)
+Requests: TypeAlias = Mapping[int, Row]
 
-    return find
-
-
-def _reply(field: str) -> _Needs:
-    """Whoever was asked may answer: the topic is the cluster's own, and nobody consumes it."""
-    find_topic = _topic(field, Right.PUB)
-
-    def find(command: Command) -> Sequence[Need]:
-        is_own = (command.ext or {}).get(field, "").endswith(REPLY_SUFFIX)
-        return () if is_own else find_topic(command)
-
-    return find
+_READ: Final = Action.GET
+_LIST: Final = Action.GET | Action.LIST
+_SUB_OR_READ: Final = Action.SUB | Action.GET
+_TOPIC_READ: Final = topic("topic", Right.SUB, _READ)
+_OFFSET_READ: Final = topic("topic", Right.SUB, _SUB_OR_READ)
+_READING: Final = both("consumerGroup", by_place=False)
+_CONSUMED: Final = both("consumerGroup")
+_PUB: Final = topic("topic", Right.PUB)
+_PUB_B: Final = topic("b", Right.PUB)
 
 
-def _group(field: str) -> _Needs:
-    def find(command: Command) -> Sequence[Need]:
-        name = (command.ext or {}).get(field)
-        return () if not name else (group_need(name),)
-
-    return find
+def _rights(find: Finder, *, may_name_nothing: bool = False) -> Row:
+    return Row(Plain.RIGHTS, find, may_name_nothing)
 
 
-def _both(group_field: str, *, by_place: bool = True) -> _Needs:
-    """A topic and a group. `by_place`: of a message that was handed out, whose topic may be where
-    the group pops again; who only reads names the topic itself."""
-
-    def find(command: Command) -> Sequence[Need]:
-        ext = command.ext or {}
-        topic, group = ext.get("topic"), ext.get(group_field)
-        meant = group if by_place and group else ""
-        needs = [] if topic is None else list(consuming_needs(topic, meant))
-        return [*needs, group_need(group)] if group else needs
-
-    return find
+def _signed(find: Finder) -> Row:
+    return Row(Plain.SIGNATURE, find)
 
 
-def _clone(command: Command) -> Sequence[Need]:
-    """Both groups: what one has consumed tells, what the other goes on with changes."""
-    ext = command.ext or {}
-    groups = [group for field in ("srcGroup", "destGroup") if (group := ext.get(field))]
-    topic = ext.get("topic")
-    needs = [topic_need(topic, Right.SUB)] if topic else []
-    return [*needs, *map(group_need, groups)]
+def _admin(find: Finder, *, for_super_users: bool = False) -> Row:
+    return Row(Plain.ADMIN, find, for_super_users=for_super_users)
 
 
-def _locks(command: Command) -> Sequence[Need]:
-    asked = QueuesOfClient.from_json(javajson.loads(command.body, LOCKS_BYTES_MAX))
-    topics = dict.fromkeys(queue.topic for queue in asked.queues)
-    needs = [need for topic in topics for need in consuming_needs(topic, asked.consumer_group)]
-    return [group_need(asked.consumer_group), *needs]
-
-
-def _acks(command: Command) -> Sequence[Need]:
-    if not command.body:
-        return ()
-    acks = BatchAckBody.from_json(javajson.loads(command.body)).acks
-    pairs = dict.fromkeys((ack.topic, ack.group) for ack in acks)
-    needs = [need for topic, group in pairs for need in consuming_needs(topic, group)]
-    return [*needs, *map(group_need, dict.fromkeys(group for _, group in pairs))]
-
-
-def _heartbeat(command: Command) -> Sequence[Need]:
-    data = HeartbeatData.from_json(javajson.loads(command.body))
-    needs: list[Need] = []
-    for consumer in data.consumers:
-        needs.append(group_need(consumer.group_name))
-        needs += [topic_need(each.topic, Right.SUB) for each in consumer.subscriptions]
-    return needs
-
-
-_READING: Final = _both("consumerGroup", by_place=False)
-_CONSUMED: Final = _both("consumerGroup")
-
-_BY_CODE: Final[Mapping[int, _Needs]] = {
-    Code.SEND_MESSAGE: _topic("topic", Right.PUB),
-    Code.SEND_MESSAGE_V2: _topic("b", Right.PUB),
-    Code.SEND_BATCH_MESSAGE: _topic("b", Right.PUB),
-    Code.SEND_REPLY_MESSAGE: _reply("topic"),
-    Code.SEND_REPLY_MESSAGE_V2: _reply("b"),
-    Code.RECALL_MESSAGE: _topic("topic", Right.PUB),
-    Code.GANTRY_SESSION_NOTE: _topic("topic", Right.PUB),
-    Code.QUERY_MESSAGE: _topic("topic", Right.SUB),
-    Code.PULL_MESSAGE: _READING,
-    Code.LITE_PULL_MESSAGE: _READING,
-    Code.POP_MESSAGE: _READING,
-    Code.PEEK_MESSAGE: _READING,
-    Code.NOTIFICATION: _READING,
-    Code.ACK_MESSAGE: _CONSUMED,
-    Code.CHANGE_MESSAGE_INVISIBLETIME: _CONSUMED,
-    Code.BATCH_ACK_MESSAGE: _acks,
-    Code.UPDATE_CONSUMER_OFFSET: _CONSUMED,
-    Code.INVOKE_BROKER_TO_RESET_OFFSET: _both("group"),
-    Code.CLONE_GROUP_OFFSET: _clone,
-    Code.LOCK_BATCH_MQ: _locks,
-    Code.UNLOCK_BATCH_MQ: _locks,
-    Code.GET_CONSUMER_RUNNING_INFO: _group("consumerGroup"),
-    Code.CONSUME_MESSAGE_DIRECTLY: _group("consumerGroup"),
-    Code.HEART_BEAT: _heartbeat,
-    Code.UNREGISTER_CLIENT: _group("consumerGroup"),
-    Code.GET_CONSUMER_LIST_BY_GROUP: _group("consumerGroup"),
-    Code.CONSUMER_SEND_MSG_BACK: _group("group"),
+_SENDS: Final[Requests] = {
+    Code.SEND_MESSAGE: _rights(_PUB),
+    Code.SEND_MESSAGE_V2: _rights(_PUB_B),
+    Code.SEND_BATCH_MESSAGE: _rights(_PUB_B),
+    Code.SEND_REPLY_MESSAGE: _rights(reply("topic"), may_name_nothing=True),
+    Code.SEND_REPLY_MESSAGE_V2: _rights(reply("b"), may_name_nothing=True),
+    Code.RECALL_MESSAGE: _rights(_PUB),
+    Code.GANTRY_SESSION_NOTE: _rights(_PUB),
+    # 4.9's producers name no topic: access.py judges by the message.
+    Code.END_TRANSACTION: _rights(_PUB, may_name_nothing=True),
+    Code.RESUME_CHECK_HALF_MESSAGE: _rights(_PUB, may_name_nothing=True),
 }
+
+_CONSUMING: Final[Requests] = {
+    Code.PULL_MESSAGE: _rights(_READING),
+    Code.LITE_PULL_MESSAGE: _rights(_READING),
+    Code.POP_MESSAGE: _rights(_READING),
+    Code.PEEK_MESSAGE: _rights(_READING),
+    Code.NOTIFICATION: _rights(_READING),
+    Code.POLLING_INFO: _signed(both("consumerGroup", _READ)),
+    Code.ACK_MESSAGE: _rights(_CONSUMED),
+    Code.BATCH_ACK_MESSAGE: _rights(acks),
+    Code.CHANGE_MESSAGE_INVISIBLETIME: _rights(_CONSUMED),
+    Code.CONSUMER_SEND_MSG_BACK: _rights(group("group")),
+    Code.CONSUME_MESSAGE_DIRECTLY: _rights(group("consumerGroup")),
+    Code.QUERY_CONSUMER_OFFSET: _signed(both("consumerGroup", _SUB_OR_READ)),
+    Code.UPDATE_CONSUMER_OFFSET: _rights(both("consumerGroup", Action.SUB | Action.UPDATE)),
+    Code.INVOKE_BROKER_TO_RESET_OFFSET: _rights(both("group", Action.UPDATE)),
+    Code.CLONE_GROUP_OFFSET: _rights(clone),
+    Code.LOCK_BATCH_MQ: _rights(locks),
+    Code.UNLOCK_BATCH_MQ: _rights(locks),
+    # Producers send these too, and name no group that consumes.
+    Code.HEART_BEAT: _rights(heartbeat, may_name_nothing=True),
+    Code.UNREGISTER_CLIENT: _rights(group("consumerGroup"), may_name_nothing=True),
+    Code.CHECK_CLIENT_CONFIG: Row(Plain.SIGNATURE, nothing, may_name_nothing=True),
+    Code.GET_CONSUMER_LIST_BY_GROUP: _rights(group("consumerGroup", _SUB_OR_READ)),
+    Code.QUERY_ASSIGNMENT: _signed(
+        all_of(
+            of_body(Resource.TOPIC, "topic", _SUB_OR_READ),
+            of_body(Resource.GROUP, "consumerGroup", _SUB_OR_READ),
+        )
+    ),
+    Code.VIEW_MESSAGE_BY_ID: Row(Plain.SIGNATURE, nothing, may_name_nothing=True),
+    Code.QUERY_MESSAGE: _rights(topic("topic", Right.SUB, _SUB_OR_READ)),
+}
+
+_READS: Final[Requests] = {
+    Code.SEARCH_OFFSET_BY_TIMESTAMP: _signed(_OFFSET_READ),
+    Code.GET_MAX_OFFSET: _signed(_OFFSET_READ),
+    Code.GET_MIN_OFFSET: _signed(_OFFSET_READ),
+    Code.GET_EARLIEST_MSG_STORETIME: _signed(_OFFSET_READ),
+    Code.GET_TOPIC_STATS_INFO: _signed(_TOPIC_READ),
+    Code.GET_TOPIC_CONFIG: _signed(_TOPIC_READ),
+    Code.QUERY_TOPIC_CONSUME_BY_WHO: _signed(_TOPIC_READ),
+    Code.QUERY_CONSUME_QUEUE: _signed(_TOPIC_READ),
+    Code.GET_CONSUMER_CONNECTION_LIST: _signed(group("consumerGroup", _READ)),
+    Code.GET_SUBSCRIPTIONGROUP_CONFIG: _signed(group("group", _READ)),
+    Code.QUERY_TOPICS_BY_CONSUMER: _signed(group("group", _READ)),
+    Code.QUERY_SUBSCRIPTION_BY_CONSUMER: _signed(both("group", _READ, by_place=False)),
+    Code.QUERY_CONSUME_TIME_SPAN: _signed(both("group", _READ, by_place=False)),
+    Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: _signed(both("group", _READ, by_place=False)),
+    Code.GET_CONSUMER_RUNNING_INFO: _rights(group("consumerGroup", _READ)),
+    Code.GET_CONSUME_STATS: _signed(
+        all_of(
+            both("consumerGroup", _READ, by_place=False),
+            names("topicList", ";", Resource.TOPIC, _READ),
+        )
+    ),
+    Code.QUERY_CORRECTION_OFFSET: _signed(
+        all_of(
+            _TOPIC_READ,
+            group("compareGroup", _READ),
+            names("filterGroups", ",", Resource.GROUP, _READ),
+        )
+    ),
+}
+
+_READS_OF_ALL: Final[Requests] = {
+    code: _signed(cluster(_LIST))
+    for code in (
+        Code.GET_ALL_TOPIC_CONFIG,
+        Code.GET_BROKER_CONFIG,
+        Code.GET_BROKER_RUNTIME_INFO,
+        Code.GET_ALL_CONSUMER_OFFSET,
+        Code.GET_ALL_DELAY_OFFSET,
+        Code.GET_BROKER_CLUSTER_ACL_INFO,
+        Code.GET_TIMER_CHECK_POINT,
+        Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+        Code.GET_PRODUCER_CONNECTION_LIST,
+        Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
+        Code.VIEW_BROKER_STATS_DATA,
+        Code.GET_BROKER_CONSUME_STATS,
+        Code.GET_ALL_PRODUCER_INFO,
+        Code.GET_ALL_MESSAGE_REQUEST_MODE,
+        Code.GET_BROKER_HA_STATUS,
+        Code.GET_BROKER_EPOCH_CACHE,
+    )
+}
+
+_CHANGES: Final[Requests] = {
+    Code.UPDATE_AND_CREATE_TOPIC: _admin(topic("topic", Right.SUB, Action.CREATE)),
+    Code.UPDATE_AND_CREATE_TOPIC_LIST: _admin(
+        of_body(Resource.TOPIC, "topicName", Action.CREATE, each_of="topicConfigList")
+    ),
+    Code.DELETE_TOPIC_IN_BROKER: _admin(topic("topic", Right.SUB, Action.DELETE)),
+    Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: _admin(
+        of_body(Resource.GROUP, "groupName", Action.CREATE)
+    ),
+    Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: _admin(
+        of_body(Resource.GROUP, "groupName", Action.CREATE, each_of="groupConfigList")
+    ),
+    Code.DELETE_SUBSCRIPTIONGROUP: _admin(group("groupName", Action.DELETE)),
+    Code.UPDATE_AND_GET_GROUP_FORBIDDEN: _admin(both("group", Action.UPDATE, by_place=False)),
+    Code.SET_MESSAGE_REQUEST_MODE: _admin(
+        all_of(
+            of_body(Resource.TOPIC, "topic", Action.UPDATE),
+            of_body(Resource.GROUP, "consumerGroup", Action.UPDATE),
+        )
+    ),
+    Code.UPDATE_BROKER_CONFIG: _admin(cluster(Action.UPDATE)),
+    Code.CLEAN_EXPIRED_CONSUMEQUEUE: _admin(cluster(Action.UPDATE)),
+    Code.CLEAN_UNUSED_TOPIC: _admin(cluster(Action.UPDATE)),
+    Code.DELETE_EXPIRED_COMMITLOG: _admin(cluster(Action.UPDATE)),
+    Code.RESET_MASTER_FLUSH_OFFSET: _admin(cluster(Action.UPDATE)),
+}
+
+_ACCOUNTS: Final[Requests] = {
+    # An account of plain_acl.yml may be an administrator: no policy makes a user able to be one.
+    Code.UPDATE_AND_CREATE_ACL_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
+    Code.DELETE_ACL_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
+    Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: _admin(cluster(Action.UPDATE), for_super_users=True),
+    Code.GET_BROKER_CLUSTER_ACL_CONFIG: _admin(cluster(Action.GET), for_super_users=True),
+    Code.AUTH_CREATE_USER: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_UPDATE_USER: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_DELETE_USER: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_GET_USER: _admin(cluster(Action.GET)),
+    Code.AUTH_LIST_USER: _admin(cluster(Action.GET)),
+    Code.AUTH_CREATE_ACL: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_UPDATE_ACL: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_DELETE_ACL: _admin(cluster(Action.UPDATE)),
+    Code.AUTH_GET_ACL: _admin(cluster(Action.GET)),
+    Code.AUTH_LIST_ACL: _admin(cluster(Action.GET)),
+}
+
+ACCOUNT_REQUESTS: Final = frozenset(int(code) for code in _ACCOUNTS)
+"""What shows or changes accounts, users and policies."""
+
+BROKER_REQUESTS: Final[Requests] = {
+    int(code): row
+    for table in (_SENDS, _CONSUMING, _READS, _READS_OF_ALL, _CHANGES, _ACCOUNTS)
+    for code, row in table.items()
+}
+
+NAME_SERVER_REQUESTS: Final[Requests] = {
+    int(code): _signed(cluster(_LIST))
+    for code in (
+        Code.GET_ROUTEINFO_BY_TOPIC,
+        Code.GET_BROKER_CLUSTER_INFO,
+        Code.GET_BROKER_MEMBER_GROUP,
+        Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
+        Code.GET_TOPICS_BY_CLUSTER,
+        Code.GET_SYSTEM_TOPIC_LIST_FROM_NS,
+        Code.GET_UNIT_TOPIC_LIST,
+        Code.GET_HAS_UNIT_SUB_TOPIC_LIST,
+        Code.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
+        Code.GET_KV_CONFIG,
+        Code.GET_KVLIST_BY_NAMESPACE,
+    )
+}
+"""What clients ask of a name server; all else is for brokers and administrators."""

@@ -4,6 +4,8 @@
     accounts:
     - accessKey: RocketMQ                   more than six characters, as the secret key
       secretKey: 12345678
+      oldSecretKey: 87654321                signs too, while clients change over; only here
+      oldSecretKeyUntil: 2026-12-31T00:00:00Z    until then; left out: until it is removed
       whiteRemoteAddress: 192.168.0.*       who needs no signature to be this account
       admin: false
       defaultTopicPerm: DENY                DENY, PUB, SUB, PUB|SUB
@@ -19,9 +21,11 @@ ever lets anybody in. What is written has no comments; Java's has none either.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.acl.accounts import Account, Rules
+from gantrymq.acl.keys import UNTIL_REMOVED, OldKey
 from gantrymq.acl.rights import RIGHTS, Right
 from gantrymq.acl.signature import Credentials
 from gantrymq.acl.white_list import AddressPattern
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
 
 _FILE_KEYS: Final = ("globalWhiteRemoteAddresses", "accounts", "dataVersion")
 _ACCOUNT_KEYS: Final = (
-    *("accessKey", "secretKey", "whiteRemoteAddress", "admin"),
+    *("accessKey", "secretKey", "oldSecretKey", "oldSecretKeyUntil"),
+    *("whiteRemoteAddress", "admin"),
     *("defaultTopicPerm", "defaultGroupPerm", "topicPerms", "groupPerms"),
 )
 _VERSION_KEYS: Final = ("counter", "timestamp", "stateVersion")
@@ -147,7 +152,26 @@ def _account(part: Part) -> Account:
         default_group_perm=_right(part, part.text("defaultGroupPerm") or "DENY"),
         topic_perms=_rights(part, "topicPerms"),
         group_perms=_rights(part, "groupPerms"),
+        old_key=_old_key(part),
     )
+
+
+def _old_key(part: Part) -> OldKey | None:
+    secret, until = part.text("oldSecretKey"), part.text("oldSecretKeyUntil")
+    if not secret:
+        return None
+    if not until:
+        return OldKey(secret)
+    try:
+        moment = datetime.fromisoformat(until)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ConfigurationError(
+            f"oldSecretKeyUntil={until} is no moment: write it as 2026-12-31T00:00:00Z, or leave it"
+            " out"
+        )
+    return OldKey(secret, int(moment.timestamp() * 1000))
 
 
 def _rights(part: Part, key: str) -> dict[str, Right]:
@@ -175,6 +199,7 @@ def _lines_of(account: Account) -> list[str]:
     return [
         f"- accessKey: {_quoted(account.access_key)}",
         f"  secretKey: {_quoted(account.secret_key)}",
+        *_old_key_lines(account.old_key),
         f"  whiteRemoteAddress: {_quoted(account.white_remote_address.text)}",
         f"  admin: {str(account.admin).lower()}",
         f"  defaultTopicPerm: {account.default_topic_perm.text}",
@@ -182,6 +207,16 @@ def _lines_of(account: Account) -> list[str]:
         _list("  ", "topicPerms", rights_texts(account.topic_perms)),
         _list("  ", "groupPerms", rights_texts(account.group_perms)),
     ]
+
+
+def _old_key_lines(old: OldKey | None) -> list[str]:
+    if old is None:
+        return []
+    lines = [f"  oldSecretKey: {_quoted(old.secret)}"]
+    if old.until_ms != UNTIL_REMOVED:
+        moment = datetime.fromtimestamp(old.until_ms / 1000, UTC)
+        lines.append(f"  oldSecretKeyUntil: {_quoted(moment.isoformat(timespec='milliseconds'))}")
+    return lines
 
 
 def _list(indent: str, key: str, texts: Iterable[str]) -> str:

@@ -1,10 +1,16 @@
-"""What an account may do with a topic or a group, and what a request needs."""
+"""What an account may do with a topic or a group, and what a request needs.
+
+A need names one resource, and what of it: a `Right` of RocketMQ 4, by which accounts of
+plain_acl.yml are judged, and the `Action`s of RocketMQ 5, of which policies must allow one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, Flag
 from typing import Final, final
+
+from gantrymq.acl.actions import Action
 
 RETRY_PREFIX: Final = "%RETRY%"
 
@@ -36,6 +42,11 @@ class Resource(Enum):
 
     TOPIC = "topic"
     GROUP = "group"
+    CLUSTER = "cluster"
+
+
+# What a policy must allow where a request needs a right of RocketMQ 4.
+_ACTIONS: Final = {Right.DENY: Action.NONE, Right.PUB: Action.PUB, Right.SUB: Action.SUB}
 
 
 @final
@@ -45,7 +56,18 @@ class Need:
 
     resource: Resource
     name: str
+    """"" where the resource is the server's own cluster."""
     right: Right
+    actions: Action = Action.NONE
+    """Any of these; NONE: the one that the right stands for."""
+
+    @property
+    def any_of(self) -> Action:
+        return self.actions or _ACTIONS[self.right]
+
+    def by(self, actions: Action) -> Need:
+        """The same, where policies need other actions than the right stands for."""
+        return replace(self, actions=actions)
 
 
 def topic_need(name: str, right: Right) -> Need:
@@ -57,6 +79,11 @@ def topic_need(name: str, right: Right) -> Need:
 
 def group_need(name: str) -> Need:
     return Need(Resource.GROUP, name, Right.SUB)
+
+
+def cluster_need(actions: Action) -> Need:
+    """Something of the server as a whole."""
+    return Need(Resource.CLUSTER, "", Right.DENY, actions)
 
 
 def consuming_needs(topic: str, group: str) -> tuple[Need, ...]:

@@ -17,10 +17,13 @@ subscriber has. Both tables are bounded; the oldest entry makes room.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from typing import Final, TypeVar, final
 
-from gantrymq.acl.guard import AuthenticationFailure, Guard, Refusal, refusal, shortened
+from gantrymq.acl.caller import Caller
+from gantrymq.acl.guard import Guard
+from gantrymq.acl.refusal import AuthenticationFailure, Refusal, refusal, shortened
 from gantrymq.acl.signature import ACCESS_KEY
 from gantrymq.wire.command import Command
 
@@ -70,19 +73,22 @@ class SignatureThrottle:
         """Since the start, for the metrics."""
 
     def check(
-        self, guard: Guard, command: Command, connection: object, peer: str, now: float
+        self, guard: Guard, command: Command, connection: object, caller: Caller, now: float
     ) -> Refusal | None:
         """What the guard says of a request; none of its signatures is checked while the connection
         has to wait."""
         seconds = self._wait_seconds(connection, guard, command, now)
-        refused = guard.check(command, peer) if not seconds else _too_often(command, seconds)
+        if seconds:
+            refused: Refusal | None = _too_often(guard, command, seconds)
+        else:
+            refused = guard.check(command, caller)
         if refused is None or refused.failure is None:
             return refused
         self.counts[refused.failure] += 1
         if refused.failure in _GUESSES:
             account = guard.account_of(command)
-            failures = self._failed(connection, peer, account, now)
-            return Refusal(refused.remark, refused.failure, is_logged=_is_logged(failures))
+            failures = self._failed(connection, caller.peer, account, now)
+            return replace(refused, is_logged=_is_logged(failures))
         return refused
 
     def _wait_seconds(
@@ -121,7 +127,7 @@ def _is_logged(count: int) -> bool:
     return count <= _LOGGED_ALWAYS or count & (count - 1) == 0
 
 
-def _too_often(command: Command, seconds: float) -> Refusal:
+def _too_often(guard: Guard, command: Command, seconds: float) -> Refusal:
     key = (command.ext or {}).get(ACCESS_KEY, "")
     return refusal(
         f"Check signature failed for accessKey={shortened(key)}; it was not checked, for too many"
@@ -129,6 +135,7 @@ def _too_often(command: Command, seconds: float) -> Refusal:
         " one of a new connection at once. Correct the client's accessKey and secretKey",
         AuthenticationFailure.THROTTLED,
         is_logged=False,
+        is_user=not guard.has_accounts,
     )
 
 

@@ -29,12 +29,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.certificate_expiry import expires_at
 
 SELF_SIGNED_DAYS: Final = 365
+
+# A certificate that lists hundreds of services is compared no further.
+CERTIFICATE_NAMES_MAX: Final = 64
+
+_NAME_KINDS: Final = {"DNS": "DNS", "URI": "URI", "email": "EMAIL"}
 
 # Those of clients and of Java alone are known too: one file often serves all programs.
 _KEYS: Final = {
@@ -355,3 +360,20 @@ def _choice(properties: Mapping[str, str], key: str, kind: type[E], default: E) 
     except ValueError:
         words = ", ".join(str(member.value) for member in kind)
         raise ConfigurationError(f"{key}={text} is none of {words}") from None
+
+
+# Any: the shape that the standard library gives a certificate in.
+def certificate_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """`CN:name` of the subject, then `DNS:`, `URI:` and `EMAIL:` of the alternative names."""
+    subject = [
+        f"CN:{value}"
+        for attributes in certificate.get("subject", ())
+        for key, value in attributes
+        if key == "commonName"
+    ]
+    others = [
+        f"{_NAME_KINDS[kind]}:{value}"
+        for kind, value in certificate.get("subjectAltName", ())
+        if kind in _NAME_KINDS
+    ]
+    return (*subject, *others)[:CERTIFICATE_NAMES_MAX]

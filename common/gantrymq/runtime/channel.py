@@ -95,6 +95,7 @@ class Channel:
 
     __slots__ = (
         "_calls",
+        "_certificate_names",
         "_close_by",
         "_delay",
         "_delayed_until",
@@ -146,6 +147,7 @@ class Channel:
         self._ready = ready
         self._transport: Transport | None = None
         self._calls: Calls = Calls()
+        self._certificate_names: tuple[str, ...] | None = None
         self._ending: Ended | None = None
         self._handshake_began_at: float = owner.monotonic()
         self._close_by: float = 0.0
@@ -256,6 +258,13 @@ class Channel:
         """Finish what is in flight, then close."""
         self._session.drain()
         self.flush()
+
+    @property
+    def certificate_names(self) -> tuple[str, ...]:
+        """What the peer's verified certificate is called; it stays the same once TLS is up."""
+        if self._certificate_names is None:
+            self._certificate_names = () if self._door is None else self._door.certificate_names
+        return self._certificate_names
 
     @property
     def is_closing(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast, final
 
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature import Credentials
 from gantrymq.remoting.backoff import Backoff, BackoffPolicy
 from gantrymq.remoting.events import Ended
 from gantrymq.remoting.failures import ConnectError, RequestTimeoutError
@@ -25,6 +25,7 @@ from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.client_contexts import PLAIN_HINT, ClientContexts
 from gantrymq.runtime.clock import SYSTEM_CLOCK, Clock
 from gantrymq.runtime.outbox import Outbox
+from gantrymq.runtime.signing import signer_of
 from gantrymq.runtime.silence import notice_silence
 from gantrymq.runtime.sweep import Sweep
 from gantrymq.runtime.tls import Door
@@ -84,7 +85,8 @@ class Dialer:
         """With credentials, all requests are signed by them."""
         self.settings = settings if settings is not None else DialerSettings()
         self.tls = tls
-        self._credentials = credentials
+        self._signer = signer_of(credentials)
+        self._wall_ms = clock.wall_ms
         self.backoff = Backoff(self.settings.backoff)
         self.chance = chance
         self.monotonic = clock.monotonic
@@ -135,7 +137,7 @@ class Dialer:
 
     def signed(self, command: Command) -> Command:
         """As it goes out."""
-        return command if self._credentials is None else signed(command, self._credentials)
+        return command if self._signer is None else self._signer.signed(command, self._wall_ms())
 
     async def forget(self, address: str) -> None:
         """Close the connection to an address that is needed no more."""

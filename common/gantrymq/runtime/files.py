@@ -12,10 +12,15 @@ import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from gantrymq.runtime.descriptors import RESERVE
+
+# Of a file that is new; one that exists keeps the mode it has.
+NEW_MODE: Final = 0o644
+SECRET_MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +40,22 @@ class FileSaver:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
 
-    async def save(self, path: Path, data: bytes) -> SaveFailed | None:
-        """Replace the content of `path`; None when it is on disk for good."""
+    async def save(self, path: Path, data: bytes, *, is_secret: bool = False) -> SaveFailed | None:
+        """Replace the content of `path`; None when it is on disk for good. A file with secrets that
+        is new is readable for its owner alone."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, save_now, path, data)
+        save = partial(save_now, path, data, is_secret=is_secret)
+        return await loop.run_in_executor(self._thread, save)
 
     def close(self) -> None:
         """Wait for what was asked for; blocks for as long as the disk takes."""
         self._thread.shutdown(wait=True)
 
 
-def save_now(path: Path, data: bytes) -> SaveFailed | None:
+def save_now(path: Path, data: bytes, *, is_secret: bool = False) -> SaveFailed | None:
     """The same, on the calling thread: for start and stop, when nothing else waits."""
     try:
-        _replace(path, data)
+        _replace(path, data, SECRET_MODE if is_secret else NEW_MODE)
     except OSError as error:
         return SaveFailed(path, f"{error.strerror or error} ({error.filename or path})")
     except (RuntimeError, ValueError) as error:  # a loop of links, a name with a NUL
@@ -56,11 +63,11 @@ def save_now(path: Path, data: bytes) -> SaveFailed | None:
     return None
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes, new_mode: int) -> None:
     # A mounted ConfigMap and many an /etc are links; renaming over one would cut it.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
+    mode = target.stat().st_mode & 0o777 if target.exists() else new_mode
     temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     descriptor = RESERVE.open(lambda: os.open(temporary, flags, mode))

@@ -22,7 +22,7 @@ from typing import Final, final
 from gantrymq.base.errors import RemoteError
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.proxy import ProxyHeader
-from gantrymq.runtime.certificates import ServerContexts, TlsMode
+from gantrymq.runtime.certificates import ServerContexts, TlsMode, certificate_names
 
 TLS_HANDSHAKE_BYTE: Final = 0x16
 RECORD_BYTES_MAX: Final = 16 * 1024
@@ -127,6 +127,13 @@ class Door:
         if self._tls is None or self.state is not DoorState.OPEN:
             return b""
         return self._tls.get_channel_binding("tls-unique") or b""
+
+    @property
+    def certificate_names(self) -> tuple[str, ...]:
+        """What the peer's certificate is called, if one was asked for and verified."""
+        if self._tls is None or self.state is not DoorState.OPEN:
+            return ()
+        return certificate_names(self._tls.getpeercert() or {})
 
     @property
     def held_bytes(self) -> int:

@@ -93,6 +93,7 @@ class MemoryLink:
         self._waiting: dict[int, asyncio.Future[Command]] = {}
         self.peer = peer
         self.listener = ""
+        self.certificate_names: tuple[str, ...] = ()
         self.is_closing = False
 
     # ------------------------------------------------------------------ what the client calls

@@ -72,6 +72,9 @@ class Peer(Protocol):
     def peer(self) -> str: ...
 
     @property
+    def certificate_names(self) -> tuple[str, ...]: ...
+
+    @property
     def is_closing(self) -> bool: ...
 
     def answered(self, request: Command, answer: Command | None) -> None:
@@ -97,7 +100,10 @@ class NameServerInMemory:
 
     def handle(self, peer: Peer, command: Command) -> None:
         """The peer is answered before this returns."""
-        outcome = self.core.handle(of_names.Request(command, peer), self._timeline.now)
+        timeline = self._timeline
+        outcome = self.core.handle(
+            of_names.Request(command, peer), timeline.now, timeline.clock.wall_ms()
+        )
         if isinstance(outcome, of_names.Reply):
             peer.answered(command, outcome.command)
         elif isinstance(outcome, of_names.Silent):
@@ -137,6 +143,7 @@ class LocalPeer:
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
+        self.certificate_names: tuple[str, ...] = ()
         self._answer: Command | None = None
 
     def take_answer(self) -> Command:

@@ -215,7 +215,7 @@ class NameServerHost:
 
     def _serve(self, channel: Channel, command: Command, now: float) -> None:
         try:
-            outcome = self.core.handle(Request(command, channel), now)
+            outcome = self.core.handle(Request(command, channel), now, self._clock.wall_ms())
         except Exception as error:
             text = f"a request of code {command.code} broke its handler"
             self._quiet_log.error("broken handler", now, text, cause=error)

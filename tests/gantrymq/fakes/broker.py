@@ -64,6 +64,7 @@ class FakeChannel:
     def __init__(self, listener: str = "internal") -> None:
         self.listener = listener
         self.peer = f"127.0.0.1:{next(_ports)}"
+        self.certificate_names: tuple[str, ...] = ()
         self.is_closing = False
         self.told: list[Command] = []
         self.asked: list[AskClient] = []

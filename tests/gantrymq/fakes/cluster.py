@@ -116,6 +116,7 @@ class ClusterLink:
     """The connection of one client to one server."""
 
     listener = "internal"
+    certificate_names = ()
     is_closing = False
 
     def __init__(self, cluster: Cluster, client_id: str, address: str, peer: str) -> None:

@@ -32,6 +32,7 @@ from gantrymq.wire.bodies.topics import TopicList
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
 
+WALL_MS = 1_700_000_000_000
 FIRST_VERSION = DataVersion(timestamp_ms=1000, counter=1)
 
 
@@ -120,7 +121,7 @@ class Desk:
     ) -> Command:
         command = Command(code, version=version, ext=None if ext is None else dict(ext), body=body)
         request = Request(command, channel or self.channel)
-        outcome = self.core.handle(request, self.now)
+        outcome = self.core.handle(request, self.now, WALL_MS)
         answers = self.settle()
         if isinstance(outcome, Parked):
             return next(reply.command for asked, reply in answers if asked is request)
@@ -130,7 +131,7 @@ class Desk:
     def tell(self, code: int, ext: Mapping[str, str], body: bytes = b"") -> object:
         """Oneway."""
         command = Command(code, version=479, flag=FLAG_ONEWAY, ext=dict(ext), body=body)
-        outcome = self.core.handle(Request(command, self.channel), self.now)
+        outcome = self.core.handle(Request(command, self.channel), self.now, WALL_MS)
         assert self.settle() == []
         return outcome
 

@@ -52,6 +52,7 @@ class Channel:
     service: Service
     peer: str
     listener: str = "internal"
+    certificate_names: tuple[str, ...] = ()
     is_closing: bool = False
     notes: dict[int, object] = field(default_factory=dict)
     """By opaque, what the simulator wants to remember of a request until it is answered."""

@@ -59,7 +59,8 @@ class NameServerNode:
     def serve(self, channel: Channel, command: Command) -> None:
         self._channels[channel] = None
         opaque, before = command.opaque, self._master
-        outcome = self._core.handle(Request(command, channel), self.place.monotonic)
+        place = self.place
+        outcome = self._core.handle(Request(command, channel), place.monotonic, place.wall_ms)
         master = self._master
         assert before is None or master is None or before.epoch <= master.epoch, (
             f"{self.place.name} knew the master of epoch {before.epoch}, and takes the one of"

@@ -8,8 +8,9 @@ import pytest
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Rules
+from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import BROKER_ADMIN, NAME_SERVER_ADMIN
+from gantrymq.acl.needs import BROKER_REQUESTS, NAME_SERVER_REQUESTS, Plain
 from gantrymq.acl.rights import Right, topic_need
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.wire.codes import RequestCode as Code
@@ -43,6 +44,7 @@ T_SUB = {"takes-T-for-G", "all-topics", "the-admin"}
 G_SUB = {"takes-T-for-G", "all-groups", "retries-G", "the-admin"}
 H_SUB = {"all-groups", "the-admin"}
 BOTH = T_SUB & G_SUB
+FOR_ADMINISTRATORS = {code for code, row in BROKER_REQUESTS.items() if row.plain is Plain.ADMIN}
 LOCKS = {
     "clientId": "c",
     "consumerGroup": "G",
@@ -64,7 +66,7 @@ def refusal(
     command = Command(code, ext=ext, body=body)
     if key is not None:
         command = signed(command, Credentials(key, secret))
-    refused = (guard or Guard(RULES, BROKER_ADMIN)).check(command, peer)
+    refused = (guard or Guard(RULES, BROKER_REQUESTS)).check(command, Caller(peer))
     return None if refused is None else refused.remark
 
 
@@ -109,11 +111,25 @@ def admitted(code: int, ext: dict[str, str], body: bytes = b"") -> set[str]:
         (Code.SEND_MESSAGE_V2, {"b": "RMQ_SYS_TRACE_TOPIC"}, set(ALL)),
         (Code.GET_MAX_OFFSET, {"topic": "T"}, set(ALL)),
         (Code.END_TRANSACTION, {}, set(ALL)),
-        *((code, {}, ADMIN) for code in sorted(BROKER_ADMIN)),
+        *((code, {}, ADMIN) for code in sorted(FOR_ADMINISTRATORS)),
+        *((code, {}, ADMIN) for code in sorted(set(Code) - BROKER_REQUESTS.keys())),
     ],
 )
 def test_what_a_request_needs(code: int, ext: dict[str, str], who: set[str]) -> None:
     assert admitted(code, ext) == who
+
+
+@pytest.mark.parametrize(
+    "code",
+    sorted(
+        code
+        for code, row in BROKER_REQUESTS.items()
+        if row.plain is Plain.RIGHTS and not row.may_name_nothing
+    ),
+)
+def test_request_that_names_nothing_is_refused_to_those_with_rights_alone(code: int) -> None:
+    ext = {"topic": "", "consumerGroup": ""}
+    assert admitted(code, ext, b'{"acks":[]}') <= {"the-admin"}
 
 
 def test_a_heartbeat_needs_all_that_it_consumes() -> None:
@@ -135,11 +151,11 @@ def test_a_body_that_names_topics_and_groups_needs_all_of_them(
 
 
 def test_what_a_message_turns_out_to_need_is_asked_of_the_same_account() -> None:
-    guard = Guard(RULES, BROKER_ADMIN)
+    guard = Guard(RULES, BROKER_REQUESTS)
 
     def more(key: str, peer: str = FAR) -> str | None:
         command = Command(Code.VIEW_MESSAGE_BY_ID, ext={"AccessKey": key})
-        refused = guard.check_more(command, peer, [topic_need("T", Right.SUB)])
+        refused = guard.check_more(command, Caller(peer), [topic_need("T", Right.SUB)])
         return None if refused is None else refused.remark
 
     assert {key for key in ALL if more(key) is None} == T_SUB
@@ -153,15 +169,15 @@ def test_a_heartbeat_that_nobody_understands_is_refused(body: bytes) -> None:
     assert (refusal(Code.HEART_BEAT, {}, body, key="sends-T") or "").startswith(PREFIX)
 
 
-@pytest.mark.parametrize("code", sorted(NAME_SERVER_ADMIN))
+@pytest.mark.parametrize("code", sorted(set(Code) - NAME_SERVER_REQUESTS.keys()))
 def test_a_name_server_takes_brokers_and_values_from_administrators(code: int) -> None:
-    guard = Guard(RULES, NAME_SERVER_ADMIN)
+    guard = Guard(RULES, NAME_SERVER_REQUESTS)
     admitted = {key for key in ALL if refusal(code, {}, key=key, guard=guard) is None}
     assert admitted == ADMIN
 
 
 def test_a_name_server_tells_routes_to_everybody_who_signs() -> None:
-    guard = Guard(RULES, NAME_SERVER_ADMIN)
+    guard = Guard(RULES, NAME_SERVER_REQUESTS)
     ext = {"topic": "T"}
     assert refusal(Code.GET_ROUTEINFO_BY_TOPIC, ext, key="nothing", guard=guard) is None
     assert refusal(Code.GET_ROUTEINFO_BY_TOPIC, ext, guard=guard) is not None
@@ -204,12 +220,12 @@ def test_an_administrator_with_rights_of_its_own_is_held_to_them() -> None:
 
 
 def test_without_rules_nobody_gets_in() -> None:
-    guard = Guard(Rules(), BROKER_ADMIN)
+    guard = Guard(Rules(), BROKER_REQUESTS)
     assert all(refusal(10, key=key, guard=guard) is not None for key in ALL)
 
 
 def test_new_rules_count_at_once() -> None:
-    guard = Guard(Rules(), BROKER_ADMIN)
+    guard = Guard(Rules(), BROKER_REQUESTS)
     guard.replace(RULES)
     assert refusal(10, {"topic": "T"}, key="sends-T", guard=guard) is None
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Account, Rules
+from gantrymq.acl.keys import UNTIL_REMOVED, OldKey
 from gantrymq.acl.rights import Right
 from gantrymq.acl.signature import Credentials
 from gantrymq.acl.white_list import AddressPattern
@@ -156,3 +157,28 @@ def test_credentials_are_read_as_tools_of_java_have_them() -> None:
     assert plain_acl.read_credentials(content) == Credentials("rocketmq2", "12345678")
     with pytest.raises(ConfigurationError, match="secretKey"):
         plain_acl.read_credentials(b"accessKey: rocketmq2\n")
+
+
+def test_old_secret_is_read_and_written() -> None:
+    rules = plain_acl.read(b"""\
+accounts:
+- {accessKey: for-now, secretKey: 12345678, oldSecretKey: 87654321}
+- accessKey: for-a-day
+  secretKey: 12345678
+  oldSecretKey: 87654321
+  oldSecretKeyUntil: 2023-11-15T00:00:00Z
+""")
+    assert rules.accounts["for-now"].old_key == OldKey("87654321", UNTIL_REMOVED)
+    assert rules.accounts["for-a-day"].old_key == OldKey("87654321", 1_700_006_400_000)
+    assert rules.warnings == ()
+    assert plain_acl.read(plain_acl.write(rules)).accounts == rules.accounts
+
+
+@pytest.mark.parametrize("until", ["tomorrow", "2023-11-15", "2023-11-15T00:00:00"])
+def test_moment_that_is_none_is_refused(until: str) -> None:
+    content = (
+        "accounts: [{accessKey: somebody, secretKey: 12345678, oldSecretKey: 87654321,"
+        f" oldSecretKeyUntil: '{until}'}}]"
+    )
+    with pytest.raises(ConfigurationError, match="oldSecretKeyUntil"):
+        plain_acl.read(content.encode())

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.acl import plain_acl
-from gantrymq.acl.guard import AuthenticationFailure, Guard, Refusal
-from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.acl.caller import Caller
+from gantrymq.acl.guard import Guard
+from gantrymq.acl.needs import BROKER_REQUESTS
+from gantrymq.acl.refusal import AuthenticationFailure, Refusal
 from gantrymq.acl.signature import ACCESS_KEY, Credentials, signed
 from gantrymq.acl.signature_throttle import (
     CONNECTIONS_MAX,
@@ -34,7 +36,7 @@ class Site:
 
     def __init__(self) -> None:
         self.throttle = SignatureThrottle()
-        self.guard = Guard(RULES, BROKER_ADMIN)
+        self.guard = Guard(RULES, BROKER_REQUESTS)
 
     def ask(
         self,
@@ -47,7 +49,7 @@ class Site:
     ) -> Refusal | None:
         command = Command(RequestCode.GET_BROKER_RUNTIME_INFO, ext={})
         command = signed(command, Credentials(account, key))
-        return self.throttle.check(self.guard, command, connection, peer, now)
+        return self.throttle.check(self.guard, command, connection, Caller(peer), now)
 
     def fail(self, connection: object, times: int, *, peer: str = HERE, now: float = 0.0) -> None:
         """Over and over, as soon as the signature is checked again."""
@@ -162,12 +164,13 @@ def test_failures_are_counted_by_their_kind() -> None:
     site.ask("c", now=FREE_FAILURES * LONGEST_SECONDS)
     site.ask("d", account="nobody")
     unsigned = Command(RequestCode.GET_BROKER_RUNTIME_INFO)
-    site.throttle.check(site.guard, unsigned, "d", HERE, 0.0)
+    site.throttle.check(site.guard, unsigned, "d", Caller(HERE), 0.0)
     assert site.throttle.counts == {
         AuthenticationFailure.UNSIGNED: 1,
         AuthenticationFailure.UNKNOWN_ACCOUNT: 1,
         AuthenticationFailure.WRONG_SIGNATURE: FREE_FAILURES + 1,
         AuthenticationFailure.THROTTLED: 1,
+        AuthenticationFailure.REPLAYED: 0,
     }
 
 
@@ -187,7 +190,7 @@ def test_a_request_without_an_account_is_answered_as_before() -> None:
     site = Site()
     site.fail("c", FREE_FAILURES + 1)
     command = Command(RequestCode.GET_BROKER_RUNTIME_INFO, ext={ACCESS_KEY: "orders-app"})
-    refused = site.throttle.check(site.guard, command, "e", HERE, 0.0)
+    refused = site.throttle.check(site.guard, command, "e", Caller(HERE), 0.0)
     assert refused is not None
     assert refused.failure is AuthenticationFailure.WRONG_SIGNATURE
 

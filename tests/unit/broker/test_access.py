@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.acl import plain_acl
-from gantrymq.acl.guard import AuthenticationFailure
+from gantrymq.acl.refusal import AuthenticationFailure
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.acl.signature_throttle import FREE_FAILURES, LONGEST_SECONDS
 from gantrymq.broker.core.messages import Silent

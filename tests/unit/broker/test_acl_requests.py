@@ -159,7 +159,6 @@ def test_accounts_are_shown() -> None:
         "defaultGroupPerm": "SUB",
         "defaultTopicPerm": "DENY",
         "groupPerms": [],
-        "secretKey": "12345678",
         "topicPerms": ["T=PUB"],
         "whiteRemoteAddress": "",
     }
@@ -174,7 +173,43 @@ def test_only_an_administrator_changes_accounts(code: Code, ext: dict[str, str])
     assert File.ACL not in broker.saved
 
 
-def test_only_an_administrator_sees_secrets() -> None:
+def test_answers_show_no_secret() -> None:
+    assert b"12345678" not in ask(guarded(), 54).body
+
+
+def test_old_secret_ends_with_an_update_unless_the_update_says_otherwise() -> None:
+    broker = guarded()
+    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="60")
+    newer = Credentials("somebody", "another-one")
+    for by in (SOMEBODY, newer):
+        assert ask_as(by, broker, Code.GET_BROKER_CONFIG, {}).code == ResponseCode.SUCCESS
+    assert plain_acl.read(broker.saved[File.ACL]).accounts["somebody"].old_key is not None
+    broker.now = 60.0
+    assert ask_as(SOMEBODY, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
+    ask(broker, 50, accessKey="somebody", secretKey="a-third-one")
+    assert account(broker, "somebody").old_key is None
+    assert ask_as(newer, broker, Code.GET_BROKER_CONFIG, {}).code != ResponseCode.SUCCESS
+
+
+def test_old_secret_is_removed_by_request() -> None:
+    broker = guarded()
+    ask(broker, 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds="-1")
+    assert account(broker, "somebody").old_key is not None
+    ask(broker, 50, accessKey="somebody", topicPerms="T=PUB")
+    assert account(broker, "somebody").old_key is not None
+    ask(broker, 50, accessKey="somebody", oldSecretSeconds="0")
+    assert account(broker, "somebody").old_key is None
+
+
+@pytest.mark.parametrize("seconds", ["x", "-2", "99999999999"])
+def test_old_secret_cannot_stay_for_years(seconds: str) -> None:
+    answer = ask(
+        guarded(), 50, accessKey="somebody", secretKey="another-one", oldSecretSeconds=seconds
+    )
+    assert answer.code == UPDATE_FAILED
+
+
+def test_only_an_administrator_sees_accounts() -> None:
     answer = ask_as(SOMEBODY, guarded(), 54, {})
     assert (answer.code, answer.body) == (ResponseCode.SYSTEM_ERROR, b"")
 

@@ -148,12 +148,16 @@ def test_all_keys_are_shown_in_order_with_those_nobody_knows() -> None:
 
 
 def test_secrets_are_hidden() -> None:
-    broker = BrokerSettings(metrics_grpc_exporter_header="Authorization:Bearer 7c9e1f")
+    broker = BrokerSettings(
+        metrics_grpc_exporter_header="Authorization:Bearer 7c9e1f",
+        init_authentication_user='{"username":"root","password":"7c9e1f"}',
+    )
     config = Configuration(broker, StoreSettings(), wall_ms=5)
-    config.unknown = {"initAuthenticationUser": '{"password":"7c9e1f"}', "someOther": "shown"}
+    config.unknown = {"someonesPassword": "7c9e1f", "someOther": "shown"}
     texts = config.texts()
     assert texts["metricsGrpcExporterHeader"] == "***"
     assert texts["initAuthenticationUser"] == "***"
+    assert texts["someonesPassword"] == "***"
     assert texts["someOther"] == "shown"
 
 

@@ -92,7 +92,7 @@ class TestKv:
         desk = Desk()
         command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v"})
         request = Request(command, desk.channel)
-        assert desk.core.handle(request, desk.now) == Parked()
+        assert desk.core.handle(request, desk.now, 0) == Parked()
         assert desk.core.state.namespaces == {}
         desk.core.take_effects()
         assert [asker for asker, _ in desk.core.written(File.KV, None)] == [request]
@@ -121,7 +121,9 @@ class TestKv:
         desk = Desk(limits=NameServerLimits(kv_bytes_max=bound))
         for number in range(60):
             ext = {"namespace": "n", "key": f"k{number}", "value": "v" * 20}
-            desk.core.handle(Request(Command(Code.PUT_KV_CONFIG, ext=ext), desk.channel), desk.now)
+            desk.core.handle(
+                Request(Command(Code.PUT_KV_CONFIG, ext=ext), desk.channel), desk.now, 0
+            )
             if number == 1:
                 desk.core.take_effects()  # the first write is under way
         desk.core.written(File.KV, None)
@@ -133,10 +135,10 @@ class TestKv:
     def test_what_a_waiting_delete_gives_back_is_not_given_twice(self) -> None:
         desk = Desk(namespaces={"n": {"k": "v" * 27}}, limits=NameServerLimits(kv_bytes_max=60))
         command = Command(Code.DELETE_KV_CONFIG, ext=ITEM)
-        desk.core.handle(Request(command, desk.channel), desk.now)
+        desk.core.handle(Request(command, desk.channel), desk.now, 0)
         desk.core.take_effects()  # the delete is being written, the put waits behind it
         command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v" * 27})
-        outcome = desk.core.handle(Request(command, desk.channel), desk.now)
+        outcome = desk.core.handle(Request(command, desk.channel), desk.now, 0)
         assert outcome != Parked()
         desk.core.written(File.KV, None)
         assert put(desk, "k", "v" * 27)
@@ -155,9 +157,9 @@ class TestKv:
     def test_a_stuck_disk_is_not_queued_for_without_end(self) -> None:
         desk = Desk(limits=NameServerLimits(changes_waiting_max=1))
         command = Command(Code.PUT_KV_CONFIG, ext={**ITEM, "value": "v"})
-        desk.core.handle(Request(command, desk.channel), desk.now)
+        desk.core.handle(Request(command, desk.channel), desk.now, 0)
         command = Command(Code.DELETE_KV_CONFIG, ext=ITEM)
-        outcome = desk.core.handle(Request(command, desk.channel), desk.now)
+        outcome = desk.core.handle(Request(command, desk.channel), desk.now, 0)
         assert getattr(outcome, "command").code == 2  # noqa: B009 - a Reply, whatever its type
 
     def test_no_log_line_has_a_value(self) -> None:

@@ -169,7 +169,7 @@ def test_what_was_accepted_can_be_loaded(tmp_path: Path) -> None:
     for number in range(180):
         ext = {"namespace": "n", "key": f"k{number}", "value": "\x01" * 1000 + "v" * 58_000}
         request = Request(Command(RequestCode.PUT_KV_CONFIG, ext=ext), desk.channel)
-        accepted += desk.core.handle(request, desk.now) == Parked()
+        accepted += desk.core.handle(request, desk.now, 0) == Parked()
         if number % 60 == 59:  # all at once, before the disk has any
             desk.settle()
     last = desk.writes[-1]

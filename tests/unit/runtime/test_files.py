@@ -105,9 +105,9 @@ async def test_the_last_of_many_saves_wins_even_when_its_caller_is_cancelled(
     gate = threading.Event()
     replace = files._replace
 
-    def wait_then_replace(target: Path, data: bytes) -> None:
+    def wait_then_replace(target: Path, data: bytes, new_mode: int) -> None:
         assert gate.wait(30)
-        replace(target, data)
+        replace(target, data, new_mode)
 
     monkeypatch.setattr(files, "_replace", wait_then_replace)
     saves = [asyncio.create_task(saver.save(path, b"%d" % number)) for number in range(5)]
@@ -118,3 +118,16 @@ async def test_the_last_of_many_saves_wins_even_when_its_caller_is_cancelled(
 
     assert saves[0].cancelled()
     assert path.read_bytes() == b"4"
+
+
+def test_new_file_with_secrets_is_for_its_owner_alone(tmp_path: Path) -> None:
+    for name, is_secret, mode in (("users", True, 0o600), ("topics", False, 0o644)):
+        path = tmp_path / name
+        assert files.save_now(path, b"x", is_secret=is_secret) is None
+        assert path.stat().st_mode & 0o777 == mode & ~_umask()
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

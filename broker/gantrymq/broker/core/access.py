@@ -5,8 +5,8 @@
     overtake(rules)                     another broker leads, and these are its: no change of ours
                                         that is on its way counts any more
 
-Invariant: with aclEnable there is a guard from the beginning, and until it is given rules it lets
-nobody in.
+Invariant: with aclEnable or authenticationEnabled there is a guard from the beginning, and until it
+is given rules or users it lets nobody in.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Rules
-from gantrymq.acl.guard import Guard, Refusal
-from gantrymq.acl.needs import BROKER_ADMIN
+from gantrymq.acl.actions import Action
+from gantrymq.acl.caller import Caller
+from gantrymq.acl.guard import Guard
+from gantrymq.acl.needs import BROKER_REQUESTS
+from gantrymq.acl.refusal import Refusal
 from gantrymq.acl.rights import Right, consuming_needs, topic_need
 from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.system_topics import (
     CHECK_MAX_TIME_TOPIC,
@@ -27,12 +31,14 @@ from gantrymq.broker.core.system_topics import (
     SCHEDULE_TOPIC,
     TIMER_TOPIC,
 )
-from gantrymq.remoting.refusal import failed
+from gantrymq.broker.core.users.rules import user_rules_of
+from gantrymq.broker.core.users.user_access import UserAccess
 from gantrymq.wire.java_string import utf8_text
 from gantrymq.wire.message import properties, property_names
 from gantrymq.wire.message.record import Record
 
 if TYPE_CHECKING:
+    from gantrymq.acl.users.table_file import Seal
     from gantrymq.broker.core.state import State
 
 # Where messages wait that are meant for another topic, which they name.
@@ -43,10 +49,13 @@ _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHE
 class Access:
     """Of one broker. `guard` is None where everybody may do everything."""
 
-    __slots__ = ("coming", "guard", "throttle")
+    __slots__ = ("coming", "guard", "throttle", "users")
 
-    def __init__(self, settings: BrokerSettings) -> None:
-        self.guard = Guard(Rules(), BROKER_ADMIN) if settings.acl_enable else None
+    def __init__(self, settings: BrokerSettings, seal: Seal | None = None) -> None:
+        """`seal` hides passwords in the file of users."""
+        self.guard = _guard_of(settings)
+        has_users = self.guard is not None and settings.authentication_enabled
+        self.users = UserAccess(self.guard, seal) if self.guard and has_users else None
         self.throttle = SignatureThrottle()
         self.coming: Rules | None = None
         """What the file shall hold, and does not yet."""
@@ -92,21 +101,36 @@ def refuse(state: State, request: Request) -> Reply | None:
     if guard is None:
         return None
     throttle = state.access.throttle
-    refusal = throttle.check(guard, request.command, channel, channel.peer, state.now)
-    return None if refusal is None else _told(state, request, refusal)
+    caller = caller_of(state, request)
+    refusal = throttle.check(guard, request.command, channel, caller, state.now)
+    if refusal is not None:
+        return _told(state, request, refusal)
+    request.was_admitted = True
+    return None
+
+
+def caller_of(state: State, request: Request) -> Caller:
+    channel = request.channel
+    return Caller(channel.peer, state.wall_ms, channel.certificate_names, request.was_admitted)
 
 
 def refuse_message(
-    state: State, request: Request, message: Record, right: Right, group: str = ""
+    state: State,
+    request: Request,
+    message: Record,
+    right: Right,
+    group: str = "",
+    actions: Action = Action.NONE,
 ) -> Reply | None:
     """The answer to whoever may not have this right to a message that the request led to: it may
-    be anybody's. `group` is who consumes it, where somebody does."""
+    be anybody's. `group` is who consumes it, where somebody does; `actions` are what a policy may
+    allow instead of the right's."""
     guard = state.access.guard
     if guard is None:
         return None
     topic = _meant_for(message)
-    needs = consuming_needs(topic, group) if group else (topic_need(topic, right),)
-    refusal = guard.check_more(request.command, request.channel.peer, needs)
+    needs = consuming_needs(topic, group) if group else (topic_need(topic, right).by(actions),)
+    refusal = guard.check_more(request.command, caller_of(state, request), needs)
     return None if refusal is None else _told(state, request, refusal)
 
 
@@ -124,4 +148,13 @@ def _told(state: State, request: Request, refusal: Refusal) -> Reply:
             f"a request was refused, code {request.command.code} from {request.channel.peer}:"
             f" {refusal.remark}"
         )
-    return Reply(failed(refusal.remark))
+    return refused(refusal.code, refusal.remark)
+
+
+def _guard_of(settings: BrokerSettings) -> Guard | None:
+    """None where neither accounts nor users are on."""
+    if not settings.acl_enable and not settings.authentication_enabled:
+        return None
+    return Guard(
+        Rules(), BROKER_REQUESTS, user_rules_of(settings), has_accounts=settings.acl_enable
+    )

@@ -2,17 +2,22 @@
 
 A change is checked as a whole, then written to the file, then it counts. The file is written anew:
 what it held as comments is gone, as with Java. Fields of an account that a request leaves out stay
-as they are, so a new one needs at least both keys.
+as they are, so a new one needs at least both keys. No answer shows a secret key.
+
+A change of a secret key ends the old one at once, unless the field oldSecretSeconds, which Java
+does not know, says for how long the old one signs too; -1 stands for until it is removed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from gantrymq.acl import plain_acl
 from gantrymq.acl.accounts import Account, Rules
+from gantrymq.acl.keys import OldKey
 from gantrymq.acl.rights import Right
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.broker.core.handler import Handlers
@@ -30,6 +35,8 @@ from gantrymq.wire.headers.admin import (
     UpdateGlobalWhiteAddrsRequest,
 )
 from gantrymq.wire.jsonvalue import JsonObject
+
+OLD_SECRET_SECONDS: Final = "oldSecretSeconds"  # noqa: S105 - the name of a field
 
 # Their names were given to other numbers in 5.x: see codes.py.
 UPDATE_FAILED: Final = 209
@@ -55,8 +62,15 @@ def update_account(state: State, request: Request) -> Outcome | Steps[Outcome]:
         return refused(UPDATE_FAILED, _OFF)
     try:
         account = _account(rules.accounts.get(header.access_key), header)
+        account = _rekeyed(account, rules, request.command.ext or {}, state.wall_ms)
     except ConfigurationError as error:
         return refused(UPDATE_FAILED, str(error))
+    if state.access.users is not None and account.access_key in state.access.users.table.users:
+        return refused(
+            UPDATE_FAILED,
+            f"The accessKey={account.access_key} is the name of a user: choose another one, or"
+            " delete the user first",
+        )
     state.effects.info(f"updateAclConfig called by {request.channel.peer}, {header.access_key}")
     return _write(state, rules.with_account(account, state.wall_ms), UPDATE_FAILED)
 
@@ -154,6 +168,22 @@ def _account(before: Account | None, asked: UpdateAclConfigRequest) -> Account:
     return account
 
 
+def _rekeyed(account: Account, rules: Rules, ext: Mapping[str, str], wall_ms: int) -> Account:
+    """With the secret key before, for as long as the request says."""
+    before = rules.accounts.get(account.access_key)
+    text = ext.get(OLD_SECRET_SECONDS)
+    if before is None or (text is None and before.secret_key == account.secret_key):
+        return account
+    secret = before.secret_key
+    if secret == account.secret_key:
+        secret = before.old_key.secret if before.old_key else ""
+    try:
+        old_key = OldKey.kept(secret, int(text or "0"), wall_ms) if secret else None
+    except ValueError as error:
+        raise ConfigurationError(f"{OLD_SECRET_SECONDS}={error}") from None
+    return replace(account, old_key=old_key)
+
+
 def _rights(text: str) -> dict[str, Right]:
     return plain_acl.rights(each for each in text.split(",") if each.strip())
 
@@ -192,7 +222,6 @@ def _json(account: Account) -> JsonObject:
         "defaultGroupPerm": account.default_group_perm.text,
         "defaultTopicPerm": account.default_topic_perm.text,
         "groupPerms": [*plain_acl.rights_texts(account.group_perms)],
-        "secretKey": account.secret_key,
         "topicPerms": [*plain_acl.rights_texts(account.topic_perms)],
         "whiteRemoteAddress": account.white_remote_address.text,
     }

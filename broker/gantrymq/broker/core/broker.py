@@ -55,6 +55,7 @@ from gantrymq.broker.core.quotas.gate import carry_out_later
 from gantrymq.broker.core.relays import SENDS
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.users import first_users
 from gantrymq.remoting.refusal import failed, not_supported, overloaded
 from gantrymq.store.engine import Store
 from gantrymq.store.kernel import Fed
@@ -156,7 +157,9 @@ class Broker:
     def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
         """What to hand the content of each file that a start finds, before `begin`."""
         state = self.state
+        users = state.access.users
         return {
+            **({} if users is None else {File.USERS: users.load}),
             File.TOPICS: state.topics.load,
             File.GROUPS: state.groups.load,
             File.OFFSETS: state.offsets.load,
@@ -178,6 +181,7 @@ class Broker:
             commits.forget_lost(state)
         if state.identity.is_elected and (state.store.report.was_cut or state.store.log.is_empty):
             state.carried.lose()
+        first_users.begin(state)
         system_topics.make_missing(state)
         state.timers.begin_anew()
         state.pops.begin()
@@ -399,7 +403,7 @@ class Broker:
 
     def _dropped(self, request: Request) -> None:
         """A request that only reads was given up, for its connection ended."""
-        self._body_bytes -= len(request.command.body)
+        self._give_back(request)
         self.state.effects.release(request)
 
     def _counted(

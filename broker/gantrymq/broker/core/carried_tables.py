@@ -57,6 +57,7 @@ GROUPS: Final = "groups"
 MODES: Final = "modes"
 FILTERS: Final = "filters"
 ACCOUNTS: Final = "accounts"
+USERS: Final = "users"
 LOCKS: Final = "locks"
 QUOTAS: Final = "quotas"
 CONSUMPTION: Final = "consumption"
@@ -71,6 +72,7 @@ _FILES: Final = {
     FILTERS: File.FILTERS,
     ACCOUNTS: File.ACL,
     QUOTAS: File.QUOTAS,
+    USERS: File.USERS,
 }
 _END: Final = struct.Struct(">q")
 _SIZE: Final = struct.Struct(">I")
@@ -110,8 +112,10 @@ class CarriedTables:
             FILTERS: state.filters.content(),
             QUOTAS: state.quotas.content(),
         }
-        if state.access.guard is not None:
+        if state.settings.acl_enable:
             tables[ACCOUNTS] = state.access.content()
+        if state.access.users is not None:
+            tables[USERS] = state.access.users.content()
         tables[LOCKS] = state.locks.table(state.now)
         tables[CONSUMPTION] = self._with_end(CONSUMPTION, self._consumption())
         tables[DELAYS] = self._with_end(DELAYS, state.delays.table())
@@ -165,7 +169,9 @@ class CarriedTables:
 
     def _replace(self, name: str, content: bytes) -> None:
         state = self._state
-        if name == ACCOUNTS and state.access.guard is None:
+        if name == ACCOUNTS and not state.settings.acl_enable:
+            return
+        if name == USERS and state.access.users is None:
             return
         if self._is_on_disk(name, content):
             return
@@ -174,6 +180,9 @@ class CarriedTables:
         elif name == ACCOUNTS:
             state.access.overtake(plain_acl.read(content))
             state.files.touch(File.ACL)
+        elif name == USERS and state.access.users is not None:
+            state.access.users.overtake(content)
+            state.files.touch(File.USERS)
         else:
             takes: dict[str, Callable[[bytes], None]] = {
                 TOPICS: state.topics.copy,

@@ -8,10 +8,13 @@ from typing import Final
 
 _KEYS: Final = """
     accessMessageInMemoryHotRatio accountStatsEnable accountStatsPrintZeroValues
-    ackMessageThreadPoolNums ackThreadPoolQueueCapacity adminBrokerThreadPoolNums
-    adminBrokerThreadPoolQueueCapacity allAckInSyncStateSet allowRecallWhenBrokerNotWriteable
-    appendAckAsync appendCkAsync asyncLearner asyncSendEnable autoDeleteUnusedStats
-    autoMessageVersionOnTopicLen batchDispatchRequestThreadPoolNums bitMapLengthConsumeQueueExt
+    ackMessageThreadPoolNums ackThreadPoolQueueCapacity aclCacheExpiredSecond aclCacheMaxNum
+    aclCacheRefreshSecond adminBrokerThreadPoolNums adminBrokerThreadPoolQueueCapacity
+    allAckInSyncStateSet allowRecallWhenBrokerNotWriteable appendAckAsync appendCkAsync
+    asyncLearner asyncSendEnable authConfigPath authenticationMetadataProvider
+    authenticationProvider authenticationStrategy authorizationMetadataProvider
+    authorizationProvider authorizationStrategy autoDeleteUnusedStats autoMessageVersionOnTopicLen
+    batchDispatchRequestThreadPoolNums bitMapLengthConsumeQueueExt
     bottomMostCompressionTypeForConsumeQueueStore broadcastOffsetExpireMaxSecond
     broadcastOffsetExpireSecond brokerConfigPath brokerElectionPriority brokerFastFailureEnable
     brokerHeartbeatInterval brokerNotActiveTimeoutMillis cgColdReadThreshold
@@ -25,8 +28,8 @@ _KEYS: Final = """
     commercialTimerCount commercialTransCount commitCommitLogLeastPages
     commitCommitLogThoroughInterval commitIntervalCommitLog commitLogForceSwapMapInterval
     commitLogSwapMapInterval commitLogSwapMapReserveFileNum compactionCqMappedFileSize
-    compactionMappedFileSize compactionScheduleInternal compactionThreadNum compatibleWithOldNameSrv
-    configManagerVersion connectTimeoutMillis consumerFallbehindThreshold
+    compactionMappedFileSize compactionScheduleInternal compactionThreadNum
+    compatibleWithOldNameSrv configManagerVersion connectTimeoutMillis consumerFallbehindThreshold
     consumerManagerThreadPoolQueueCapacity consumerManageThreadPoolNums
     consumerOffsetUpdateVersionStep controllerAddr controllerHeartBeatTimeoutMills
     correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
@@ -62,12 +65,11 @@ _KEYS: Final = """
     maxErrorRateOfBloomFilter maxFilterMessageSize maxHaTransferByteInSecond maxLmqConsumeQueueNum
     maxOffsetMapSize maxPopPollingSize maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles
     maxSlaveResendLength maxStatsIdleTimeInMinutes maxTopicLength memTableFlushIntervalMs
-    messageStorePlugIn metricLoggingExporterIntervalInMills metricsInDelta
-    metricsPromExporterHost metricsPromExporterPort osPageCacheBusyTimeOutMills
-    popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut
-    popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit
-    popConsumerKVServiceLog popFromRetryProbability popInflightMessageThreshold
-    popLongPollingForceNotifyInterval popPollingMapSize popPollingSize
+    messageStorePlugIn metricLoggingExporterIntervalInMills metricsInDelta metricsPromExporterHost
+    metricsPromExporterPort osPageCacheBusyTimeOutMills popCkMaxBufferSize popCkOffsetMaxQueueSize
+    popCkStayBufferTime popCkStayBufferTimeOut popConsumerFSServiceInit popConsumerKVServiceEnable
+    popConsumerKVServiceInit popConsumerKVServiceLog popFromRetryProbability
+    popInflightMessageThreshold popLongPollingForceNotifyInterval popPollingMapSize popPollingSize
     popResponseReturnActualRetryTopic popReviveMaxAttemptTimes popReviveMaxReturnSizePerRead
     preferredLeaderId printChannelGroups printChannelGroupsMinNum processReplyMessageThreadPoolNums
     pullBatchMaxMessageCount pullMessageThreadPoolNums pullThreadPoolQueueCapacity
@@ -86,9 +88,11 @@ _KEYS: Final = """
     serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads
     serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads shutdownWaitTimeSeconds
     skipPreOnline skipWhenCKRePutReachMaxTimes socksProxyConfig
-    spinLockCollisionRetreatOptimalDegree splitRegistrationSize statRocksDBCQIntervalSec
-    storePathBrokerIdentity storePathDLedgerCommitLog storePathEpochFile storeType
-    subscriptionExpiredTimeout syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod
+    spinLockCollisionRetreatOptimalDegree splitRegistrationSize
+    statefulAuthenticationCacheExpiredSecond statefulAuthenticationCacheMaxNum
+    statefulAuthorizationCacheExpiredSecond statefulAuthorizationCacheMaxNum
+    statRocksDBCQIntervalSec storePathBrokerIdentity storePathDLedgerCommitLog storePathEpochFile
+    storeType subscriptionExpiredTimeout syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod
     syncControllerMetadataPeriod syncFromLastFile syncMasterFlushOffsetWhenStartup
     timerCheckMetricsWhen timerColdDataCheckIntervalMs timerCongestNumEachSlot
     timerEnableCheckMetrics timerEnableDisruptor timerEnableRetryUntilSuccess timerFlushIntervalMs
@@ -98,10 +102,11 @@ _KEYS: Final = """
     transactionMetricFlushInterval transactionOpBatchInterval transactionOpMsgMaxSize
     transferMsgByHeap transientStorePoolEnable transientStorePoolSize travelCqFileNumWhenGetMessage
     updateNameServerAddrPeriod useABSLock useEpollNativeSelector usePIDColdCtrStrategy
-    useReentrantLockWhenPutMessage useStaticSubscription waitTimeMillsInAckQueue
-    waitTimeMillsInAdminBrokerQueue waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue
-    waitTimeMillsInPullQueue waitTimeMillsInTransactionQueue wakeCommitWhenPutMessage
-    wakeFlushWhenPutMessage warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
+    userCacheExpiredSecond userCacheMaxNum userCacheRefreshSecond useReentrantLockWhenPutMessage
+    useStaticSubscription waitTimeMillsInAckQueue waitTimeMillsInAdminBrokerQueue
+    waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue waitTimeMillsInPullQueue
+    waitTimeMillsInTransactionQueue wakeCommitWhenPutMessage wakeFlushWhenPutMessage
+    warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
 """
 
 JAVA_KEYS: Final = frozenset(_KEYS.split())

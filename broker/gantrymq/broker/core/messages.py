@@ -29,6 +29,10 @@ class Channel(Protocol):
         """`ip:port` of the other end."""
 
     @property
+    def certificate_names(self) -> tuple[str, ...]:
+        """What the verified certificate of the other end is called; see acl/caller.py."""
+
+    @property
     def is_closing(self) -> bool:
         """Whether nothing reaches the other end any more."""
 
@@ -37,11 +41,13 @@ class Channel(Protocol):
 class Request:
     """A command and who sent it. Hot, hence slotted and not frozen."""
 
-    __slots__ = ("channel", "command")
+    __slots__ = ("channel", "command", "was_admitted")
 
     def __init__(self, command: Command, channel: Channel) -> None:
         self.command: Command = command
         self.channel: Channel = channel
+        self.was_admitted: bool = False
+        """Whether access control let it in before: a request that had to wait comes twice."""
 
 
 @final
@@ -191,6 +197,11 @@ class File(Enum):
     SETTINGS = "broker.conf"
     ACL = "plain_acl.yml"
     QUOTAS = "quotas.json"
+    USERS = "users.json"
+
+
+SECRET_FILES: Final = frozenset({File.ACL, File.USERS})
+"""They hold secrets: a file that is new is for its owner alone."""
 
 
 @final

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from gantrymq.acl.actions import Action
 from gantrymq.acl.rights import Right
 from gantrymq.broker.core import access
 from gantrymq.broker.core.handler import Handlers
@@ -67,7 +68,8 @@ def view_message(state: State, request: Request) -> Steps[Outcome]:
             f"can not find message by the offset, {header.offset}: no message begins there; this"
             f" broker has offsets from {log.start} up to {log.end}",
         )
-    refusal = access.refuse_message(state, request, found.record, Right.SUB)
+    reading = Action.SUB | Action.GET
+    refusal = access.refuse_message(state, request, found.record, Right.SUB, actions=reading)
     return done(body=found.data) if refusal is None else refusal
 
 

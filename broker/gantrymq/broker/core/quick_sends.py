@@ -126,6 +126,7 @@ def _may_serve(state: State) -> bool:
         state.identity.is_master
         and not state.reign.is_paused
         and not settings.acl_enable
+        and not settings.authentication_enabled
         and bool(settings.broker_permission & Permission.WRITE)
         and settings.trace_on  # its replies say so
     )

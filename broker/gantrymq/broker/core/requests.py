@@ -36,6 +36,7 @@ from gantrymq.broker.core import (
 )
 from gantrymq.broker.core.handler import Handler, Handlers
 from gantrymq.broker.core.quotas import requests as quota_requests
+from gantrymq.broker.core.users import policy_requests, user_requests
 
 TABLES: Final[Iterable[Handlers]] = (
     ack_requests.HANDLERS,
@@ -66,6 +67,8 @@ TABLES: Final[Iterable[Handlers]] = (
     transaction_requests.HANDLERS,
     unsupported.HANDLERS,
     upkeep_requests.HANDLERS,
+    policy_requests.HANDLERS,
+    user_requests.HANDLERS,
 )
 
 REQUESTS: Final[dict[int, Handler]] = {

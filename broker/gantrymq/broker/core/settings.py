@@ -78,6 +78,29 @@ class BrokerSettings:
     acl_file: str = setting(
         "", "the accounts; config/plain_acl.yml of the store if empty", changes=Changes.NEVER
     )
+    auth_key_file: str = setting(
+        "",
+        "a key of 32 random bytes or more; passwords in config/users.json are encrypted with it",
+        changes=Changes.NEVER,
+    )
+    authentication_enabled: bool = setting(
+        default=False,
+        about="let in only users, who sign; RocketMQ 5's, in config/users.json",
+        changes=Changes.NEVER,
+    )
+    authentication_whitelist: str = setting(
+        "",
+        "request codes that need no signature, with commas between them",
+        changes=Changes.NEVER,
+    )
+    authorization_enabled: bool = setting(
+        default=False,
+        about="users may do only what their policies allow; needs authenticationEnabled",
+        changes=Changes.NEVER,
+    )
+    authorization_whitelist: str = setting(
+        "", "request codes that need no policy, with commas between them", changes=Changes.NEVER
+    )
     auto_create_subscription_group: bool = live_setting(
         default=True, about="a group that nobody created is created by its first consumer"
     )
@@ -110,6 +133,12 @@ class BrokerSettings:
     channel_expired_timeout: int = live_setting(
         120_000, "silence after which a client is gone", unit="ms", lowest=1
     )
+    client_cert_accounts: str = setting(
+        "",
+        "the account or user that a client's verified certificate stands for without a signature:"
+        " rules as CN:orders-service=orders;DNS:*.billing=billing;CN:*=*",
+        changes=Changes.NEVER,
+    )
     cluster_topic_enable: bool = setting(
         default=True, about="the topic of the cluster's name takes messages"
     )
@@ -138,6 +167,12 @@ class BrokerSettings:
     )
     force_register: bool = setting(
         default=True, about="register each time, whether something changed or not"
+    )
+    full_signature_required: bool = setting(
+        default=False,
+        about="take only signatures that cover the request code, which RocketMQ's clients cannot"
+        " make",
+        changes=Changes.NEVER,
     )
     group_address: str = setting(
         "",
@@ -197,6 +232,20 @@ class BrokerSettings:
         "TLS between master, slaves and members: used and required connect by it, accepted and"
         " required take connections with both or with it alone; unset, required where"
         " tls.server.mode=enforcing",
+    )
+    init_authentication_user: str = setting(
+        "",
+        'a Super user that is created at the start where it is missing: {"username":"root",'
+        '"password":"..."}',
+        secret=True,
+        changes=Changes.NEVER,
+    )
+    inner_client_authentication_credentials: str = setting(
+        "",
+        "what this broker signs with where aclCredentialsFile names no file, a Super user that is"
+        ' created where it is missing: {"accessKey":"broker","secretKey":"..."}',
+        secret=True,
+        changes=Changes.NEVER,
     )
     lease_name: str = setting(
         "", "the Lease that says who is master; if empty brokerClusterName-brokerName in small"
@@ -284,6 +333,11 @@ class BrokerSettings:
         "",
         "a file with the bearer token that clients need to read /metrics, one or two lines, read"
         " again when it changes; probes need none. Empty: every client may read",
+        changes=Changes.NEVER,
+    )
+    migrate_auth_from_v1_enabled: bool = setting(
+        default=False,
+        about="make users and policies at the start of those accounts of aclFile that are no users",
         changes=Changes.NEVER,
     )
     min_in_sync_replicas: int = setting(

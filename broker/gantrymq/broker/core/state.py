@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from gantrymq.acl.users.table_file import Seal
 from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.broker.core import delays, timers
 from gantrymq.broker.core.access import Access
@@ -168,8 +169,10 @@ class State:
         memory_bytes: int,
         now: float,
         wall_ms: int,
+        seal: Seal | None = None,
     ) -> None:
-        """`chance` answers a number from 0 up to, without, its argument."""
+        """`chance` answers a number from 0 up to, without, its argument; `seal` hides passwords in
+        the file of users."""
         self.settings = settings
         self.identity = identity
         self.store = store
@@ -192,8 +195,10 @@ class State:
         self._make_tables()
         self.configuration = Configuration(settings, store.settings, wall_ms)
         self.files.keep(File.SETTINGS, self.configuration.content)
-        self.access = Access(settings)
+        self.access = Access(settings, seal)
         self.files.keep(File.ACL, self.access.content)
+        if self.access.users is not None:
+            self.files.keep(File.USERS, self.access.users.content)
         self.admission = Admission(self.now)
         address, _ = hosts.unpack(identity.store_host)
         self.unique_ids = UniqueIdMaker(address, chance(1 << 16), chance(1 << 32))

@@ -17,7 +17,6 @@ from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.codes import ResponseCode
 
 _NAME_SERVER: Final = "ask a name server, port 9876: a broker does not answer it"
-_ACL: Final = "accounts are those of RocketMQ 4 here: use updateAclConfig of mqadmin 4.9"
 _COLD: Final = "cold reads are bounded by themselves: nothing has to be switched on or set"
 _ROCKSDB: Final = "queues are files here, there is no RocksDB"
 _CONTROLLER: Final = "there is no controller: who is master is decided elsewhere"
@@ -92,16 +91,6 @@ REASONS: Final[Mapping[Code, str]] = {
     Code.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: _COLD,
     Code.GET_COLD_DATA_FLOW_CTR_INFO: _COLD,
     Code.SET_COMMITLOG_READ_MODE: "the log is not mapped here: there is no read mode to set",
-    Code.AUTH_CREATE_USER: _ACL,
-    Code.AUTH_UPDATE_USER: _ACL,
-    Code.AUTH_DELETE_USER: _ACL,
-    Code.AUTH_GET_USER: _ACL,
-    Code.AUTH_LIST_USER: _ACL,
-    Code.AUTH_CREATE_ACL: _ACL,
-    Code.AUTH_UPDATE_ACL: _ACL,
-    Code.AUTH_DELETE_ACL: _ACL,
-    Code.AUTH_GET_ACL: _ACL,
-    Code.AUTH_LIST_ACL: _ACL,
     Code.POP_ROLLBACK: "what was popped is in config/popCheckouts.json, in no RocksDB",
 }
 

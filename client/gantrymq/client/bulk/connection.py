@@ -14,11 +14,13 @@ import struct
 from collections.abc import Callable
 from typing import Final, final
 
-from gantrymq.acl.signature import Credentials, signed
+from gantrymq.acl.signature import Credentials
 from gantrymq.base.errors import RemoteError
 from gantrymq.base.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gantrymq.remoting.failures import ConnectError, ConnectionLostError, RequestTimeoutError
 from gantrymq.runtime.address import parse_address
+from gantrymq.runtime.clock import SYSTEM_CLOCK
+from gantrymq.runtime.signing import signer_of
 from gantrymq.wire.codes import LanguageCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.frames import decode_frame, encode, frame_length
@@ -47,7 +49,7 @@ class Connection:
     ) -> None:
         """Raises ConnectError."""
         self.address = address
-        self._credentials = credentials
+        self._signer = signer_of(credentials)
         self._answer_timeout_s = answer_timeout_s
         self._opaque = 0
         self._answers: dict[int, Command] = {}
@@ -64,8 +66,8 @@ class Connection:
 
     def send(self, command: Command) -> int:
         """Send a request; the number by which `receive` gives its answer."""
-        if self._credentials is not None:
-            command = signed(command, self._credentials)
+        if self._signer is not None:
+            command = self._signer.signed(command, SYSTEM_CLOCK.wall_ms())
         self._opaque = (self._opaque + 1) & _OPAQUE_MASK
         command.opaque = self._opaque
         command.language, command.version = LanguageCode.JAVA, OWN_VERSION

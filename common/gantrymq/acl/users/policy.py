@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, final
 
 from gantrymq.acl.actions import Action, action_names, action_of, union_of
 from gantrymq.acl.users.refused import RefusedChangeError
-from gantrymq.acl.users.resource import NAME_CHARACTERS_MAX, ResourcePattern
+from gantrymq.acl.users.resource_pattern import NAME_CHARACTERS_MAX, ResourcePattern
 from gantrymq.wire.bodies.auth import PolicyEntryInfo
 
 Network: TypeAlias = IPv4Network | IPv6Network

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeVar, final
 
-from gantrymq.acl.keys import OVERLAP_SECONDS_MAX, UNTIL_REMOVED, OldKey
+from gantrymq.acl.keys import OldKey
 from gantrymq.acl.users.policy import (
     ENTRIES_MAX,
     PolicyEntry,
@@ -19,7 +19,7 @@ from gantrymq.acl.users.policy import (
     policy_type_of,
 )
 from gantrymq.acl.users.refused import RefusedChangeError
-from gantrymq.acl.users.resource import ResourcePattern
+from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.user import (
     SUBJECT_PREFIX,
     User,
@@ -182,14 +182,10 @@ def _acl_info(name: str, policies: Policies) -> AclInfo:
 
 def _rekeyed(user: User, info: UserInfo, wall_ms: int) -> User:
     """With another password; the one before stays valid for as long as the update says."""
-    seconds = info.old_password_seconds or 0
-    if seconds != UNTIL_REMOVED and not 0 <= seconds <= OVERLAP_SECONDS_MAX:
-        raise RefusedChangeError(
-            f"oldPasswordSeconds={seconds} can not be used: {UNTIL_REMOVED} until it is removed, 0"
-            f" to end the old password now, or at most {OVERLAP_SECONDS_MAX} seconds"
-        )
-    until_ms = UNTIL_REMOVED if seconds == UNTIL_REMOVED else wall_ms + seconds * 1000
-    old_key = OldKey(user.password, until_ms) if seconds else None
+    try:
+        old_key = OldKey.kept(user.password, info.old_password_seconds or 0, wall_ms)
+    except ValueError as error:
+        raise RefusedChangeError(f"oldPasswordSeconds={error}") from None
     return replace(user, password=info.password or "", old_key=old_key)
 
 

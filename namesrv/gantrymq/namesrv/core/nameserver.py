@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Final, final
 
 from gantrymq.acl.accounts import Rules
+from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
-from gantrymq.acl.needs import NAME_SERVER_ADMIN
+from gantrymq.acl.needs import NAME_SERVER_REQUESTS
 from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.base.errors import RemoteError
 from gantrymq.namesrv.core import kvconfig
@@ -68,7 +69,7 @@ class NameServer:
         self.state = State(configuration, namespaces, limits or NameServerLimits(), now)
         # Until it is given rules it lets nobody in.
         is_guarded = configuration.settings.acl_enable
-        self.guard = Guard(Rules(), NAME_SERVER_ADMIN) if is_guarded else None
+        self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
         self.throttle = SignatureThrottle()
         self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
 
@@ -76,7 +77,7 @@ class NameServer:
     def counters(self) -> Counters:
         return self.state.counters
 
-    def handle(self, request: Request, now: float) -> Outcome:
+    def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
         """Carry out one request."""
         command = request.command
         code = command.code
@@ -84,7 +85,7 @@ class NameServer:
         outcome: Outcome
         if handler is None:
             code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
-        elif (refusal := self._refusal(request, now)) is not None:
+        elif (refusal := self._refusal(request, now, wall_ms)) is not None:
             outcome = refusal
         else:
             try:
@@ -95,12 +96,13 @@ class NameServer:
             self._count(code, outcome)
         return _SILENT if command.is_oneway else outcome
 
-    def _refusal(self, request: Request, now: float) -> Reply | None:
+    def _refusal(self, request: Request, now: float, wall_ms: int) -> Reply | None:
         """The answer to whoever may not ask this."""
         guard, command, channel = self.guard, request.command, request.channel
         if guard is None:
             return None
-        refusal = self.throttle.check(guard, command, channel, channel.peer, now)
+        caller = Caller(channel.peer, wall_ms)
+        refusal = self.throttle.check(guard, command, channel, caller, now)
         if refusal is None:
             return None
         if refusal.is_logged:

@@ -7,7 +7,7 @@ import pytest
 from gantrymq.acl.keys import UNTIL_REMOVED
 from gantrymq.acl.users.policy import ENTRIES_MAX, PolicyType
 from gantrymq.acl.users.refused import RefusedChangeError
-from gantrymq.acl.users.resource import ResourcePattern
+from gantrymq.acl.users.resource_pattern import ResourcePattern
 from gantrymq.acl.users.table import UserTable
 from gantrymq.acl.users.user import CHARACTERS_MAX, UserStatus, UserType
 from gantrymq.wire.bodies.auth import PolicyEntryInfo, PolicyInfo, UserInfo

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from gantrymq.acl.signature import Credentials, is_signed
+from gantrymq.acl.full_signature import is_signed
+from gantrymq.acl.signature import Credentials
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.bulk.connection import Connection
 from gantrymq.fakes.scripted_server import ScriptedServer

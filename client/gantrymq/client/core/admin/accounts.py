@@ -19,7 +19,7 @@ from gantrymq.wire.jsonvalue import Json, JsonObject, list_of, object_of
 
 @dataclass(frozen=True, slots=True)
 class AccountTable:
-    """All accounts of a broker, as PlainAccessConfig beans; secrets are among them."""
+    """All accounts of a broker, as PlainAccessConfig beans; those of Java have secrets."""
 
     white_addresses: tuple[str, ...]
     accounts: tuple[JsonObject, ...]

@@ -1,0 +1,197 @@
+"""Gantry's signature, beside RocketMQ's: it covers the request code, and is good only once.
+
+    GantrySignature   <head>:<Base64(HMAC-SHA256(secret, content))>
+    head              gantry-full-signature-1:<ms since 1970>:<signer>:<number>
+    content           head, code, name and value of each other ext field but Signature in the
+                      order of names, the body; each part behind its length of 8 bytes
+
+RocketMQ's signature covers the values of fields, run together, and the body. So a request that was
+seen on its way can be sent again, with another code, or with the values cut in other places. This
+one names every part. A signer is one program; it counts its requests, and a server refuses a number
+that it has seen, and a time that is far from its own.
+
+A client signs both ways; a server of Java reads RocketMQ's signature, which covers this field's
+value as it covers all. Invariant: what a client signed both ways is never good as RocketMQ's
+signature alone, however its values are cut: `signature.is_signed` refuses content that has the
+begin of this field's value.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final, final
+
+from gantrymq.acl.signature import (
+    ACCESS_KEY,
+    FULL_MARK,
+    FULL_SIGNATURE,
+    SECURITY_TOKEN,
+    SIGNATURE,
+    Credentials,
+    signature,
+)
+from gantrymq.wire.command import Command
+
+# Clocks of a cluster differ by less; what is older is refused even if it was never seen.
+APART_MS_MAX: Final = 15 * 60_000
+
+# Requests of one program pass each other on several connections: as many numbers may come late.
+WINDOW: Final = 4096
+
+# Programs that sign, in the last quarter of an hour; each takes some 700 bytes.
+SIGNERS_MAX: Final = 16_384
+
+SIGNER_CHARACTERS: Final = 16
+_PARTS: Final = 5
+_NUMBER_DIGITS_MAX: Final = 15
+_LENGTH_BYTES: Final = 8
+_UNSIGNED: Final = frozenset({SIGNATURE, FULL_SIGNATURE})
+
+
+def is_present(command: Command) -> bool:
+    return FULL_SIGNATURE in (command.ext or {})
+
+
+def is_signed(command: Command, secret: str) -> bool:
+    """Whether the request's signature was made with this secret; takes the same time for all."""
+    ext = command.ext or {}
+    given = ext.get(FULL_SIGNATURE, "")
+    head, _, digest = given.rpartition(":")
+    expected = _digest(command.code, ext, command.body, secret, head)
+    return hmac.compare_digest(expected.encode(), digest.encode("utf-8", "replace"))
+
+
+@final
+class Signer:
+    """Signs requests of one program, both ways. Owned by whatever sends them."""
+
+    __slots__ = ("_count", "_id", "credentials")
+
+    def __init__(self, credentials: Credentials, signer: str) -> None:
+        """`signer` is SIGNER_CHARACTERS hexadecimal digits that no other program has."""
+        assert len(signer) == SIGNER_CHARACTERS, "a signer has 16 digits"
+        self.credentials: Credentials = credentials
+        self._id: str = signer
+        self._count: int = 0
+
+    def signed(self, command: Command, wall_ms: int) -> Command:
+        """The same request with both signatures."""
+        credentials = self.credentials
+        ext = {**(command.ext or {}), ACCESS_KEY: credentials.access_key}
+        if credentials.security_token:
+            ext[SECURITY_TOKEN] = credentials.security_token
+        self._count += 1
+        head = f"{FULL_MARK}:{wall_ms}:{self._id}:{self._count}"
+        secret = credentials.secret_key
+        ext[FULL_SIGNATURE] = f"{head}:{_digest(command.code, ext, command.body, secret, head)}"
+        ext[SIGNATURE] = signature(ext, command.body, secret)
+        return Command(
+            command.code,
+            flag=command.flag,
+            language=command.language,
+            version=command.version,
+            remark=command.remark,
+            ext=ext,
+            body=command.body,
+            encoding=command.encoding,
+        )
+
+
+def _digest(code: int, ext: Mapping[str, str], body: bytes, secret: str, head: str) -> str:
+    parts = [head.encode("utf-8", "replace"), str(code).encode()]
+    for name in sorted(ext):
+        if name not in _UNSIGNED:
+            parts.append(name.encode("utf-8", "replace"))
+            parts.append(ext[name].encode("utf-8", "replace"))
+    parts.append(body)
+    content = b"".join([len(part).to_bytes(_LENGTH_BYTES, "big") + part for part in parts])
+    return b64encode(hmac.digest(secret.encode("utf-8", "replace"), content, "sha256")).decode()
+
+
+@final
+class _Seen:
+    """The numbers of one signer."""
+
+    __slots__ = ("bits", "highest", "last_ms")
+
+    def __init__(self) -> None:
+        self.highest: int = 0
+        self.bits: int = 0
+        """Bit n: highest - n was seen."""
+        self.last_ms: int = 0
+
+
+@final
+class ReplayTable:
+    """Which requests were seen. Only requests with a good signature are entered, so no peer without
+    a key fills it. Owned by one guard."""
+
+    __slots__ = ("_floor_ms", "_signers")
+
+    def __init__(self) -> None:
+        self._signers: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
+        self._floor_ms: int = 0
+        """A signer that is not in the table and signs with an earlier time may have been in it."""
+
+    def fault(self, command: Command, wall_ms: int) -> str | None:
+        """Why a request with a good signature is not taken; None where it is, and is seen now."""
+        ext = command.ext or {}
+        stamp = _stamp(ext.get(FULL_SIGNATURE, ""))
+        if stamp is None:
+            return f"GantrySignature is not {FULL_MARK}:time:signer:number:digest"
+        signed_ms, signer, number = stamp
+        apart_ms = signed_ms - wall_ms
+        if abs(apart_ms) > APART_MS_MAX:
+            return (
+                f"the request was signed {abs(apart_ms) // 1000} s"
+                f" {'after' if apart_ms > 0 else 'before'} this server's time, and"
+                f" {APART_MS_MAX // 1000} s are allowed: set the clocks of both by NTP"
+            )
+        seen = self._seen_of((ext.get(ACCESS_KEY, ""), signer), signed_ms)
+        if seen is None:
+            return "the request may have been seen before: too many programs sign; sign it again"
+        if not _enter(seen, number):
+            return "the request was seen before; a client that repeats one has to sign it again"
+        seen.last_ms = max(seen.last_ms, signed_ms)
+        return None
+
+    def _seen_of(self, key: tuple[str, str], signed_ms: int) -> _Seen | None:
+        seen = self._signers.get(key)
+        if seen is not None:
+            self._signers.move_to_end(key)
+            return seen
+        if signed_ms <= self._floor_ms:
+            return None
+        if len(self._signers) >= SIGNERS_MAX:
+            _, oldest = self._signers.popitem(last=False)
+            self._floor_ms = max(self._floor_ms, oldest.last_ms)
+        seen = self._signers[key] = _Seen()
+        return seen
+
+
+def _enter(seen: _Seen, number: int) -> bool:
+    """Whether the number is new; from now on it is not."""
+    behind = seen.highest - number
+    if behind < 0:
+        shift = -behind
+        seen.bits = (seen.bits << shift | 1) & ((1 << WINDOW) - 1) if shift < WINDOW else 1
+        seen.highest = number
+        return True
+    if behind >= WINDOW or seen.bits >> behind & 1:
+        return False
+    seen.bits |= 1 << behind
+    return True
+
+
+def _stamp(text: str) -> tuple[int, str, int] | None:
+    """Time, signer and number."""
+    parts = text.split(":")
+    if len(parts) != _PARTS or parts[0] != FULL_MARK or len(parts[2]) != SIGNER_CHARACTERS:
+        return None
+    numbers = (parts[1], parts[3])
+    if not all(n.isascii() and n.isdecimal() and len(n) <= _NUMBER_DIGITS_MAX for n in numbers):
+        return None
+    return int(parts[1]), parts[2], int(parts[3])

@@ -1,0 +1,51 @@
+"""How a server treats users and their policies: its settings, parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from gantrymq.acl.certificates import CertificateRule
+from gantrymq.acl.needs import ACCOUNT_REQUESTS
+from gantrymq.base.errors import ConfigurationError
+from gantrymq.wire.codes import RequestCode
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRules:
+    """Of one server; the default knows no users."""
+
+    authenticates: bool = False
+    """Whether users may sign: authenticationEnabled."""
+    authorizes: bool = False
+    """Whether their policies count: authorizationEnabled."""
+    cluster: str = ""
+    """The name of `Cluster:` resources that requests are about."""
+    needs_no_signature: frozenset[int] = frozenset()
+    needs_no_policy: frozenset[int] = frozenset()
+    certificate_rules: tuple[CertificateRule, ...] = ()
+    needs_full_signature: bool = False
+    """Whether a signature must cover the request code too: see full_signature.py."""
+
+
+def codes_of(key: str, text: str) -> frozenset[int]:
+    """The request codes in a white list. ConfigurationError where one cannot be in it."""
+    codes = set()
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        try:
+            code = int(RequestCode(int(part)))
+        except ValueError:
+            raise ConfigurationError(
+                f"{key}={text}: {part.strip()} is no request code; write numbers with commas"
+                " between them, as in 105,34"
+            ) from None
+        if code in ACCOUNT_REQUESTS:
+            raise ConfigurationError(
+                f"{key}={text}: {code} ({RequestCode(code).name}) shows or changes accounts; with"
+                " it every peer would be an administrator. Leave it out"
+            )
+        codes.add(code)
+    return frozenset(codes)

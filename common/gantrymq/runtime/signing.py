@@ -1,0 +1,15 @@
+"""Makes signers: a program that signs needs a name that no other one has, which takes chance."""
+
+from __future__ import annotations
+
+import secrets
+
+from gantrymq.acl.full_signature import SIGNER_CHARACTERS, Signer
+from gantrymq.acl.signature import Credentials
+
+
+def signer_of(credentials: Credentials | None) -> Signer | None:
+    """None without credentials."""
+    if credentials is None:
+        return None
+    return Signer(credentials, secrets.token_hex(SIGNER_CHARACTERS // 2))
