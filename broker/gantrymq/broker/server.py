@@ -48,6 +48,7 @@ from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime.acl_file import AclFile
+from gantrymq.runtime.audit_log import AuditLog, audit_file
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.bearer_token import token_file
 from gantrymq.runtime.certificates import ServerContexts, TlsMode
@@ -121,6 +122,7 @@ class BrokerHost:
         self.state = _state_of(setup, self._store, clock)
         self.core = Broker(self.state)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
+        self._audit_log = _audit_log_of(setup, clock)
         self._errands = self._make_errands()
         self._security = _security_of(setup, self._log)
         self._member = self._make_member()
@@ -184,6 +186,7 @@ class BrokerHost:
             Spreader(self.state, self._dialer, self._log),
             Peers(self._dialer),
             partial(_path, self._setup),
+            audit_log=self._audit_log,
         )
 
     # ------------------------------------------------------------------ life
@@ -255,6 +258,7 @@ class BrokerHost:
         await self._server.stop(GRACE_SECONDS)
         await self._replication.stop()  # behind those who waited for a slave
         await self._errands.finish()
+        await self._audit_log.close()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
         self._rounds.end()
         if not self.failed.done():
@@ -346,7 +350,11 @@ class BrokerHost:
     async def _start_health(self) -> None:
         """Start the HTTP server of health and metrics, and the exporter if metrics are pushed."""
         settings = self._setup.settings
-        sources: list[Source] = [partial(server_samples, self._server), self._lag.samples]
+        sources: list[Source] = [
+            partial(server_samples, self._server),
+            self._lag.samples,
+            self._audit_log.samples,
+        ]
         metrics = self._pages.own([*sources, *self._more_metrics])
         self._exporter = exporter(settings, metrics)
         if self._exporter is not None:
@@ -462,6 +470,14 @@ def _connection_limits(setup: Setup) -> ServerLimits:
     settings = setup.settings
     session = SessionLimits(idle_seconds=float(settings.server_channel_max_idle_time_seconds))
     return ServerLimits(backlog=settings.server_socket_backlog, session=session)
+
+
+def _audit_log_of(setup: Setup, clock: Clock) -> AuditLog:
+    settings, identity = setup.settings, setup.identity
+    file = audit_file(
+        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
+    )
+    return AuditLog(f"broker {identity.name}:{identity.broker_id}", file, clock)
 
 
 def _index_name(clock: Clock) -> str:

@@ -24,7 +24,8 @@ NAME_SERVER = ":19876"
 # The capture keeps at most six exchanges a code, so registrations are missing from it; `fill_gap`
 # makes up for them.
 OWN_SETTINGS = {
-    "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
+    "aclEnable", "aclFile", "auditLogFile", "auditLogFileCount", "auditLogFileSize",
+    "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "warmUpSeconds", "configStorePath", "kvConfigPath",
     "rocketmqHome",
 }  # fmt: skip

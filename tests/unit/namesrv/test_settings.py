@@ -14,7 +14,8 @@ from gantrymq.namesrv.core.settings import (
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 OWN = {
-    "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
+    "aclEnable", "aclFile", "auditLogFile", "auditLogFileCount", "auditLogFileSize",
+    "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "warmUpSeconds",
 }  # fmt: skip
 

@@ -19,6 +19,8 @@ from gantrymq.acl.guard import Guard, Refusal
 from gantrymq.acl.needs import BROKER_ADMIN
 from gantrymq.acl.rights import Right, consuming_needs, topic_need
 from gantrymq.acl.signature_throttle import SignatureThrottle
+from gantrymq.audit.refused_attempts import RefusedAttempts
+from gantrymq.broker.core.auditing.refusals import note_refused
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.system_topics import (
@@ -43,11 +45,12 @@ _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHE
 class Access:
     """Of one broker. `guard` is None where everybody may do everything."""
 
-    __slots__ = ("coming", "guard", "throttle")
+    __slots__ = ("coming", "guard", "refused_attempts", "throttle")
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.guard = Guard(Rules(), BROKER_ADMIN) if settings.acl_enable else None
         self.throttle = SignatureThrottle()
+        self.refused_attempts = RefusedAttempts()
         self.coming: Rules | None = None
         """What the file shall hold, and does not yet."""
 
@@ -119,6 +122,7 @@ def _meant_for(message: Record) -> str:
 
 
 def _told(state: State, request: Request, refusal: Refusal) -> Reply:
+    note_refused(state, request, refusal)
     if refusal.is_logged:
         state.effects.warning(
             f"a request was refused, code {request.command.code} from {request.channel.peer}:"
