@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
 from gantrymq.base.settings import SettingField, setting_fields
 from gantrymq.broker.core import unsupported
 from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
@@ -185,6 +186,32 @@ def spark_columns_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def audit_page() -> str:
+    """Every request that is audited, and why the others are not."""
+    lines = [
+        "# Audited requests",
+        _MADE,
+        "Each of these leaves an entry in the [audit trail](../security/audit.md).",
+        "",
+        "| code | request | action | old and new value | server |",
+        "|---|---|---|---|---|",
+    ]
+    for code in sorted(ACTIONS):
+        action, name = ACTIONS[code], RequestCode(code).name
+        servers = ", ".join(_servers(RequestCode(code)))
+        lines.append(f"| {int(code)} | {name} | `{action.name}` | {action.values} | {servers} |")
+    lines += [
+        "",
+        "These leave none, unless their sender did not prove its account:",
+        "",
+        "| code | request | why not |",
+        "|---|---|---|",
+    ]
+    for code in sorted(NOT_AUDITED):
+        lines.append(f"| {int(code)} | {RequestCode(code).name} | {NOT_AUDITED[code]} |")
+    return "\n".join(lines) + "\n"
+
+
 _METRICS_ABOUT: Final = """\
 Each server process serves a page in Prometheus' text format at `/metrics` of its `metricsPort`. The
 page also has the standard metrics `process_*` and `python_gc_*`, which are not listed here. Labels
@@ -219,6 +246,7 @@ def _metric(family: Family) -> str:
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    "audit.md": audit_page,
     "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
     "metrics.md": metrics_page,

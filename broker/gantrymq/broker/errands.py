@@ -14,6 +14,7 @@ from gantrymq.broker.core.messages import (
     AskBroker,
     AskClient,
     AskNameServers,
+    Audit,
     AwaitRegistration,
     CloseChannel,
     DelayChannel,
@@ -31,6 +32,7 @@ from gantrymq.broker.registrar import Registrar
 from gantrymq.broker.spreader import Spreader
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.failures import RequestError
+from gantrymq.runtime.audit_log import AuditLog
 from gantrymq.runtime.channel import Channel
 from gantrymq.runtime.clock import Clock
 from gantrymq.runtime.files import FileSaver
@@ -59,6 +61,8 @@ class Errands:
         spreader: Spreader,
         peers: Peers,
         path_of: Callable[[File], Path],
+        *,
+        audit_log: AuditLog,
     ) -> None:
         self._core = core
         self._clock = clock
@@ -69,6 +73,7 @@ class Errands:
         self._spreader = spreader
         self._peers = peers
         self._path_of = path_of
+        self._audit_log = audit_log
         self._saver = FileSaver()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -113,6 +118,8 @@ class Errands:
             self._own(self._spreader.spread(effect.config, self._registrar.addresses))
         elif isinstance(effect, LogLine):
             self._write(effect, now)
+        elif isinstance(effect, Audit):
+            self._audit_log.write(effect.record)
         else:
             raise LocalError(f"{effect!r} is an answer, which the round gives")
 

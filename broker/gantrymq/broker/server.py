@@ -51,6 +51,7 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime import descriptors
 from gantrymq.runtime.acl_file import AclFile
+from gantrymq.runtime.audit_log import AuditLog, audit_file
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.bearer_token import token_file
 from gantrymq.runtime.certificates import ServerContexts, TlsMode
@@ -127,6 +128,7 @@ class BrokerHost:
         quota_file = _path(setup, File.QUOTAS)
         self._quota_file = WatchedFile(quota_file, self._log, self.core.quotas_edited)
         self._registrar = Registrar(self.state, self._dialer, self._log, self._registered)
+        self._audit_log = _audit_log_of(setup, clock)
         self._errands = self._make_errands()
         self._security = _security_of(setup, self._log)
         self._member = self._make_member()
@@ -192,6 +194,7 @@ class BrokerHost:
             Spreader(self.state, self._dialer, self._log),
             Peers(self._dialer),
             partial(_path, self._setup),
+            audit_log=self._audit_log,
         )
 
     # ------------------------------------------------------------------ life
@@ -266,6 +269,7 @@ class BrokerHost:
         await self._server.stop(GRACE_SECONDS)
         await self._replication.stop()  # behind those who waited for a slave
         await self._errands.finish()
+        await self._audit_log.close()
         asyncio.get_running_loop().remove_reader(self._background.fileno())
         self._rounds.end()
         if not self.failed.done():
@@ -358,7 +362,11 @@ class BrokerHost:
     async def _start_health(self) -> None:
         """Start the HTTP server of health and metrics, and the exporter if metrics are pushed."""
         settings = self._setup.settings
-        sources: list[Source] = [partial(server_samples, self._server), self._lag.samples]
+        sources: list[Source] = [
+            partial(server_samples, self._server),
+            self._lag.samples,
+            self._audit_log.samples,
+        ]
         metrics = self._pages.own([*sources, *self._more_metrics])
         self._exporter = exporter(settings, metrics)
         if self._exporter is not None:
@@ -483,6 +491,14 @@ def _connection_limits(setup: Setup) -> ServerLimits:
         exempt=exempt,
     )
     return ServerLimits(connections, settings.server_socket_backlog, session)
+
+
+def _audit_log_of(setup: Setup, clock: Clock) -> AuditLog:
+    settings, identity = setup.settings, setup.identity
+    file = audit_file(
+        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
+    )
+    return AuditLog(f"broker {identity.name}:{identity.broker_id}", file, clock)
 
 
 def _index_name(clock: Clock) -> str:

@@ -20,6 +20,7 @@ from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
 from gantrymq.namesrv.core.exposure import exposed
 from gantrymq.namesrv.core.messages import (
+    Audit,
     CloseChannel,
     Effect,
     File,
@@ -42,6 +43,7 @@ from gantrymq.remoting.limits import SessionLimits
 from gantrymq.remoting.refusal import failed
 from gantrymq.runtime import descriptors
 from gantrymq.runtime.acl_file import AclFile
+from gantrymq.runtime.audit_log import AuditFile, AuditLog, audit_file
 from gantrymq.runtime.backlog import Backlog
 from gantrymq.runtime.bearer_token import token_file
 from gantrymq.runtime.certificates import ServerContexts, TlsMode
@@ -122,6 +124,7 @@ class NameServerHost:
             self._serve, clock.monotonic, LONG_CODES, memory=self.memory
         )
         self._saver = FileSaver()
+        self._audit_log = AuditLog("name server", _audit_file(settings), clock)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = float("inf")
@@ -167,6 +170,7 @@ class NameServerHost:
         await self._finish_writes()
         await self._server.stop(GRACE_SECONDS)
         await self._finish_writes()
+        await self._audit_log.close()
         for timer in (self._timer, self._log_timer):
             if timer is not None:
                 timer.cancel()
@@ -189,6 +193,7 @@ class NameServerHost:
         registry.add(partial(metrics.samples, self.core))
         registry.add(partial(server_samples, self._server))
         registry.add(self._lag.samples)
+        registry.add(self._audit_log.samples)
         readiness = Readiness()
         readiness.add("listeners", lambda: None if self._is_serving else "not listening")
         token = token_file(settings.metrics_token_file, self._log.warning)
@@ -271,6 +276,8 @@ class NameServerHost:
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
         elif isinstance(effect, Notify):
             self._own(self._notify(effect))
+        elif isinstance(effect, Audit):
+            self._audit_log.write(effect.record)
         elif isinstance(effect, SaveKv):
             self._own(self._save_kv(effect))
         else:
@@ -349,6 +356,12 @@ def _connection_limits(settings: NameServerSettings) -> ServerLimits:
         exempt=exempt,
     )
     return ServerLimits(connections, settings.server_socket_backlog, session)
+
+
+def _audit_file(settings: NameServerSettings) -> AuditFile | None:
+    return audit_file(
+        settings.audit_log_file, settings.audit_log_file_size, settings.audit_log_file_count
+    )
 
 
 def _kind(text: str) -> str:

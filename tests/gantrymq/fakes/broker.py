@@ -11,12 +11,14 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 
+from gantrymq.audit.record import AuditRecord
 from gantrymq.broker.core.broker import Broker
 from gantrymq.broker.core.messages import (
     Answer,
     AskBroker,
     AskClient,
     AskNameServers,
+    Audit,
     AwaitRegistration,
     CloseChannel,
     DelayChannel,
@@ -108,6 +110,7 @@ class OpenedBroker:
         self.unwritten: list[SaveFile] = []
         self.saved: dict[File, bytes] = {}
         self.lines: list[LogLine] = []
+        self.audited: list[AuditRecord] = []
         self.registered: list[Register] = []
         self.awaited_registrations: list[AwaitRegistration] = []
         self.spread: list[Spread] = []
@@ -238,16 +241,22 @@ class OpenedBroker:
             self.asked_name_servers.append(effect)
         elif isinstance(effect, AskBroker):
             self._ask_broker(effect)
-        elif isinstance(effect, LogLine):
-            if effect.cause is not None:
-                raise effect.cause
-            self.lines.append(effect)
+        elif isinstance(effect, LogLine | Audit):
+            self._note(effect)
         elif isinstance(effect, Register | AwaitRegistration):
             self._register(effect)
         elif isinstance(effect, Spread):
             self.spread.append(effect)
         else:
             self.replies.append(effect)
+
+    def _note(self, effect: LogLine | Audit) -> None:
+        if isinstance(effect, Audit):
+            self.audited.append(effect.record)
+            return
+        if effect.cause is not None:
+            raise effect.cause
+        self.lines.append(effect)
 
     def _register(self, effect: Register | AwaitRegistration) -> None:
         if isinstance(effect, Register):

@@ -6,9 +6,11 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gantrymq.audit.record import AuditRecord
 from gantrymq.namesrv.core.kvconfig import Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import (
+    Audit,
     CloseChannel,
     Effect,
     File,
@@ -105,6 +107,7 @@ class Desk:
         self.disk_failure: str | None = None
         self.writes: list[SaveKv | SaveSettings] = []
         self.lines: list[str] = []
+        self.audited: list[AuditRecord] = []
         self.closed: list[object] = []
         self.notices: list[Notify] = []
 
@@ -150,6 +153,8 @@ class Desk:
             self.closed.append(effect.channel)
         elif isinstance(effect, Notify):
             self.notices.append(effect)
+        elif isinstance(effect, Audit):
+            self.audited.append(effect.record)
         else:
             return self._write(effect)
         return []

@@ -143,6 +143,9 @@ GANTRY_ONLY_SETTINGS: Final = {
         ("metricsBindAddress", "metricsPort", "metricsTokenFile"), "health and metrics"
     ),
     "aclFile": "where the accounts of 4.9 are",
+    "auditLogFile": "who changed what",
+    "auditLogFileCount": "who changed what",
+    "auditLogFileSize": "who changed what",
     "aclCredentialsFile": "whose account the broker uses itself",
     "groupAddress": "groups that elect their master",
     "groupMembers": "groups that elect their master",

@@ -21,6 +21,7 @@ from gantrymq.broker.core.messages import (
     AskBroker,
     AskClient,
     AskNameServers,
+    Audit,
     AwaitRegistration,
     CloseChannel,
     Effect,
@@ -348,7 +349,7 @@ class BrokerProcess:
         elif isinstance(effect, LogLine):
             self._say(effect)
         else:
-            assert isinstance(effect, Release | Spread | Tell), effect
+            assert isinstance(effect, Audit | Release | Spread | Tell), effect
 
     def _say(self, line: LogLine) -> None:
         if line.cause is not None and not isinstance(line.cause, DiskError):

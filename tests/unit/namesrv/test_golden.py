@@ -24,6 +24,7 @@ NAME_SERVER = ":19876"
 # The capture keeps at most six exchanges a code, so registrations are missing from it; `fill_gap`
 # makes up for them.
 OWN_SETTINGS = {
+    "auditLogFile", "auditLogFileCount", "auditLogFileSize",
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
     "configStorePath", "kvConfigPath", "rocketmqHome",

@@ -14,6 +14,7 @@ from gantrymq.namesrv.core.settings import (
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 OWN = {
+    "auditLogFile", "auditLogFileCount", "auditLogFileSize",
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
     "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",

@@ -22,6 +22,8 @@ from gantrymq.acl.needs import BROKER_REQUESTS
 from gantrymq.acl.refusal import Refusal
 from gantrymq.acl.rights import Right, consuming_needs, topic_need
 from gantrymq.acl.signature_throttle import SignatureThrottle
+from gantrymq.audit.refused_attempts import RefusedAttempts
+from gantrymq.broker.core.auditing.refusals import note_refused
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.broker.core.settings import BrokerSettings
@@ -49,7 +51,7 @@ _WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, CHE
 class Access:
     """Of one broker. `guard` is None where everybody may do everything."""
 
-    __slots__ = ("coming", "guard", "throttle", "users")
+    __slots__ = ("coming", "guard", "refused_attempts", "throttle", "users")
 
     def __init__(self, settings: BrokerSettings, seal: Seal | None = None) -> None:
         """`seal` hides passwords in the file of users."""
@@ -57,6 +59,7 @@ class Access:
         has_users = self.guard is not None and settings.authentication_enabled
         self.users = UserAccess(self.guard, seal) if self.guard and has_users else None
         self.throttle = SignatureThrottle()
+        self.refused_attempts = RefusedAttempts()
         self.coming: Rules | None = None
         """What the file shall hold, and does not yet."""
 
@@ -143,6 +146,7 @@ def _meant_for(message: Record) -> str:
 
 
 def _told(state: State, request: Request, refusal: Refusal) -> Reply:
+    note_refused(state, request, refusal)
     if refusal.is_logged:
         state.effects.warning(
             f"a request was refused, code {request.command.code} from {request.channel.peer}:"

@@ -136,7 +136,7 @@ def get_accounts(state: State, request: Request) -> Outcome:
     return done_json(
         {
             "globalWhiteAddrs": [pattern.text for pattern in rules.global_white],
-            "plainAccessConfigs": [_json(account) for account in rules.accounts.values()],
+            "plainAccessConfigs": [account_json(account) for account in rules.accounts.values()],
         }
     )
 
@@ -215,7 +215,7 @@ def _written(state: State, failure_code: int) -> Steps[Outcome]:
     return refused(failure_code, f"nothing was changed: {state.settings.acl_file}: {failure}")
 
 
-def _json(account: Account) -> JsonObject:
+def account_json(account: Account) -> JsonObject:
     return {
         "accessKey": account.access_key,
         "admin": account.admin,

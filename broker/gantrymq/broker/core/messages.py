@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
+from gantrymq.audit.record import AuditRecord
 from gantrymq.base.errors import GantryError
 from gantrymq.base.logline import one_line
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -250,10 +251,18 @@ class LogLine:
     """What broke, for its traceback."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An entry for the audit trail."""
+
+    record: AuditRecord
+
+
 Effect: TypeAlias = (
     "Answer | Release | Replies | Tell | AskClient | AskNameServers | AskBroker | CloseChannel"
     " | DelayChannel"
-    " | SaveFile | Register | AwaitRegistration | Spread | LogLine"
+    " | SaveFile | Register | AwaitRegistration | Spread | LogLine | Audit"
 )
 
 

@@ -34,6 +34,7 @@ from gantrymq.broker.core import (
     unsupported,
     upkeep_requests,
 )
+from gantrymq.broker.core.auditing.trail import audited
 from gantrymq.broker.core.handler import Handler, Handlers
 from gantrymq.broker.core.quotas import requests as quota_requests
 from gantrymq.broker.core.users import policy_requests, user_requests
@@ -72,5 +73,5 @@ TABLES: Final[Iterable[Handlers]] = (
 )
 
 REQUESTS: Final[dict[int, Handler]] = {
-    int(code): handler for table in TABLES for code, handler in table.items()
+    int(code): audited(code, handler) for table in TABLES for code, handler in table.items()
 }

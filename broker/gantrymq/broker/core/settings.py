@@ -78,6 +78,21 @@ class BrokerSettings:
     acl_file: str = setting(
         "", "the accounts; config/plain_acl.yml of the store if empty", changes=Changes.NEVER
     )
+    audit_log_file: str = setting(
+        "",
+        "who changed what, as JSON lines; if empty, in the log alone",
+        changes=Changes.NEVER,
+    )
+    audit_log_file_count: int = setting(
+        8, "files of the audit trail, the current one included", lowest=1, highest=1000
+    )
+    audit_log_file_size: int = setting(
+        64 << 20,
+        "auditLogFile is rotated before it is larger",
+        unit="bytes",
+        lowest=64 << 10,
+        highest=1 << 30,
+    )
     auth_key_file: str = setting(
         "",
         "a key of 32 random bytes or more; passwords in config/users.json are encrypted with it",

@@ -35,6 +35,13 @@ SCRAPE_SLICE: Final = TABLE.gauge(
     panel="Resources: Scrape time",
 )
 
+AUDIT_ENTRIES: Final = TABLE.counter(
+    "gantry_audit_entries_total",
+    "Entries of auditLogFile, by outcome: written, or lost because the disk did not take them",
+    ("outcome",),
+    unit="entries",
+)
+
 # ---------------------------------------------------------------- connections
 
 REMOTING_REQUESTS: Final = TABLE.counter(

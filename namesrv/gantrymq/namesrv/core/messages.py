@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, final
 
+from gantrymq.audit.record import AuditRecord
 from gantrymq.base.logline import one_line
 from gantrymq.wire.command import Command
 
@@ -118,7 +119,14 @@ class SaveSettings:
     changes: Mapping[str, str]
 
 
-Effect = LogLine | CloseChannel | Notify | SaveKv | SaveSettings
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An entry for the audit trail."""
+
+    record: AuditRecord
+
+
+Effect = LogLine | CloseChannel | Notify | SaveKv | SaveSettings | Audit
 
 
 @final

@@ -17,8 +17,11 @@ from gantrymq.acl.caller import Caller
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.needs import NAME_SERVER_REQUESTS
 from gantrymq.acl.signature_throttle import SignatureThrottle
+from gantrymq.audit.actions import ACTIONS
+from gantrymq.audit.record import Actor
 from gantrymq.base.errors import RemoteError
 from gantrymq.namesrv.core import kvconfig
+from gantrymq.namesrv.core.audit_trail import AuditTrail, values_of
 from gantrymq.namesrv.core.broker_requests import remove_members
 from gantrymq.namesrv.core.config_requests import settings_changed
 from gantrymq.namesrv.core.kvconfig import Namespaces
@@ -29,6 +32,7 @@ from gantrymq.namesrv.core.messages import (
     Effect,
     File,
     Outcome,
+    Parked,
     Reply,
     Request,
     SaveKv,
@@ -38,7 +42,7 @@ from gantrymq.namesrv.core.messages import (
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.namesrv.core.responses import done, refused
 from gantrymq.namesrv.core.routes import named
-from gantrymq.namesrv.core.state import Configuration, Counters, State
+from gantrymq.namesrv.core.state import Configuration, Counters, Handler, State
 from gantrymq.remoting.refusal import failed, not_supported
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.kv import kv_config_to_json
@@ -57,7 +61,7 @@ UNKNOWN_CODE: Final = -1
 class NameServer:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
-    __slots__ = ("_kv_logged_at", "guard", "state", "throttle")
+    __slots__ = ("_kv_logged_at", "guard", "state", "throttle", "trail")
 
     def __init__(
         self,
@@ -71,6 +75,7 @@ class NameServer:
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
         self.throttle = SignatureThrottle()
+        self.trail = AuditTrail()
         self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
 
     @property
@@ -88,13 +93,20 @@ class NameServer:
         elif (refusal := self._refusal(request, now, wall_ms)) is not None:
             outcome = refusal
         else:
-            try:
-                outcome = handler(self.state, request, now)
-            except RemoteError as error:
-                outcome = Reply(failed(str(error)))
+            carry_out = self._audited if code in ACTIONS else _carried_out
+            outcome = carry_out(handler, self.state, request, now)
         if isinstance(outcome, Reply):
             self._count(code, outcome)
         return _SILENT if command.is_oneway else outcome
+
+    def _audited(self, handler: Handler, state: State, request: Request, now: float) -> Outcome:
+        before = values_of(state, request)
+        outcome = _carried_out(handler, state, request, now)
+        if isinstance(outcome, Parked):
+            self.trail.park(request, before)
+        else:
+            self.trail.note(state, request, self._actor(request), outcome, before)
+        return outcome
 
     def _refusal(self, request: Request, now: float, wall_ms: int) -> Reply | None:
         """The answer to whoever may not ask this."""
@@ -105,11 +117,17 @@ class NameServer:
         refusal = self.throttle.check(guard, command, channel, caller, now)
         if refusal is None:
             return None
+        self.trail.refused(self.state, request, self._actor(request), refusal, now)
         if refusal.is_logged:
             self.state.effects.warning(
                 f"a request was refused, code {command.code} from {channel.peer}: {refusal.remark}"
             )
         return Reply(failed(refusal.remark))
+
+    def _actor(self, request: Request) -> Actor:
+        """The sender, with the account that it named where accounts are checked."""
+        account = "" if self.guard is None else self.guard.account_of(request.command)
+        return Actor(request.channel.peer, account)
 
     def closed(self, channel: Channel, now: float) -> None:
         """A connection ended, and with it the brokers that registered over it."""
@@ -162,6 +180,8 @@ class NameServer:
                 remark = f"not changed: {file.value} could not be written: {failure}"
                 reply = refused(ResponseCode.SYSTEM_ERROR, remark)
             self._count(request.command.code, reply)
+            before = self.trail.unpark(request)
+            self.trail.note(state, request, self._actor(request), reply, before)
             if not request.command.is_oneway:
                 answers.append((request, reply))
         return answers
@@ -180,3 +200,10 @@ class NameServer:
 
     def _count(self, code: int, reply: Reply) -> None:
         self.state.counters.requests[code, reply.command.code] += 1
+
+
+def _carried_out(handler: Handler, state: State, request: Request, now: float) -> Outcome:
+    try:
+        return handler(state, request, now)
+    except RemoteError as error:
+        return Reply(failed(str(error)))

@@ -37,6 +37,21 @@ class NameServerSettings:
     acl_file: str = setting(
         "", "the accounts; ~/namesrv/plain_acl.yml if empty", changes=Changes.NEVER
     )
+    audit_log_file: str = setting(
+        "",
+        "who changed what, as JSON lines; if empty, in the log alone",
+        changes=Changes.NEVER,
+    )
+    audit_log_file_count: int = setting(
+        8, "files of the audit trail, the current one included", lowest=1, highest=1000
+    )
+    audit_log_file_size: int = setting(
+        64 << 20,
+        "auditLogFile is rotated before it is larger",
+        unit="bytes",
+        lowest=64 << 10,
+        highest=1 << 30,
+    )
     bind_address: str = setting("0.0.0.0", "the address the listener binds")
     broker_channel_expired_time: int = live_setting(
         120_000,

@@ -1,0 +1,52 @@
+"""Records attempts that access control refused: of audited requests, and of wrong signatures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gantrymq.acl.guard import AuthenticationFailure, Refusal
+from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
+from gantrymq.audit.record import Actor, AuditOutcome, audit_record
+from gantrymq.broker.core.messages import Audit, Request
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+_GUESSES: Final = frozenset(
+    {AuthenticationFailure.UNKNOWN_ACCOUNT, AuthenticationFailure.WRONG_SIGNATURE}
+)
+
+# Fields that say what a request is about. Bodies are not read: the sender proved nothing.
+_FIELDS: Final = (
+    *("topic", "groupName", "group", "destGroup", "accessKey", "username", "subject", "resource"),
+    *("kind", "name"),
+)
+
+
+def note_refused(state: State, request: Request, refusal: Refusal) -> None:
+    """Leave an entry, as long as there are not too many of them."""
+    code = request.command.code
+    action = ACTIONS.get(code)
+    is_guess = refusal.failure in _GUESSES and refusal.is_logged
+    attempts = state.access.refused_attempts
+    if (action is None and not is_guess) or not attempts.allows(state.now):
+        return
+    ext = request.command.ext or {}
+    names = [ext[field] for field in _FIELDS if field in ext] if action else []
+    record = audit_record(
+        AUTHENTICATION if action is None else action.name,
+        code,
+        actor_of(state, request),
+        AuditOutcome.REFUSED,
+        reason=refusal.remark,
+        objects=names,
+        left_out=attempts.take_left_out(),
+    )
+    state.effects.add(Audit(record))
+
+
+def actor_of(state: State, request: Request) -> Actor:
+    """The sender, with the account that it named where accounts are checked."""
+    guard = state.access.guard
+    account = "" if guard is None else guard.account_of(request.command)
+    return Actor(request.channel.peer, account)

@@ -1,0 +1,1 @@
+"""The audit trail: what is recorded of a change, without I/O."""

@@ -1,0 +1,37 @@
+"""Every request that a server serves is audited, or there is a reason why it is not."""
+
+from __future__ import annotations
+
+from gantrymq.acl.needs import BROKER_ADMIN, NAME_SERVER_ADMIN
+from gantrymq.audit.actions import ACTIONS, NOT_AUDITED
+from gantrymq.broker.core import unsupported
+from gantrymq.broker.core.auditing.values import VIEWS
+from gantrymq.broker.core.requests import REQUESTS as BROKER_REQUESTS
+from gantrymq.namesrv.core.audit_trail import VIEWS as NAME_SERVER_VIEWS
+from gantrymq.namesrv.core.requests import REQUESTS as NAME_SERVER_REQUESTS
+from gantrymq.wire.codes import RequestCode
+
+SERVED = {*BROKER_REQUESTS, *NAME_SERVER_REQUESTS} - {*unsupported.REASONS}
+
+# They need an administrator, yet change nothing that an administrator could want to know of.
+PRIVILEGED_READS = {"GET_BROKER_CLUSTER_ACL_CONFIG", "GET_NAMESRV_CONFIG", "QUERY_DATA_VERSION"}
+# Brokers say so every few seconds.
+PRIVILEGED_PRESENCE = {"REGISTER_BROKER", "BROKER_HEARTBEAT"}
+
+
+def test_each_served_request_stands_in_one_of_the_tables() -> None:
+    assert not {*ACTIONS} & {*NOT_AUDITED}
+    assert {*ACTIONS} | {*NOT_AUDITED} >= SERVED
+
+
+def test_what_needs_an_administrator_is_audited() -> None:
+    unaudited = (BROKER_ADMIN | NAME_SERVER_ADMIN) & {*NOT_AUDITED}
+    names = {RequestCode(code).name for code in unaudited}
+    reads = {name for name in names if "GET" in name or "LIST" in name or "QUERY" in name}
+    assert names - reads <= PRIVILEGED_PRESENCE
+    assert reads >= PRIVILEGED_READS
+
+
+def test_actions_that_promise_values_have_a_view() -> None:
+    promising = {code for code, action in ACTIONS.items() if action.values}
+    assert promising <= {*VIEWS, *NAME_SERVER_VIEWS}
