@@ -96,18 +96,27 @@ class Errands:
         if isinstance(effect, Tell):
             assert isinstance(effect.channel, Channel)
             effect.channel.notify(effect.command)
-        elif isinstance(effect, AskClient):
-            self._own(self._ask(effect))
-        elif isinstance(effect, AskNameServers):
-            self._own(self._ask_name_servers(effect))
-        elif isinstance(effect, AskBroker):
-            self._own(self._ask_broker(effect))
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
         elif isinstance(effect, DelayChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.delay(effect.seconds)
+        elif isinstance(effect, LogLine):
+            self._write(effect, now)
+        elif isinstance(effect, Audit):
+            self._audit_log.write(effect.record)
+        else:
+            self._begin(effect)
+
+    def _begin(self, effect: Effect) -> None:
+        """Begin what takes longer than a turn of the loop."""
+        if isinstance(effect, AskClient):
+            self._own(self._ask(effect))
+        elif isinstance(effect, AskNameServers):
+            self._own(self._ask_name_servers(effect))
+        elif isinstance(effect, AskBroker):
+            self._own(self._ask_broker(effect))
         elif isinstance(effect, SaveFile):
             self._own(self._save(effect))
         elif isinstance(effect, Register):
@@ -116,10 +125,6 @@ class Errands:
             self._own(self._await_registration(effect))
         elif isinstance(effect, Spread):
             self._own(self._spreader.spread(effect.config, self._registrar.addresses))
-        elif isinstance(effect, LogLine):
-            self._write(effect, now)
-        elif isinstance(effect, Audit):
-            self._audit_log.write(effect.record)
         else:
             raise LocalError(f"{effect!r} is an answer, which the round gives")
 

@@ -192,6 +192,7 @@ _READS_OF_ALL: Final[Requests] = {
         Code.GET_ALL_MESSAGE_REQUEST_MODE,
         Code.GET_BROKER_HA_STATUS,
         Code.GET_BROKER_EPOCH_CACHE,
+        Code.GANTRY_LIST_QUOTAS,
     )
 }
 
@@ -220,6 +221,8 @@ _CHANGES: Final[Requests] = {
     Code.CLEAN_UNUSED_TOPIC: _admin(cluster(Action.UPDATE)),
     Code.DELETE_EXPIRED_COMMITLOG: _admin(cluster(Action.UPDATE)),
     Code.RESET_MASTER_FLUSH_OFFSET: _admin(cluster(Action.UPDATE)),
+    Code.GANTRY_SET_QUOTA: _admin(cluster(Action.UPDATE)),
+    Code.GANTRY_DELETE_QUOTA: _admin(cluster(Action.UPDATE)),
 }
 
 _ACCOUNTS: Final[Requests] = {
@@ -248,6 +251,11 @@ BROKER_REQUESTS: Final[Requests] = {
     for table in (_SENDS, _CONSUMING, _READS, _READS_OF_ALL, _CHANGES, _ACCOUNTS)
     for code, row in table.items()
 }
+
+BROKER_ADMIN: Final = frozenset(
+    code for code, row in BROKER_REQUESTS.items() if row.plain is Plain.ADMIN
+)
+"""What only administrators of plain_acl.yml may ask of a broker."""
 
 NAME_SERVER_REQUESTS: Final[Requests] = {
     int(code): _signed(cluster(_LIST))

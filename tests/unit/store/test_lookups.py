@@ -18,7 +18,7 @@ from gantrymq.store.lookups import Bounds, StoredMessage
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queue_times import Boundary
 from gantrymq.store.queues import Queues
-from gantrymq.store.readings import Reading, Readings
+from gantrymq.store.readings import Reading, Readings, Wanted
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -154,7 +154,7 @@ def test_a_length_beyond_reason_is_not_read() -> None:
     store.cool()
     reading = lookups.message_at(store, 88)
     wanted = next(reading)
-    assert wanted is not None
+    assert isinstance(wanted, Wanted)
     with pytest.raises(StopIteration):
         reading.send(wanted.file().read(wanted.position, wanted.size))
 

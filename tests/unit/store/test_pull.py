@@ -25,7 +25,7 @@ from gantrymq.store.pull import (
     pull,
 )
 from gantrymq.store.queues import Queues
-from gantrymq.store.readings import Reading, Readings
+from gantrymq.store.readings import Reading, Readings, Wanted
 from gantrymq.store.settings import StoreSettings
 from gantrymq.testing.memory_background import MemoryBackground
 from gantrymq.testing.memory_disk import MemoryDisk
@@ -276,7 +276,7 @@ def test_what_lies_far_apart_is_not_read_in_between() -> None:
     asked: list[int] = []
     with suppress(StopIteration):
         wanted = next(reading)
-        while wanted is not None:
+        while isinstance(wanted, Wanted):
             asked.append(wanted.size)
             wanted = reading.send(wanted.file().read(wanted.position, wanted.size))
     assert asked == [GAP_BYTES - 100 + 92 + 2 * 96] * 3

@@ -8,7 +8,7 @@ from gantrymq.base.disk import DiskError, DiskFailure
 from gantrymq.store.commitlog import CommitLog
 from gantrymq.store.marks import LogMark
 from gantrymq.store.queues import Queues
-from gantrymq.store.readings import run
+from gantrymq.store.readings import Wanted, run
 from gantrymq.store.settings import StoreSettings
 from gantrymq.store.sources import log_bytes, queue_units, readable_end, unit_position
 from gantrymq.testing.memory_background import MemoryBackground
@@ -57,7 +57,7 @@ def test_a_file_that_went_while_we_waited_has_no_bytes() -> None:
     disk.reads_cached = False
     reading = log_bytes(log, 0, 100)
     wanted = next(reading)
-    assert wanted is not None
+    assert isinstance(wanted, Wanted)
     assert log.remove_first()
     with pytest.raises(DiskError, match="no such file") as gone:
         wanted.file()
@@ -79,7 +79,7 @@ def test_a_unit_whose_file_went_while_we_waited_is_none(*, is_gone: bool) -> Non
     disk.reads_cached = False
     reading = unit_position(queue, 3)
     wanted = next(reading)
-    assert wanted is not None
+    assert isinstance(wanted, Wanted)
     if is_gone:
         queues.raise_minimum(1000)
         disk.remove(queues.expired_file(queue))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final, TypeAlias, final
 
-from gantrymq.acl.guard import AuthenticationFailure, Refusal
+from gantrymq.acl.refusal import AuthenticationFailure, Refusal
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import OBJECTS_MAX, Actor, AuditOutcome, audit_record
 from gantrymq.audit.refused_attempts import RefusedAttempts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl.guard import AuthenticationFailure, Refusal
+from gantrymq.acl.refusal import AuthenticationFailure, Refusal
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
 from gantrymq.broker.core.messages import Audit, Request
