@@ -330,7 +330,7 @@ def _reach(effect: of_broker.Effect) -> None:
         _peer(effect.channel).told(effect.command)
     elif isinstance(effect, of_broker.AskClient):
         _peer(effect.channel).asked(effect.number, effect.command, effect.timeout_seconds)
-    else:
+    elif not isinstance(effect, of_broker.Audit):  # the audit trail is not a peer's business
         assert isinstance(effect, of_broker.CloseChannel), f"{effect!r} is of sends by sockets"
         _peer(effect.channel).cut(effect.reason)
 

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from gantrymq.base.memory_account import Kind
 from gantrymq.broker.core.messages import Replies, Request
 from gantrymq.broker.core.settings import BrokerRole, BrokerSettings
 from gantrymq.fakes import broker as fakes_broker
@@ -159,18 +160,20 @@ def test_of_two_failures_the_slaves_is_told() -> None:
 def test_messages_that_wait_for_a_slave_are_bounded_in_total(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fakes_broker, "MEMORY_BYTES", 1 << 20)  # then it is one frame of 16 MiB
+    monkeypatch.setattr(fakes_broker, "MEMORY_BYTES", 1 << 20)  # then shares are at their lowest
     master = SyncMaster()
     master.connect()
-    body = bytes(512 << 10)
+    memory = master.broker.state.memory
+    allowed = min(memory.connection_limit, memory.limit_of(Kind.BODIES))
+    body = bytes(allowed // 32)
     waiting = [master.broker.send(SEND, message(), body) for _ in range(32)]
     assert all(map(master.broker.is_held, waiting))
-    refused = master.broker.ask(SEND, message(), b"x")
+    refused = master.broker.ask(SEND, message(), body)
     assert refused.code == ResponseCode.SYSTEM_BUSY
     assert (refused.remark or "").startswith(
         "[OVERLOAD]system busy, start flow control for a while"
     )
-    assert "16777216 bytes of memory, 16777216 are allowed" in (refused.remark or "")
+    assert f"bytes of memory, {allowed} are allowed by maxPeerMemory" in (refused.remark or "")
     store = master.broker.state.store
     store.waiters.replicated(store.log.end)
     master.broker.settle()

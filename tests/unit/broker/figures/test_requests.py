@@ -65,5 +65,5 @@ def test_what_waits_is_accounted_for() -> None:
     page = page_of(broker.broker)
     for account in ("held pulls", "waiting pops"):
         assert page[f'gantry_broker_memory_bytes{{account="{account}"}}'] > 0
-        assert page[f'gantry_broker_memory_limit_bytes{{account="{account}"}}'] == 128 << 20
+        assert page[f'gantry_broker_memory_limit_bytes{{account="{account}"}}'] == 48 << 20
     assert page['gantry_broker_memory_bytes{account="request bodies"}'] == 0

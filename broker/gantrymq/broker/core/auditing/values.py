@@ -142,7 +142,10 @@ def _settings(request: Request) -> Show:
 def _account(state: State, name: str) -> Json:
     guard = state.access.guard
     account = None if guard is None else guard.rules.accounts.get(name)
-    return None if account is None else account_json(account)
+    if account is None:
+        return None
+    # `record` hides the secret, and says whether it changed.
+    return {**account_json(account), "secretKey": account.secret_key}
 
 
 def _addresses(request: Request) -> Show:
