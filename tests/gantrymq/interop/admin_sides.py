@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gantrymq.interop.broker_kinds import BrokerKind
+from gantrymq.interop.broker_kinds import JAVA_VERSION, BrokerKind
 from gantrymq.interop.client_kinds import KINDS
 from gantrymq.interop.clients import Client
-from gantrymq.interop.releases import NEWEST
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -140,8 +139,8 @@ def admin_sides(
 def _java(
     running: ExitStack, folder: Callable[[str], Path], name: str
 ) -> tuple[NameServer, Broker]:
-    server = running.enter_context(java_name_server(NEWEST, folder(f"{name}-namesrv")))
-    broker = JavaBroker(NEWEST, folder(f"{name}-broker"), [server], SETTINGS)
+    server = running.enter_context(java_name_server(JAVA_VERSION, folder(f"{name}-namesrv")))
+    broker = JavaBroker(JAVA_VERSION, folder(f"{name}-broker"), [server], SETTINGS)
     return server, running.enter_context(broker)
 
 

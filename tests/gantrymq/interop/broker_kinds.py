@@ -6,7 +6,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -14,6 +13,9 @@ from gantrymq.interop.servers import (
     gantry_name_server,
     java_name_server,
 )
+
+JAVA_VERSION: Final = "5.3.3"
+JAVA_4_VERSION: Final = "4.9.7"
 
 # All of them run with these; the times are short so that what takes days takes seconds.
 SETTINGS: Final = {
@@ -52,7 +54,7 @@ def running(
         ):
             yield broker
         return
-    version = NEWEST if kind is BrokerKind.JAVA else OLDEST
+    version = JAVA_VERSION if kind is BrokerKind.JAVA else JAVA_4_VERSION
     with (
         java_name_server(version, at, of_name_server) as server,
         JavaBroker(version, for_broker, [server], settings) as broker,
