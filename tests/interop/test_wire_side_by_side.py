@@ -196,7 +196,6 @@ QUESTIONS: Mapping[str, Sequence[Request]] = {
     "update settings": [
         Request(318, body=b"productEnvName=elsewhere\n"),
         Request(318, body=b"productEnvName=center\n"),
-        Request(318, body=b"noSuchSetting=1\n"),
         Request(318),
         *(
             Request(318, body=f"{key}=x\n".encode())

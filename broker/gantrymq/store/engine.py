@@ -133,7 +133,7 @@ class Store:
         self._background, self._local_hour = background, local_hour
         self._is_copy = is_copy
         self._is_sync = settings.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        self.log = log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
+        self.log = CommitLog(disk, background, settings, tail_bytes=tail_bytes)
         self._reserve = Reserve(disk, background)
         self.waiters = Waiters(settings)
         self._broken: SyncFailedError | None = None
@@ -148,6 +148,11 @@ class Store:
         self.log_readings = Readings(background)
         self.watch = DiskWatch(disk.usage, self._reserve, settings)
         self.report = Report(is_clean=False)
+        self._make_parts(levels)
+
+    def _make_parts(self, levels: DelayLevels) -> None:
+        """What works between the log, the queues and the index."""
+        disk, background, settings, log = self.disk, self._background, self.settings, self.log
         index = self.index if settings.message_index_enable else None
         replaced = ReplacedQueues(disk)
         self.sessions = ProducerSessions.of(settings)
@@ -155,7 +160,7 @@ class Store:
         self._dispatcher = dispatcher = Dispatcher(self.queues, index, replaced, self.sessions)
         self._deletions = Deletions(disk, log, self.queues, dispatcher)
         self.ages = TopicAges(self, background)
-        self._arrivals = Arrivals(log, dispatcher, levels, is_copy=is_copy)
+        self._arrivals = Arrivals(log, dispatcher, levels, is_copy=self._is_copy)
         self._obstacles = Obstacles(log, self.queues, self._arrivals, self._deletions, self.watch)
         self._copies = Copies(log, levels, self._arrivals.dispatch)
         self._intake = Intake(log, self.queues, dispatcher, levels)
