@@ -19,6 +19,12 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 GANTRY_ONLY_SETTINGS = {
     "aclEnable": "Java's name server lets in anybody",
     "aclFile": "the accounts of those who are let in",
+    **dict.fromkeys(("auditLogFile", "auditLogFileCount", "auditLogFileSize"), "who changed what"),
+    **dict.fromkeys(
+        ("maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress"),
+        "bounds on connections",
+    ),
+    "maxPeerMemory": "a bound on memory",
     "brokerChannelExpiredTime": "Java has 120 s as a constant",
     "listeners": "routes by listener",
     "metricsBindAddress": "health and metrics",
