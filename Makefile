@@ -13,7 +13,7 @@ HOT := $(shell sed -n '/^modules = \[/,/\]/s/^ *"\(.*\)",*/\1/p' pyproject.toml)
 # The stages of the tests (tools/stage_catalogue.py says what each proves). Those in *_BESIDE run
 # beside the others at a low priority: what only computes takes what the others leave. What a plus
 # joins runs at the same time.
-TEST := lint units-compiled
+TEST := lint units-servers+units-others
 TEST_BESIDE := types examples build-short sim-short
 REST := crash cycles monitoring interop-clients+interop-servers
 REST_BESIDE := build mutants sim units-pure fuzz-short
@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-compiled units-pure attack build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-servers units-others units-pure attack build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -54,10 +54,16 @@ types: .venv/ready ## mypy --strict over code and tests, and that no file is lef
 	$(BIN)/python -m pytest tests/tidy -q -k mypy_checks_every $(UNHURRIED)
 
 units: .venv/ready ## unit and property tests, compiled and pure side by side (ARGS for pytest)
-	@$(MAKE) --no-print-directory -j2 --output-sync=target units-compiled units-pure
+	@$(MAKE) --no-print-directory -j3 --output-sync=target units-servers units-others units-pure
 
-units-compiled: .venv/ready
-	$(BIN)/python -m pytest tests/unit -q -m "not power_cut" $(ARGS)
+# Two halves of about the same length, to run side by side on the compiled modules.
+UNITS_SERVERS := $(patsubst %,tests/unit/%,acl audit base broker metrics namesrv remoting runtime wire)
+
+units-servers: .venv/ready
+	$(BIN)/python -m pytest $(UNITS_SERVERS) -q -m "not power_cut" $(ARGS)
+
+units-others: .venv/ready
+	$(BIN)/python -m pytest tests/unit $(UNITS_SERVERS:%=--ignore=%) -q -m "not power_cut" $(ARGS)
 
 # Of the uncompiled modules those tests that name one which is compiled; UNITS_PURE=all takes all.
 units-pure: .venv/ready

@@ -65,7 +65,8 @@ class Entry:
 CATALOGUE: Final[Mapping[str, Entry]] = {
     "lint": Entry("ruff, formatting, import directions, house rules"),
     "types": Entry("mypy --strict over code and tests"),
-    "units-compiled": Entry("unit and property tests on the compiled modules"),
+    "units-servers": Entry("unit and property tests of both servers, on the compiled modules"),
+    "units-others": Entry("unit and property tests of the other packages, on the compiled modules"),
     "units-pure": Entry("unit tests of the compiled modules on their Python sources"),
     "cluster": Entry(
         "the product on a real Kubernetes of three nodes: install, failover, topics, bad input",
