@@ -41,8 +41,9 @@ APART_MS_MAX: Final = 15 * 60_000
 # Requests of one program pass each other on several connections: as many numbers may come late.
 WINDOW: Final = 4096
 
-# Programs that sign, in the last quarter of an hour; each takes some 700 bytes.
+# Programs that sign, of all accounts and of one; each takes some 700 bytes.
 SIGNERS_MAX: Final = 16_384
+ACCOUNT_SIGNERS_MAX: Final = 4_096
 
 SIGNER_CHARACTERS: Final = 16
 _PARTS: Final = 5
@@ -125,16 +126,35 @@ class _Seen:
 
 
 @final
-class ReplayTable:
-    """Which requests were seen. Only requests with a good signature are entered, so no peer without
-    a key fills it. Owned by one guard."""
+class _Signers:
+    """The programs that sign as one account, least recent first."""
 
-    __slots__ = ("_floor_ms", "_signers")
+    __slots__ = ("floor_ms", "seen")
 
     def __init__(self) -> None:
-        self._signers: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
-        self._floor_ms: int = 0
-        """A signer that is not in the table and signs with an earlier time may have been in it."""
+        self.seen: OrderedDict[str, _Seen] = OrderedDict()
+        self.floor_ms: int = 0
+        """A signer that is not in `seen` and signs with an earlier time may have been in it."""
+
+    def drop_oldest(self) -> None:
+        _, oldest = self.seen.popitem(last=False)
+        self.floor_ms = max(self.floor_ms, oldest.last_ms)
+
+
+@final
+class ReplayTable:
+    """Which requests were seen. Only requests with a good signature are entered, so no peer without
+    a key fills it. Owned by one guard.
+
+    An account that invents signers pushes out its own: it has a floor and a bound of its own, and
+    where the whole table is full, the account with the most signers makes room."""
+
+    __slots__ = ("_accounts", "_count")
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, _Signers] = {}
+        self._count: int = 0
+        """The signers of all accounts."""
 
     def fault(self, command: Command, wall_ms: int) -> str | None:
         """Why a request with a good signature is not taken; None where it is, and is seen now."""
@@ -150,7 +170,7 @@ class ReplayTable:
                 f" {'after' if apart_ms > 0 else 'before'} this server's time, and"
                 f" {APART_MS_MAX // 1000} s are allowed: set the clocks of both by NTP"
             )
-        seen = self._seen_of((ext.get(ACCESS_KEY, ""), signer), signed_ms)
+        seen = self._seen_of(ext.get(ACCESS_KEY, ""), signer, signed_ms)
         if seen is None:
             return "the request may have been seen before: too many programs sign; sign it again"
         if not _enter(seen, number):
@@ -158,18 +178,33 @@ class ReplayTable:
         seen.last_ms = max(seen.last_ms, signed_ms)
         return None
 
-    def _seen_of(self, key: tuple[str, str], signed_ms: int) -> _Seen | None:
-        seen = self._signers.get(key)
+    def _seen_of(self, account: str, signer: str, signed_ms: int) -> _Seen | None:
+        signers = self._accounts.get(account)
+        if signers is None:
+            signers = self._accounts[account] = _Signers()
+        seen = signers.seen.get(signer)
         if seen is not None:
-            self._signers.move_to_end(key)
+            signers.seen.move_to_end(signer)
             return seen
-        if signed_ms <= self._floor_ms:
+        if signed_ms <= signers.floor_ms:
             return None
-        if len(self._signers) >= SIGNERS_MAX:
-            _, oldest = self._signers.popitem(last=False)
-            self._floor_ms = max(self._floor_ms, oldest.last_ms)
-        seen = self._signers[key] = _Seen()
+        self._make_room(signers)
+        seen = signers.seen[signer] = _Seen()
+        self._count += 1
         return seen
+
+    def _make_room(self, signers: _Signers) -> None:
+        if len(signers.seen) >= ACCOUNT_SIGNERS_MAX:
+            signers.drop_oldest()
+        elif self._count >= SIGNERS_MAX:
+            max(self._accounts.values(), key=_count_of).drop_oldest()
+        else:
+            return
+        self._count -= 1
+
+
+def _count_of(signers: _Signers) -> int:
+    return len(signers.seen)
 
 
 def _enter(seen: _Seen, number: int) -> bool:

@@ -88,6 +88,11 @@ class Guard:
         key = (command.ext or {}).get(ACCESS_KEY, "")
         return key if self._find(key) is not None else ""
 
+    def asking_account(self, command: Command, caller: Caller) -> str:
+        """The account that a request names, or that its certificate stands for; "" as above."""
+        name, _ = self._claimed(command, caller)
+        return name if name is not None and self._find(name) is not None else ""
+
     def is_administrator(self, command: Command, caller: Caller) -> bool:
         """Whether a request that was let in is an administrator's."""
         name, _ = self._claimed(command, caller)

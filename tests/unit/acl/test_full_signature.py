@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from gantrymq.acl import full_signature
 from gantrymq.acl.accounts import Account, Rules
 from gantrymq.acl.caller import Caller
-from gantrymq.acl.full_signature import APART_MS_MAX, SIGNERS_MAX, WINDOW, ReplayTable, Signer
+from gantrymq.acl.full_signature import (
+    ACCOUNT_SIGNERS_MAX,
+    APART_MS_MAX,
+    SIGNERS_MAX,
+    WINDOW,
+    ReplayTable,
+    Signer,
+)
 from gantrymq.acl.guard import Guard
 from gantrymq.acl.needs import BROKER_REQUESTS
+from gantrymq.acl.signature import (
+    ACCESS_KEY,
+    FULL_SIGNATURE,
+    SIGNATURE,
+    Credentials,
+    is_signed,
+    signed,
+)
 from gantrymq.acl.signature import FULL_MARK as MARK
-from gantrymq.acl.signature import FULL_SIGNATURE, SIGNATURE, Credentials, is_signed, signed
 from gantrymq.acl.user_rules import UserRules
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
@@ -127,14 +143,43 @@ def test_requests_may_pass_each_other() -> None:
     assert table.fault(commands[0], NOW_MS) is not None, "it is too late to know"
 
 
+def requests_of_invented_signers(count: int, account: str, signed_ms: int) -> Iterator[Command]:
+    """With stamps alone: the table looks at no digest."""
+    for number in range(count):
+        stamp = f"{MARK}:{signed_ms}:{number:016x}:1:digest"
+        yield Command(10, ext={ACCESS_KEY: account, FULL_SIGNATURE: stamp})
+
+
 def test_table_of_signers_is_bounded_and_forgets_nothing_that_could_be_sent_again() -> None:
     table = ReplayTable()
     first = signer("f" * 16).signed(request(), NOW_MS)
     assert table.fault(first, NOW_MS) is None
-    for number in range(SIGNERS_MAX):
-        command = signer(f"{number:016x}").signed(request(), NOW_MS + 1)
+    for command in requests_of_invented_signers(ACCOUNT_SIGNERS_MAX, "the-admin", NOW_MS + 1):
         assert table.fault(command, NOW_MS) is None
     assert table.fault(first, NOW_MS) is not None
+
+
+def test_account_that_invents_signers_keeps_no_other_account_out() -> None:
+    """It signs ahead of time as well: what is forgotten of it counts as seen until then."""
+    table, service = ReplayTable(), signer()
+    assert table.fault(service.signed(request(), NOW_MS), NOW_MS) is None
+    ahead_ms = NOW_MS + APART_MS_MAX
+    for command in requests_of_invented_signers(2 * ACCOUNT_SIGNERS_MAX, "inventor", ahead_ms):
+        table.fault(command, NOW_MS)
+    assert table.fault(service.signed(request(), NOW_MS + 1), NOW_MS + 1) is None
+    newcomer = signer("f" * 16)
+    assert table.fault(newcomer.signed(request(), NOW_MS + 1), NOW_MS + 1) is None
+
+
+def test_full_table_makes_room_at_the_account_with_the_most_signers() -> None:
+    table, service = ReplayTable(), signer()
+    before = service.signed(request(), NOW_MS)
+    assert table.fault(before, NOW_MS) is None
+    for account in range(SIGNERS_MAX // ACCOUNT_SIGNERS_MAX + 1):
+        for command in requests_of_invented_signers(ACCOUNT_SIGNERS_MAX, f"a-{account}", NOW_MS):
+            table.fault(command, NOW_MS)
+    assert "seen before" in (table.fault(before, NOW_MS) or "")
+    assert table.fault(service.signed(request(), NOW_MS), NOW_MS) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from gantrymq.audit.record import AuditOutcome, AuditRecord
 from gantrymq.audit.refused_attempts import ATTEMPTS_MAX
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.broker.core.settings import BrokerSettings
-from gantrymq.fakes.broker import OpenedBroker
+from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
 from gantrymq.wire.jsonvalue import Json
@@ -53,6 +53,20 @@ def guarded() -> OpenedBroker:
     broker = OpenedBroker(BrokerSettings(acl_enable=True))
     broker.state.access.replace(RULES)
     return broker
+
+
+def test_entry_names_the_account_that_a_certificate_stands_for() -> None:
+    broker = OpenedBroker(
+        BrokerSettings(
+            acl_enable=True, authentication_enabled=True, client_cert_accounts="CN:ops=operator"
+        )
+    )
+    broker.state.access.replace(RULES)
+    channel = FakeChannel()
+    channel.certificate_names = ("CN:ops", "DNS:ops.example")
+    broker.ask(Code.UPDATE_AND_CREATE_TOPIC, ext=TOPIC, channel=channel)
+    actor = broker.audited[-1].actor
+    assert (actor.account, actor.certificate) == ("operator", "CN:ops")
 
 
 def test_a_topic_is_made_changed_and_deleted() -> None:

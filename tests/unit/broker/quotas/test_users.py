@@ -61,6 +61,23 @@ def test_wrong_signature_does_not_use_up_the_quota_of_the_account_that_it_names(
     assert broker.state.quotas.use() == []
 
 
+def test_account_that_a_certificate_stands_for_pays_as_well() -> None:
+    broker = OpenedBroker(
+        BrokerSettings(
+            acl_enable=True, authentication_enabled=True, client_cert_accounts="CN:billing=billing"
+        )
+    )
+    broker.state.access.replace(RULES)
+    add_topic(broker)
+    limit(broker, quota(QuotaKind.USER, "billing", {REQUESTS: 10}))
+    shown = FakeChannel()
+    shown.certificate_names = ("CN:billing",)
+    ext = message().encode()
+    answers = [broker.ask(SEND, ext=ext, body=b"x", channel=shown).code for _ in range(40)]
+    assert answers[0] == ResponseCode.SUCCESS
+    assert answers[-1] == ResponseCode.SYSTEM_BUSY
+
+
 def _forged() -> dict[str, str]:
     made = Command(SEND, ext=message().encode(), body=b"hello")
     ext = signed(made, Credentials("billing", "wrong-secret")).ext

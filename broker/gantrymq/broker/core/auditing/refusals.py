@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gantrymq.acl.refusal import AuthenticationFailure, Refusal
+from gantrymq.acl.caller import Caller
+from gantrymq.acl.refusal import AuthenticationFailure, Refusal, shortened
 from gantrymq.audit.actions import ACTIONS, AUTHENTICATION
 from gantrymq.audit.record import Actor, AuditOutcome, audit_record
 from gantrymq.broker.core.messages import Audit, Request
@@ -46,7 +47,12 @@ def note_refused(state: State, request: Request, refusal: Refusal) -> None:
 
 
 def actor_of(state: State, request: Request) -> Actor:
-    """The sender, with the account that it named where accounts are checked."""
-    guard = state.access.guard
-    account = "" if guard is None else guard.account_of(request.command)
-    return Actor(request.channel.peer, account)
+    """The sender, with the account that it named, or that its certificate stands for, where
+    accounts are checked."""
+    guard, channel = state.access.guard, request.channel
+    names = channel.certificate_names
+    certificate = shortened(names[0]) if names else ""
+    if guard is None:
+        return Actor(channel.peer, certificate=certificate)
+    caller = Caller(channel.peer, certificate_names=names)
+    return Actor(channel.peer, guard.asking_account(request.command, caller), certificate)

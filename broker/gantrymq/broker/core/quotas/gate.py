@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from gantrymq.acl.signature import ACCESS_KEY
+from gantrymq.acl.caller import Caller
 from gantrymq.broker.core import relay_proofs, steps
 from gantrymq.broker.core.messages import (
     SILENT,
@@ -176,10 +176,12 @@ class QuotaGate:
     def _senders(self, request: Request, now: float) -> list[Meter | None]:
         """The meters of a request's address and user."""
         meters = [self._address(request.channel, now)]
-        if self._state.access.guard is not None:
-            key = (request.command.ext or {}).get(ACCESS_KEY)
-            if key:
-                meters.append(self._meters.find(QuotaKind.USER, key, now))
+        guard, channel = self._state.access.guard, request.channel
+        if guard is not None:
+            caller = Caller(channel.peer, certificate_names=channel.certificate_names)
+            account = guard.asking_account(request.command, caller)
+            if account:
+                meters.append(self._meters.find(QuotaKind.USER, account, now))
         return meters
 
     def _is_relayed(self, request: Request) -> bool:
