@@ -25,6 +25,11 @@ from gantrymq.runtime.outbox import Outbox
 
 NEVER: Final = float("inf")
 
+# What a stall is called that no request, work or machine within a turn explains.
+TURN: Final = "turn of the broker"
+EFFECTS: Final = "effects of a turn"
+REPLICATION: Final = "replication"
+
 
 @final
 class Rounds:
@@ -106,16 +111,21 @@ class Rounds:
             return
         core = self._core
         now = self._clock.monotonic()
+        stalls = core.state.stalls
+        began, named = stalls.now(), stalls.seconds
         try:
             core.turn(now, self._clock.wall_ms())
         except Exception as error:
             self._fail(error)
             return
+        began = stalls.ended(began + (stalls.seconds - named), TURN)
         effects = core.take_effects()
         if effects:
             self._carry_out_all(effects, now)
+            began = stalls.ended(began, EFFECTS)
         if self._after_turn(now):
             self.turn_soon()
+        stalls.ended(began, REPLICATION)
         self._wake_by(core.deadline(), now)
 
     def _carry_out_all(self, effects: list[Effect], now: float) -> None:

@@ -70,6 +70,7 @@ from gantrymq.runtime.net import Listener, Server, ServerLimits
 from gantrymq.runtime.otlp import OtlpExporter
 from gantrymq.runtime.outbox import Outbox
 from gantrymq.runtime.pulse import Pulse
+from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.runtime.watched_file import WatchedFile
 from gantrymq.store.engine import Store
 from gantrymq.store.segments import SyncFailedError
@@ -88,6 +89,9 @@ GRACE_SECONDS: Final = 3.0
 QUESTIONS_MAX: Final = 4096
 
 _ASYNC_MASTER: Final = BrokerRole.ASYNC_MASTER
+
+# What a stall is called at the end of a connection.
+CLOSING: Final = "end of a connection"
 
 LINES_MAX: Final = 300
 LINES_SECONDS: Final = 10.0
@@ -121,9 +125,8 @@ class BrokerHost:
         )
         self._acl_file = AclFile(Path(setup.settings.acl_file), self._log)
         self.state = _state_of(setup, self._store, clock)
-        self._backlog: Backlog[Channel] = Backlog(
-            self._serve, clock.monotonic, long_bytes=LONG_BYTES, memory=self.state.memory
-        )
+        self._backlog = self._make_backlog()
+        self._watchdog = Watchdog(self.state.stalls, self._log)
         self.core = Broker(self.state)
         quota_file = _path(setup, File.QUOTAS)
         self._quota_file = WatchedFile(quota_file, self._log, self.core.quotas_edited)
@@ -161,6 +164,15 @@ class BrokerHost:
         )
         self.state.members = member
         return member
+
+    def _make_backlog(self) -> Backlog[Channel]:
+        return Backlog(
+            self._serve,
+            self._clock.monotonic,
+            long_bytes=LONG_BYTES,
+            memory=self.state.memory,
+            stalls=self.state.stalls,
+        )
 
     def _make_server(self, outbox: Outbox) -> Server:
         return Server(
@@ -221,6 +233,7 @@ class BrokerHost:
             await self._replication.stop()
             raise
         self._lag.start()
+        self._watchdog.start()
         self._rounds.turn()
         await self._registrar.start()
         self._is_serving = True
@@ -280,6 +293,7 @@ class BrokerHost:
         self._disk.close()
         self._errands.close()
         self._lag.stop()
+        self._watchdog.stop()
         await self._dialer.close()
 
     @property
@@ -365,6 +379,7 @@ class BrokerHost:
         sources: list[Source] = [
             partial(server_samples, self._server),
             self._lag.samples,
+            self._watchdog.samples,
             self._audit_log.samples,
         ]
         metrics = self._pages.own([*sources, *self._more_metrics])
@@ -444,7 +459,10 @@ class BrokerHost:
 
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
         self._backlog.drop(channel)
+        stalls = self.state.stalls
+        began = stalls.now()
         self.core.closed(channel, now, self._clock.wall_ms())
+        stalls.ended(began, CLOSING, channel.peer)
         self._turn_soon()
 
     def _registered(self, name_server: str, told: RegisterBrokerResponse) -> None:
@@ -549,6 +567,7 @@ def _state_of(setup: Setup, store: Store, clock: Clock) -> State:
         wall_ms=clock.wall_ms(),
         seal=setup.seal,
     )
+    state.stalls.clock = clock.monotonic
     state.stats.local_hour = _local_hour
     # Where exportMetrics looks for the number of processors.
     processors = {"clientCallbackExecutorThreads": str(os.cpu_count() or 1)}

@@ -5,6 +5,9 @@ are served for a few milliseconds, and a long one is not begun; what is left wai
 and each turn serves one slice of one connection, round robin. Others are served in between: they
 wait for one slice at most, or one long request.
 
+What takes too long is counted by the name of its request (StallWatch). The clock is read once a
+read or a slice for that, so a stall that several short requests share has all their names.
+
 Invariants: requests of one connection are served in their order, so what follows a long one waits
 behind it. A connection with something waiting is held up, so it has at most one read here. Beyond
 their share of the memory account the one with the most waiting is closed. What waits for a
@@ -19,8 +22,10 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from gantrymq.base.memory_account import SETTING, Kind, MemoryAccount
+from gantrymq.base.stalls import STALL_SECONDS, StallWatch
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
+from gantrymq.wire.codes import request_name
 from gantrymq.wire.command import Command
 
 # A body of this size is read in about 2 ms.
@@ -34,6 +39,10 @@ SLICE_SECONDS: Final = 0.005
 
 # The clock is read once for so many requests: reading it costs a twentieth of serving one.
 STRIDE: Final = 4
+
+# Names in one line of the log, and the label of a stall that several requests share.
+NAMES_MAX: Final = 8
+SEVERAL: Final = "several requests"
 
 
 class Sender(Protocol):
@@ -67,7 +76,15 @@ class _Line:
 class Backlog(Generic[S]):
     """What waits. The owner calls `serve_next` once a turn while `is_empty` does not hold."""
 
-    __slots__ = ("_lines", "_long_bytes", "_long_codes", "_memory", "_monotonic", "_serve")
+    __slots__ = (
+        "_lines",
+        "_long_bytes",
+        "_long_codes",
+        "_memory",
+        "_monotonic",
+        "_serve",
+        "_stalls",
+    )
 
     def __init__(
         self,
@@ -77,8 +94,10 @@ class Backlog(Generic[S]):
         long_bytes: int = LONG_BYTES,
         *,
         memory: MemoryAccount,
+        stalls: StallWatch | None = None,
     ) -> None:
         """Requests of these codes take long whatever they carry, and those with such a body."""
+        self._stalls = stalls or StallWatch()
         self._long_bytes = long_bytes
         self._long_codes = long_codes
         self._serve = serve
@@ -108,36 +127,48 @@ class Backlog(Generic[S]):
         serve = self._serve
         long_bytes, long_codes = self._long_bytes, self._long_codes
         served = 0
+        began, is_long = now, False
         while True:
+            first = served
             is_all = len(commands) <= STRIDE  # mostly: nothing to cut
             for command in commands if is_all else commands[served : served + STRIDE]:
-                if len(command.body) >= long_bytes or command.code in long_codes:
-                    return served
+                is_long = len(command.body) >= long_bytes or command.code in long_codes
+                if is_long:
+                    break
                 serve(channel, command, now)
                 served += 1
-            if served == len(commands) or self._is_over(channel, now + SLICE_SECONDS):
+            ended = self._monotonic()
+            if ended - began >= STALL_SECONDS:
+                last = served + 1 if is_long else served  # reading the long one took time as well
+                self._note_stall(channel, commands[first:last], ended - began)
+            is_done = is_long or served == len(commands)
+            if is_done or channel.is_closing or ended >= now + SLICE_SECONDS:
                 return served
+            began = ended
 
     def serve_next(self) -> None:
         """One slice of the connection whose turn it is: a long request, or some short ones."""
         channel, line = self._lines.popitem(last=False)
         commands = line.commands
+        done: list[Command] = []
         now = self._monotonic()
         ends_at = now + SLICE_SECONDS
-        served = 0
         weight_before = line.weight
         while commands:
-            is_first = served == 0
-            if not is_first and self._is_long(commands[0]):
+            served = len(done)
+            if served and self._is_long(commands[0]):
                 break
             if served % STRIDE == 0 and self._is_over(channel, ends_at):
                 break
             command = commands.popleft()
             line.weight -= _weight(command)
             self._serve(channel, command, now)
-            served += 1
+            done.append(command)
             if self._is_long(command):
                 break
+        seconds = self._monotonic() - now
+        if seconds >= STALL_SECONDS:
+            self._note_stall(channel, done, seconds)
         left = 0 if channel.is_closing else line.weight
         self._memory.add(channel, Kind.WAITING_REQUESTS, left - weight_before)
         if channel.is_closing:
@@ -152,6 +183,13 @@ class Backlog(Generic[S]):
         line = self._lines.pop(channel, None)
         if line is not None:
             self._memory.add(channel, Kind.WAITING_REQUESTS, -line.weight)
+
+    def _note_stall(self, channel: S, commands: Sequence[Command], seconds: float) -> None:
+        """These held the loop for so long."""
+        names = list(dict.fromkeys(request_name(command.code) for command in commands))
+        label = names[0] if len(names) == 1 else SEVERAL
+        work = ",".join(names[:NAMES_MAX])
+        self._stalls.note(work, channel.peer, seconds, label)
 
     def _is_long(self, command: Command) -> bool:
         return len(command.body) >= self._long_bytes or command.code in self._long_codes

@@ -13,6 +13,9 @@ Three response numbers of 4.9 were given away again in 5.x, so they have no name
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+UNKNOWN_REQUEST: Final = "unknown request"
 
 
 class LanguageCode(IntEnum):
@@ -268,3 +271,11 @@ class RequestCode(IntEnum):
     POLLING_INFO = 200055  # 5.x
     POP_ROLLBACK = 200056  # 5.x
     BATCH_ACK_MESSAGE = 200151  # 5.x
+
+
+def request_name(code: int) -> str:
+    """The name of a request for log lines and metrics; UNKNOWN_REQUEST for any other number."""
+    try:
+        return RequestCode(code).name
+    except ValueError:
+        return UNKNOWN_REQUEST

@@ -16,6 +16,7 @@ from typing import Final, final
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.base.memory_account import MemoryAccount, limit_of
 from gantrymq.base.properties import rewrite_properties
+from gantrymq.base.stalls import StallWatch
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
 from gantrymq.namesrv.core.exposure import exposed
@@ -57,6 +58,7 @@ from gantrymq.runtime.logs import Log, QuietLog
 from gantrymq.runtime.memory import memory_bytes
 from gantrymq.runtime.metrics import LoopLag, Metrics, server_samples
 from gantrymq.runtime.net import Server, ServerLimits
+from gantrymq.runtime.watchdog import Watchdog
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
@@ -86,6 +88,10 @@ LONG_CODES: Final = frozenset(
         RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
     }
 )
+
+# What stalls are called that no request explains.
+EFFECTS: Final = "effects of requests"
+EXPIRY: Final = "end of brokers"
 
 # Lines of one kind in an interval: a cluster's restart fits in, a peer that provokes a line with
 # each request gets some 5 KB a second.
@@ -120,9 +126,11 @@ class NameServerHost:
             clock=clock,
         )
         self._acl_file = AclFile(Path(settings.acl_file), self._log)
+        self.stalls = StallWatch(clock.monotonic)
         self._backlog: Backlog[Channel] = Backlog(
-            self._serve, clock.monotonic, LONG_CODES, memory=self.memory
+            self._serve, clock.monotonic, LONG_CODES, memory=self.memory, stalls=self.stalls
         )
+        self._watchdog = Watchdog(self.stalls, self._log)
         self._saver = FileSaver()
         self._audit_log = AuditLog("name server", _audit_file(settings), clock)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -158,6 +166,7 @@ class NameServerHost:
         if guard is not None:
             self._acl_file.watch(guard.replace)
         self._lag.start()
+        self._watchdog.start()
         for statement in exposed(self._settings, is_encrypted=self._is_encrypted):
             self._log.warning(statement)
         self._is_serving = True
@@ -175,6 +184,7 @@ class NameServerHost:
             if timer is not None:
                 timer.cancel()
         self._lag.stop()
+        self._watchdog.stop()
         await self._dialer.close()
         if self._health is not None:
             await self._health.stop()
@@ -193,6 +203,7 @@ class NameServerHost:
         registry.add(partial(metrics.samples, self.core))
         registry.add(partial(server_samples, self._server))
         registry.add(self._lag.samples)
+        registry.add(self._watchdog.samples)
         registry.add(self._audit_log.samples)
         readiness = Readiness()
         readiness.add("listeners", lambda: None if self._is_serving else "not listening")
@@ -242,15 +253,19 @@ class NameServerHost:
 
     def closed(self, channel: Channel, reason: Reason, now: float) -> None:
         self._backlog.drop(channel)
+        began = self.stalls.now()
         self.core.closed(channel, now)
+        self.stalls.ended(began, EXPIRY, channel.peer)
         self._after(now)
 
     # ------------------------------------------------------------------ effects and time
 
     def _after(self, now: float) -> None:
         """Carry out what the core wants done, and wake it in time."""
+        began = self.stalls.now()
         for effect in self.core.take_effects():
             self._carry_out(effect, now)
+        self.stalls.ended(began, EFFECTS)
         deadline = self.core.deadline()
         if deadline < self._wakes_at:
             if self._timer is not None:
@@ -263,6 +278,7 @@ class NameServerHost:
         self._wakes_at = float("inf")
         now = self._clock.monotonic()
         self.core.expire(now)
+        self.stalls.ended(now, EXPIRY)
         self._after(now)
 
     def _carry_out(self, effect: Effect, now: float) -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from gantrymq.base.stalls import STALL_SECONDS
 from gantrymq.broker.core.messages import HELD, AskBroker, CloseChannel, Effect, Request
-from gantrymq.broker.rounds import Rounds
+from gantrymq.broker.core.steps import Steps, wait
+from gantrymq.broker.rounds import REPLICATION, Rounds
 from gantrymq.fakes.broker import START_MS, STORE_SETTINGS, FakeChannel, OpenedBroker
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.ha.authority import Authority
@@ -290,3 +292,33 @@ async def test_what_a_slave_passes_on_is_its_masters_word() -> None:
     broker.broker_answered(asked.number, Command(0), loop.monotonic(), START_MS)
     loop.rounds.turn()
     assert answered(transport) == [1]
+
+
+async def test_a_turn_that_holds_the_loop_is_counted_by_the_part_that_took_long() -> None:
+    loop = Loop()
+    stalls = loop.opened_broker.state.stalls
+    stalls.clock = loop.clock.clock.monotonic
+
+    def slow(now: float) -> bool:
+        loop.clock.clock.advance(STALL_SECONDS)
+        return False
+
+    loop.rounds._after_turn = slow
+    loop.rounds.turn()
+
+    assert dict(stalls.counts) == {REPLICATION: 1}
+
+
+async def test_what_is_counted_by_its_own_name_is_not_counted_for_its_turn_too() -> None:
+    loop = Loop()
+    stalls = loop.opened_broker.state.stalls
+    stalls.clock = loop.clock.clock.monotonic
+
+    def slow() -> Steps[None]:
+        yield from wait()
+        loop.clock.clock.advance(2 * STALL_SECONDS)
+
+    loop.opened_broker.state.works.start(slow(), lambda _: None, lambda _: None)
+    loop.rounds.turn()
+
+    assert dict(stalls.counts) == {"work of the broker's own": 1}

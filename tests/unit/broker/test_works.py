@@ -3,14 +3,16 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.base.disk import DiskError, DiskFailure
+from gantrymq.base.stalls import STALL_SECONDS
 from gantrymq.broker.core import steps
-from gantrymq.broker.core.messages import File, LogLine
+from gantrymq.broker.core.messages import File, LogLine, Request
 from gantrymq.broker.core.steps import Steps
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
 from gantrymq.fakes.store import message
 from gantrymq.store.put import PutStatus
 from gantrymq.store.readings import Reading
 from gantrymq.store.segments import SyncFailedError
+from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.command import Command
 
 
@@ -141,3 +143,23 @@ def test_a_broken_invariant_or_a_failed_sync_still_ends_the_turn(error: Exceptio
     ending(broker, error)
     with pytest.raises(type(error)):
         broker.broker.turn(broker.now, broker.wall_ms)
+
+
+def test_a_work_that_holds_the_loop_when_it_goes_on_is_counted_by_its_request() -> None:
+    broker = OpenedBroker()
+    time = [0.0]
+    broker.state.stalls.clock = lambda: time[0]
+
+    def slow() -> Steps[None]:
+        yield from steps.wait()
+        time[0] += STALL_SECONDS
+
+    request = Request(Command(RequestCode.GET_TOPIC_STATS_INFO), broker.channel)
+    broker.state.works.start(slow(), lambda _: None, lambda _: None, request)
+    broker.state.works.start(slow(), lambda _: None, lambda _: None)
+    broker.settle()
+
+    assert dict(broker.state.stalls.counts) == {
+        "GET_TOPIC_STATS_INFO": 1,
+        "work of the broker's own": 1,
+    }

@@ -202,6 +202,7 @@ async def test_health_and_metrics_show_the_real_numbers(start_host: StartHost, d
         "gantry_namesrv_topics 2.0",
         'gantry_remoting_connections{listener="internal"} 1.0',
         "gantry_event_loop_lag_seconds ",
+        "# TYPE gantry_event_loop_stalls_total counter",
         "process_resident_memory_bytes ",
     ):
         assert line in page

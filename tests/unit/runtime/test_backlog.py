@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gantrymq.base.memory_account import MemoryAccount
+from gantrymq.base.stalls import STALL_SECONDS, StallWatch
 from gantrymq.remoting.events import Reason
 from gantrymq.remoting.limits import REQUEST_OVERHEAD_BYTES
 from gantrymq.runtime.backlog import (
     FIELD_BYTES,
     LONG_BYTES,
+    SEVERAL,
     SLICE_SECONDS,
     STRIDE,
     Backlog,
@@ -21,6 +23,7 @@ BYTES_MAX = 64 << 20
 SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
 ALL_TOPICS = 206
+HEART_BEAT = Command(34)
 # Serving this one takes the time of a whole slice.
 SLOW = Command(100)
 
@@ -49,15 +52,23 @@ class Bench:
         self.clock = VirtualClock()
         self.served: list[tuple[Sender, Command]] = []
         self.closes_at: int | None = None
+        self.stalls = StallWatch(self.clock.monotonic)
+        self.stalling_code = 0
         self.memory = MemoryAccount(4 * BYTES_MAX, share_min=0)
         self.backlog: Backlog[Sender] = Backlog(
-            self._serve, self.clock.monotonic, frozenset({ALL_TOPICS}), memory=self.memory
+            self._serve,
+            self.clock.monotonic,
+            frozenset({ALL_TOPICS}),
+            memory=self.memory,
+            stalls=self.stalls,
         )
 
     def _serve(self, sender: Sender, command: Command, now: float) -> None:
         self.served.append((sender, command))
         if command.code == SLOW.code:
             self.clock.advance(SLICE_SECONDS)
+        if command.code == self.stalling_code:
+            self.clock.advance(STALL_SECONDS)
         if len(self.served) == self.closes_at:
             sender.is_closing = True
 
@@ -192,3 +203,38 @@ def test_beyond_the_bound_the_connection_with_the_most_waiting_is_closed() -> No
     assert bench.backlog.weight <= BYTES_MAX
     bench.backlog.serve_next()
     assert bench.served == [(modest, LONG)]
+
+
+def test_a_stall_of_a_request_is_counted_by_its_name_and_told_with_its_peer() -> None:
+    bench, sender = Bench(), Sender()
+    told: list[tuple[str, str]] = []
+    bench.stalls.report = lambda work, peer, seconds: told.append((work, peer))
+    bench.stalling_code = HEART_BEAT.code
+
+    bench.take(sender, HEART_BEAT)
+
+    assert dict(bench.stalls.counts) == {"HEART_BEAT": 1}
+    assert told == [("HEART_BEAT", sender.peer)]
+
+
+def test_a_stall_of_a_long_request_that_waited_is_counted_alone() -> None:
+    bench, sender = Bench(), Sender()
+    bench.stalling_code = ALL_TOPICS
+    bench.take(sender, SHORT, Command(ALL_TOPICS), SHORT)
+    assert not bench.stalls.counts
+
+    bench.backlog.serve_next()
+
+    assert dict(bench.stalls.counts) == {"GET_ALL_TOPIC_LIST_FROM_NAMESERVER": 1}
+
+
+def test_requests_that_share_a_stall_are_all_named_and_have_one_label() -> None:
+    bench, sender = Bench(), Sender()
+    told: list[str] = []
+    bench.stalls.report = lambda work, peer, seconds: told.append(work)
+    bench.stalling_code = HEART_BEAT.code
+
+    bench.take(sender, SHORT, HEART_BEAT, Command(99_999))
+
+    assert dict(bench.stalls.counts) == {SEVERAL: 1}
+    assert told == ["GET_ROUTEINFO_BY_TOPIC,HEART_BEAT,unknown request"]

@@ -457,16 +457,19 @@ class Broker:
         state = self.state
         is_settled = state.works.deadline() > now
         state.works.expire(now)
+        stalls, began = state.stalls, state.stalls.now()
         due = NEVER
         for machine in self._machines:
             deadline = machine.deadline()
             if deadline <= now:
                 machine.expire(now)
+                began = stalls.ended(began, type(machine).__name__)
                 is_settled = False  # what it did may be for another one to go on with
             elif deadline < due:
                 due = deadline
         for save in state.files.take_due(now):
             state.effects.add(save)
+        stalls.ended(began, "contents of files to save")
         self._machines_due = min(due, state.works.deadline(), state.files.deadline())
         self._look_by = min(self._machines_due, now + LOOK_SECONDS)
         self._is_settled = is_settled

@@ -11,6 +11,7 @@ from typing import final
 
 from gantrymq.acl.users.table_file import Seal
 from gantrymq.base.memory_account import MemoryAccount, limit_of
+from gantrymq.base.stalls import StallWatch
 from gantrymq.broker.core import delays, timers
 from gantrymq.broker.core.access import Access
 from gantrymq.broker.core.admission import Admission
@@ -144,6 +145,7 @@ class State:
         "routes",
         "serves",
         "settings",
+        "stalls",
         "started_ms",
         "stats",
         "store",
@@ -205,10 +207,12 @@ class State:
         self._make_machines()
 
     def _make_tables(self) -> None:
+        self.stalls = StallWatch()
+        """What held the event loop; its clock stands still until the assembly sets one."""
         self.figures = MessageFigures()
         self.request_figures = RequestFigures()
         self.files = Files()
-        self.works = Works(self.store, self.files, self.effects)
+        self.works = Works(self.store, self.files, self.effects, self.stalls)
         self.topics = Topics(self.files)
         self.unsaved_topics: set[str] = set()
         """Topics that messages created and that a crash could still forget."""

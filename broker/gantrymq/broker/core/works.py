@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias, final
 
 from gantrymq.base.errors import GantryError, LocalError
+from gantrymq.base.stalls import STALL_SECONDS, StallWatch
 from gantrymq.broker.core import messages
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.messages import (
@@ -44,7 +45,7 @@ from gantrymq.store.finished import Finished
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.put import Refused
 from gantrymq.store.segments import SyncFailedError
-from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.codes import RequestCode, request_name
 from gantrymq.wire.command import Command
 
 Then: TypeAlias = Callable[[object], None]
@@ -121,13 +122,17 @@ class Works:
         "_reading",
         "_reading_for",
         "_saving",
+        "_stalls",
         "_store",
         "_waiting",
         "dropped",
         "has_new_puts",
     )
 
-    def __init__(self, store: Store, files: Files, effects: Effects) -> None:
+    def __init__(
+        self, store: Store, files: Files, effects: Effects, stalls: StallWatch | None = None
+    ) -> None:
+        self._stalls: StallWatch = stalls or StallWatch()
         self._store: Store = store
         self._files: Files = files
         self._effects: Effects = effects
@@ -190,7 +195,7 @@ class Works:
         work = self._reading.pop(finished.key, None)
         if work is not None:
             self._forget_reader(work)
-            self._go_on(work, finished.result, finished.error)
+            self._go_on_measured(work, finished.result, finished.error)
 
     def closed(self, channel: Channel) -> None:
         """The connection has ended: no client waits for what its works read."""
@@ -207,18 +212,18 @@ class Works:
     def client_answered(self, number: int, response: Command | None) -> None:
         work = self._asking.pop(number, None)
         if work is not None:
-            self._go_on(work, response)
+            self._go_on_measured(work, response)
 
     def broker_answered(self, number: int, answer: Command | str) -> None:
         """The response of another broker, or why there is none."""
         work = self._asking.pop(number, None)
         if work is not None:
-            self._go_on(work, answer)
+            self._go_on_measured(work, answer)
 
     def written(self, file: File, failure: str | None) -> None:
         """A write of the file ended: those that waited for it go on."""
         for number in self._files.written(file, failure):
-            self._go_on(self._saving.pop(number), failure)
+            self._go_on_measured(self._saving.pop(number), failure)
 
     def deadline(self) -> float:
         return self._waiting[0][0] if self._waiting else NEVER
@@ -229,9 +234,26 @@ class Works:
         while self._waiting and self._waiting[0][0] <= now:
             due.append(heappop(self._waiting)[2])
         for work in due:
-            self._go_on(work, None)
+            self._go_on_measured(work, None)
 
     # ------------------------------------------------------------------ inside
+
+    def _go_on_measured(
+        self, work: _Work, answer: object, error: GantryError | None = None
+    ) -> None:
+        """The same, and count it where it holds the loop for too long. Answers to puts are left
+        out: there is one for each message, and what follows them is short."""
+        stalls = self._stalls
+        began = stalls.now()
+        self._go_on(work, answer, error)
+        seconds = stalls.now() - began
+        if seconds >= STALL_SECONDS:
+            request = work.request
+            if request is None:
+                stalls.note("work of the broker's own", "", seconds)
+            else:
+                name = request_name(request.command.code)
+                stalls.note(name, request.channel.peer, seconds)
 
     def _go_on(self, work: _Work, answer: object, error: GantryError | None = None) -> None:
         """Up to the next step that is not answered at once."""

@@ -15,6 +15,17 @@ LOOP_LAG: Final = TABLE.gauge(
     panel="Resources: Event loop lag",
     alert="GantryLoopLag",
 )
+LOOP_STALLS: Final = TABLE.counter(
+    "gantry_event_loop_stalls_total",
+    "Pieces of work that held the event loop for 50 ms or more, by request or other work",
+    ("work",),
+)
+LOOP_STALL_SECONDS: Final = TABLE.counter(
+    "gantry_event_loop_stall_seconds_total",
+    "Time of the pieces of work that held the event loop for 50 ms or more",
+    ("work",),
+    unit="seconds",
+)
 DROPPED_SERIES: Final = TABLE.gauge(
     "gantry_metrics_dropped_series",
     "Series that the last page left out, because their metric has more than the limit allows",
