@@ -49,6 +49,26 @@ def test_a_protected_broker_says_nothing() -> None:
     assert exposed(settings, CLOSED) == ()
 
 
+def test_users_with_policies_protect_a_broker_as_accounts_do() -> None:
+    settings = replace(DEFAULTS, authentication_enabled=True, authorization_enabled=True)
+    assert exposed(replace(settings, metrics_port=0), CLOSED) == ()
+
+
+def test_users_without_policies_are_said_to_be_allowed_everything() -> None:
+    settings = replace(DEFAULTS, authentication_enabled=True, metrics_port=0)
+    (sentence,) = exposed(settings, CLOSED)
+    assert "without authorization: every user may read, send and delete" in sentence
+    assert "set authorizationEnabled=true" in sentence
+    (sentence,) = exposed(settings, replace(CLOSED, is_encrypted=False))
+    assert "without authorization and TLS: every user may" in sentence
+    assert sentence.endswith("tls.server.certPath and keyPath")
+
+
+def test_policies_protect_nothing_without_users() -> None:
+    (sentence,) = exposed(replace(DEFAULTS, authorization_enabled=True, metrics_port=0), CLOSED)
+    assert "without authentication: any client may read, send and delete" in sentence
+
+
 def test_ports_with_addresses_of_their_own_are_told_by_these() -> None:
     settings = replace(
         DEFAULTS,

@@ -11,7 +11,12 @@ from gantrymq.broker.core.settings import BrokerSettings
 
 _CLIENTS: Final = (
     "any client may read, send and delete messages and topics; set aclEnable=true and aclFile, or"
-    " bindAddress to an address that only clients you trust reach"
+    " authenticationEnabled=true and authorizationEnabled=true, or bindAddress to an address that"
+    " only clients you trust reach"
+)
+_USERS: Final = (
+    "every user may read, send and delete messages and topics, whatever the policies say; set"
+    " authorizationEnabled=true"
 )
 _PLAIN: Final = (
     "what clients send and read can be read on the network; set tls.server.mode=enforcing with"
@@ -44,7 +49,7 @@ def exposed(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]
 
 def _ports(settings: BrokerSettings, protection: Protection) -> Iterator[OpenPort]:
     lacks = _lacks(settings, protection)
-    consequence = _PLAIN if settings.acl_enable else _CLIENTS
+    consequence = _consequence(settings, protection)
     yield OpenPort("listenPort", settings.bind_address, settings.listen_port, lacks, consequence)
     host = settings.ha_bind_address or settings.bind_address
     lacks = ("a proof",) if protection.takes_any_slave else ()
@@ -56,5 +61,26 @@ def _ports(settings: BrokerSettings, protection: Protection) -> Iterator[OpenPor
 
 
 def _lacks(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]:
-    missing = {"authentication": not settings.acl_enable, "TLS": not protection.is_encrypted}
+    missing = {
+        "authentication": not _is_authenticated(settings),
+        "authorization": _is_unauthorized(settings),
+        "TLS": not protection.is_encrypted,
+    }
     return tuple(what for what, is_missing in missing.items() if is_missing)
+
+
+def _consequence(settings: BrokerSettings, protection: Protection) -> str:
+    if not _is_authenticated(settings):
+        return _CLIENTS
+    told = [_USERS] if _is_unauthorized(settings) else []
+    return "; ".join(told if protection.is_encrypted else [*told, _PLAIN])
+
+
+def _is_authenticated(settings: BrokerSettings) -> bool:
+    """Whether clients need an account or a user; otherwise rights are not asked after either."""
+    return settings.acl_enable or settings.authentication_enabled
+
+
+def _is_unauthorized(settings: BrokerSettings) -> bool:
+    """Whether a user may do everything. Accounts of aclFile have rights always."""
+    return settings.authentication_enabled and not settings.authorization_enabled
