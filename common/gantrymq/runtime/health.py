@@ -15,7 +15,8 @@ loop; where that does not get to it in time the answer is 503, with what the loo
 
 A connection serves one answer and has a few seconds for all of it. Probes, pages and connections
 that have not asked yet have separate slots (http_connections.py), so no other client that finds the
-port keeps a probe from its answer, or uses up files or memory.
+port keeps a probe from its answer, or uses up files or memory. Scrapes that come together share one
+page (shared_pages.py), and those beyond a bound are refused with 503.
 """
 
 from __future__ import annotations
@@ -24,16 +25,25 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
 from typing import Any, Final, TypeVar, cast, final
 
 from aiohttp import web
 
 from gantrymq.base.errors import ConfigurationError
 from gantrymq.runtime.bearer_token import BearerTokenFile
-from gantrymq.runtime.http_connections import BACKLOG, HttpConnection, HttpConnections, error_logger
+from gantrymq.runtime.http_connections import (
+    BACKLOG,
+    SCRAPES_MAX,
+    HttpConnection,
+    HttpConnections,
+    error_logger,
+)
 from gantrymq.runtime.listening import listen
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import Pulse
+from gantrymq.runtime.shared_pages import SharedPages
 
 T = TypeVar("T")
 
@@ -55,6 +65,10 @@ READY_SECONDS: Final = 0.8
 SCRAPE_SECONDS: Final = 8.0
 # An owner with liveness checks of its own is stalled when its loop does not answer them in time.
 LIVE_SECONDS: Final = 5.0
+
+_TOO_MANY: Final = (
+    f"{SCRAPES_MAX} requests for metrics of your address wait for their answer: ask again later\n"
+)
 
 Check = Callable[[], str | None]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -99,6 +113,7 @@ class HealthServer:
         "_questions",
         "_readiness",
         "_runner",
+        "_shared",
         "_thread",
         "_token",
         "pulse",
@@ -136,6 +151,7 @@ class HealthServer:
         """Those that the owner has not answered; each is under way once, however many ask it."""
         self._thread: threading.Thread | None = None
         self._token = token
+        self._shared = SharedPages(self._rendered, monotonic)
         self.pulse = pulse or Pulse()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -196,6 +212,7 @@ class HealthServer:
             self._guard.cancel()
         for listening in self._listening:
             listening.close()
+        self._shared.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -211,6 +228,7 @@ class HealthServer:
         """Close connections that have had their time; once a second, for all of them."""
         assert self._connections is not None
         self._connections.expire()
+        self._shared.expire()
         loop = asyncio.get_running_loop()
         self._guard = loop.call_later(GUARD_SECONDS, self._cut_old)
 
@@ -220,7 +238,8 @@ class HealthServer:
 
         @web.middleware
         async def take_slot(request: web.Request, handler: Handler) -> web.StreamResponse:
-            connections.asked(request.protocol, is_probe=request.path in PROBE_PATHS)
+            if request.path not in self._metrics:
+                connections.asked(request.protocol, is_probe=request.path in PROBE_PATHS)
             return await handler(request)
 
         application = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[take_slot])
@@ -268,16 +287,26 @@ class HealthServer:
                 headers={"WWW-Authenticate": "Bearer"},
                 text="metricsTokenFile is set: send its token, as Authorization: Bearer TOKEN\n",
             )
-        page = self._metrics[request.path].page
-        chunks = await self._ask_slowly(page, SCRAPE_SECONDS)
+        connections = self._connections
+        assert connections is not None
+        if not connections.takes_scrape(request.protocol):
+            return web.Response(status=503, headers={"Retry-After": "1"}, text=_TOO_MANY)
+        chunks = await self._shared.page(request.path, SCRAPE_SECONDS)
+        connections.has_page(request.protocol)
         if chunks is None:
             return self._document(None, CONTENT_TYPE)
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
         response.content_length = sum(map(len, chunks))
-        await response.prepare(request)
-        for chunk in chunks:
-            await response.write(chunk)
+        # The peer may have gone, or lost its slot to another one.
+        with suppress(ConnectionError):
+            await response.prepare(request)
+            for chunk in chunks:
+                await response.write(chunk)
         return response
+
+    async def _rendered(self, path: str) -> Sequence[bytes]:
+        """A new page of metrics, from the owner's loop."""
+        return cast("Sequence[bytes]", await self._question(self._metrics[path].page))
 
     async def _page(self, request: web.Request) -> web.Response:
         page = await self._ask(self._pages[request.path], SCRAPE_SECONDS)
@@ -290,21 +319,17 @@ class HealthServer:
 
     async def _ask(self, question: Callable[[], T], seconds: float) -> T | None:
         """What the owner says; None where its loop does not get to the question in time."""
-        return cast("T | None", await self._answer(question, seconds))
+        asked = self._question(question)
+        done, _ = await asyncio.wait([asked], timeout=seconds)
+        return cast("T", asked.result()) if done else None
 
-    async def _ask_slowly(
-        self, question: Callable[[], Coroutine[Any, Any, T]], seconds: float
-    ) -> T | None:
-        """Ask a question that the owner's loop has to await, such as a long page."""
-        return cast("T | None", await self._answer(question, seconds))
-
-    async def _answer(self, question: Callable[[], object], seconds: float) -> object:
+    def _question(self, question: Callable[[], object]) -> asyncio.Future[object]:
+        """Its answer, which may be under way already."""
         asked = self._questions.get(question)
         if asked is None:
             asked = self._questions[question] = self._put(question)
             asked.add_done_callback(lambda _: self._questions.pop(question, None))
-        done, _ = await asyncio.wait([asked], timeout=seconds)
-        return asked.result() if done else None
+        return asked
 
     def _put(self, question: Callable[[], object]) -> asyncio.Future[object]:
         """To the owner's loop."""

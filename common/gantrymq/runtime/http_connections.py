@@ -1,13 +1,16 @@
 """Bounds the connections of an HTTP server, so that a probe finds a free slot at any time.
 
     accepted ──> waiting ──request for a probe──> probe ──answered──> closed
-                    └──────request for a page───> page  ──answered──> closed
+                    ├──────request for a page───> page  ──answered──> closed
+                    └──────scrape──> scrape ──written──> page
 
-A connection that has sent no whole request yet, a probe and a page (a scrape, for example) take
-slots of three separate kinds. So connections that say nothing, and scrapers that do not read their
-answers, cannot use up the slots of probes. When all slots of a kind are taken, a newcomer gets the
-slot of the oldest connection of the address that holds the most: a flood from one address closes
-its own connections first, and a kubelet at another address is served.
+A connection that has sent no whole request yet, a probe, a scrape that waits for its page and an
+answer that is being read take slots of four separate kinds. So connections that say nothing, and
+scrapers that do not read their answers, cannot use up the slots of probes. When all slots of a kind
+are taken, a newcomer gets the slot of the oldest connection of the address that holds the most: a
+flood from one address closes its own connections first, and a kubelet at another address is served.
+Only a scrape of the address that holds the most gets no slot: it is refused, for those before it
+are about to be answered.
 
 Invariant: each connection holds one slot from its start to its end.
 """
@@ -34,6 +37,8 @@ WAITING_SECONDS: Final = 3.0
 PROBES_MAX: Final = 64
 # Each may hold a whole page in memory, several megabytes on a large broker.
 PAGES_MAX: Final = 32
+# A broker has a few scrapers, which ask every 15 s or so.
+SCRAPES_MAX: Final = 16
 # Prometheus' own default for a scrape.
 ANSWER_SECONDS: Final = 10.0
 
@@ -73,6 +78,18 @@ class Slots(Generic[C]):
         if not own:
             del self._by_address[address]
         return address
+
+    def address_of(self, connection: C) -> str | None:
+        """None where the connection has no slot of this kind."""
+        taken = self._taken.get(connection)
+        return None if taken is None else taken[0]
+
+    def refuses(self, address: str) -> bool:
+        """Whether all slots are taken, and no other address has more of them than this one."""
+        if len(self._taken) < self._slots_max:
+            return False
+        own = self._by_address.get(address, ())
+        return len(own) >= max(map(len, self._by_address.values()))
 
     def expired(self, now: float) -> list[C]:
         """Connections that have had their time."""
@@ -135,6 +152,7 @@ class HttpConnections:
         self._of_handler: dict[object, HttpConnection] = {}
         self.waiting: Slots[HttpConnection] = Slots(WAITING_MAX, WAITING_SECONDS)
         self.probes: Slots[HttpConnection] = Slots(PROBES_MAX, ANSWER_SECONDS)
+        self.scrapes: Slots[HttpConnection] = Slots(SCRAPES_MAX, ANSWER_SECONDS)
         self.pages: Slots[HttpConnection] = Slots(PAGES_MAX, ANSWER_SECONDS)
 
     def __len__(self) -> int:
@@ -153,18 +171,40 @@ class HttpConnections:
         if address is not None:
             self._take(self.probes if is_probe else self.pages, connection, address)
 
+    def takes_scrape(self, handler: object) -> bool:
+        """The connection of this handler wants a page that has to be made; False where it has to be
+        refused."""
+        connection = self._of_handler.get(handler)
+        address = None if connection is None else self.waiting.address_of(connection)
+        if connection is None or address is None or self.scrapes.refuses(address):
+            return False
+        self.waiting.free(connection)
+        self._take(self.scrapes, connection, address)
+        return True
+
+    def has_page(self, handler: object) -> None:
+        """The page is made; this connection has to read it now."""
+        connection = self._of_handler.get(handler)
+        address = None if connection is None else self.scrapes.free(connection)
+        if connection is not None and address is not None:
+            self._take(self.pages, connection, address)
+
     def ended(self, connection: HttpConnection, handler: object) -> None:
         self._of_handler.pop(handler, None)
-        for slots in (self.waiting, self.probes, self.pages):
+        for slots in self._kinds:
             if slots.free(connection) is not None:
                 break
 
     def expire(self) -> None:
         """Close the connections that have had their time."""
         now = self._monotonic()
-        for slots in (self.waiting, self.probes, self.pages):
+        for slots in self._kinds:
             for connection in slots.expired(now):
                 connection.abort()
+
+    @property
+    def _kinds(self) -> tuple[Slots[HttpConnection], ...]:
+        return self.waiting, self.probes, self.scrapes, self.pages
 
     def _take(self, slots: Slots[HttpConnection], connection: HttpConnection, address: str) -> None:
         closed = slots.take(connection, address, self._monotonic())

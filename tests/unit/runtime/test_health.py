@@ -17,7 +17,7 @@ from gantrymq.metrics.samples import Row, Samples, one
 from gantrymq.runtime.bearer_token import BearerTokenFile
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.runtime.health import HealthServer, Readiness
-from gantrymq.runtime.http_connections import WAITING_MAX, Slots
+from gantrymq.runtime.http_connections import SCRAPES_MAX, WAITING_MAX, Slots
 from gantrymq.runtime.metrics import CONTENT_TYPE, Metrics
 from gantrymq.runtime.pulse import STALL_SECONDS, Pulse
 
@@ -146,6 +146,69 @@ async def test_two_who_ask_at_once_are_both_answered() -> None:
 async def _text(session: ClientSession, url: str) -> str:
     async with session.get(url) as reply:
         return await reply.text()
+
+
+async def test_scrapes_beyond_the_bound_are_refused_and_the_others_share_one_page() -> None:
+    answered = asyncio.Event()
+    metrics = Metrics(shows_process=False)
+    made = []
+
+    async def prepare() -> None:
+        made.append(1)
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    metrics.add(lambda: [one(LEVEL, 7)])
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    url = f"http://{host}:{port}/metrics"
+    async with ClientSession() as session, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_answer(session, url)) for _ in range(SCRAPES_MAX + 20)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        while sum(task.done() for task in tasks) < 20:
+            await asyncio.wait(
+                [task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED
+            )
+        answered.set()
+    answers = [task.result() for task in tasks]
+    assert sum(status == 200 and "level 7.0" in text for status, text in answers) == SCRAPES_MAX
+    assert sum(status == 503 and "ask again later" in text for status, text in answers) == 20
+    assert len(made) == 1
+    await server.stop()
+
+
+async def test_a_scraper_that_goes_before_its_answer_is_no_error_of_the_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+    metrics = Metrics()
+
+    async def prepare() -> None:
+        asked.set()
+        await answered.wait()
+
+    metrics.prepare(prepare)
+    server = HealthServer(metrics, Readiness())
+    host, port = await server.start("127.0.0.1", 0)
+    _, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    await asked.wait()
+
+    async def close_all() -> None:
+        assert server._connections is not None
+        for connection in list(server._connections._of_handler.values()):
+            connection.abort()
+
+    await server._there(close_all())
+    answered.set()
+    await close(writer)
+    await server.stop()
+    assert not caplog.records
+
+
+async def _answer(session: ClientSession, url: str) -> tuple[int, str]:
+    async with session.get(url) as reply:
+        return reply.status, await reply.text()
 
 
 async def test_a_page_that_is_being_made_does_not_hold_up_the_end() -> None:

@@ -39,3 +39,17 @@ def test_a_slot_is_held_for_a_limited_time() -> None:
     assert slots.expired(now=9.0) == []
     assert slots.expired(now=10.0) == ["first"]
     assert slots.expired(now=15.0) == ["first", "second"]
+
+
+def test_only_the_greediest_address_is_refused_when_all_slots_are_taken() -> None:
+    slots: Slots[str] = Slots(3, seconds=10.0)
+    slots.take("prometheus", "10.0.0.1", now=0.0)
+    slots.take("flood 1", "10.0.0.2", now=1.0)
+    assert not slots.refuses("10.0.0.2")
+    slots.take("flood 2", "10.0.0.2", now=2.0)
+
+    assert slots.refuses("10.0.0.2")
+    assert not slots.refuses("10.0.0.1")
+    assert not slots.refuses("10.0.0.3")
+    slots.free("flood 2")
+    assert not slots.refuses("10.0.0.2")
