@@ -32,10 +32,6 @@ _COLD: Final = (
     "is for the flow control of cold data, which Gantry's broker does not have: it reads ahead of"
     " consumers by itself"
 )
-_USERS: Final = (
-    "is for the users of 5.x; Gantry's broker has the accounts of 4.9: gantry getAclConfig,"
-    " updateAclConfig, deleteAclConfig"
-)
 
 
 class Entry(NamedTuple):
@@ -199,6 +195,30 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
+        "users",
+        "access.users",
+        {
+            "createUser": "make a user of RocketMQ 5",
+            "updateUser": "change the password, type or status of a user",
+            "deleteUser": "delete a user and its policies",
+            "getUser": "one user of a broker",
+            "listUser": "the users of a broker",
+            "copyUser": "copy users from one broker to another",
+        },
+    ),
+    (
+        "policies of users",
+        "access.policies",
+        {
+            "createAcl": "let a user do something with a resource, or forbid it",
+            "updateAcl": "the same for a user that has policies",
+            "deleteAcl": "delete policies of a user",
+            "getAcl": "the policies of one user",
+            "listAcl": "the policies of all users",
+            "copyAcl": "copy policies from one broker to another",
+        },
+    ),
+    (
         "exports",
         "exports",
         {
@@ -242,13 +262,6 @@ _INSTEAD: Final[dict[str, str]] = {
             *("removeColdDataFlowCtrGroupConfig", "setCommitLogReadAheadMode"),
         ),
         _COLD,
-    ),
-    **dict.fromkeys(
-        (
-            *("createUser", "updateUser", "deleteUser", "getUser", "listUser", "copyUser"),
-            *("createAcl", "updateAcl", "deleteAcl", "getAcl", "listAcl", "copyAcl"),
-        ),
-        _USERS,
     ),
     "consumer": "is consumerStatus, which shows more",
     "startMonitoring": "is gantry doctor --watch 60",

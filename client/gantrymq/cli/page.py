@@ -19,13 +19,15 @@ Cell: TypeAlias = str | int | float
 @dataclass(frozen=True, slots=True)
 class Table:
     """`form` lays out a row, with one conversion a column; titles as `title_form` does, or the
-    same with all its conversions for text."""
+    same with all its conversions for text. JSON has `value` in place of the rows, if there is one.
+    """
 
     name: str
     titles: Sequence[str]
     form: str
     rows: Sequence[Sequence[Cell]]
     title_form: str = ""
+    value: Json = None
 
     def lines(self) -> list[str]:
         title_form = self.title_form or re.sub(r"(%-?\d*)(\.\d+)?[df]", r"\1s", self.form)
@@ -33,6 +35,8 @@ class Table:
         return [title_form % tuple(self.titles), *rows]
 
     def json(self) -> Json:
+        if self.value is not None:
+            return self.value
         names = [_name(title) for title in self.titles]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 

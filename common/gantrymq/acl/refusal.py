@@ -10,6 +10,10 @@ from gantrymq.wire.codes import ResponseCode
 
 _PREFIX: Final = "org.apache.rocketmq.acl.common.AclException: "
 
+# How a member that is not master refuses a change that its group's master makes. Tools know by it
+# that the member will take the change from its master.
+MASTER_DECIDES: Final = "Only the master decides this"
+
 # Names in remarks are what a peer wrote.
 _NAME_CHARACTERS_MAX: Final = 256
 

@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
+from gantrymq.acl.signature import Credentials, signed
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.state import Identity, State
 from gantrymq.client.core.admin.administration import Administration
@@ -199,8 +200,11 @@ class Cluster:
         *brokers: str,
         topics: Mapping[str, int] | None = None,
         settings: BrokerSettings | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
-        """`topics` have so many queues on every broker: T has 4 unless it is said."""
+        """`topics` have so many queues on every broker: T has 4 unless it is said. Clients sign
+        what they ask with the credentials, if there are any."""
+        self.credentials = credentials
         self.driver = VirtualDriver(self._network)
         timeline = self.driver.timeline
         self.name_server = NameServerInMemory(timeline)
@@ -353,6 +357,8 @@ class Cluster:
             self._server(address).closed(link)
 
     def _network(self, address: str, command: Command, *, is_oneway: bool) -> Answer:
+        if self.credentials is not None:
+            command = signed(command, self.credentials)
         self.asked.append((address, command))
         fault = self.faults.get(address) or self.faults.get(RequestCode(command.code))
         if fault is not None:

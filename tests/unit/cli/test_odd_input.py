@@ -50,7 +50,7 @@ VALUES = {
     "globalWhiteAddrs": "10.0.0.*",
 }
 # Chosen where a command wants one of several.
-ALSO = {"clusterName", "cluster", "body"}
+ALSO = {"clusterName", "cluster", "body", "password"}
 
 
 def words(name: str, address: str = "127.0.0.1:1") -> list[str]:
@@ -61,7 +61,7 @@ def words(name: str, address: str = "127.0.0.1:1") -> list[str]:
             option.is_required or option.is_positional or option.name in ALSO
         ):
             continue
-        is_address = option.name in {"brokerAddr", "broker"}
+        is_address = option.name in {"brokerAddr", "broker", "fromBroker", "toBroker"}
         value = address if is_address else VALUES.get(option.name, "1")
         line += [value] if option.is_positional else [f"--{option.name}", value]
     return line

@@ -15,7 +15,7 @@ from gantrymq.wire.bodies.shared import TopicConfig
 
 NOUNS = (
     *("clusters", "topics", "groups", "offsets", "connections", "messages", "brokers"),
-    *("name_servers", "accounts"),
+    *("name_servers", "accounts", "users", "policies", "quotas"),
 )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gantrymq.acl.refusal import MASTER_DECIDES
 from gantrymq.broker.core.messages import Reply, Request
 from gantrymq.broker.core.responses import refused
 from gantrymq.store.put import UNAVAILABLE
@@ -80,7 +81,7 @@ def refuse(state: State, request: Request) -> Reply | None:
     if state.identity.is_elected and code in _DECISIONS:
         return refused(
             ResponseCode.SYSTEM_ERROR,
-            f"Only the master decides this, and {state.identity.address} is not. {_where(state)}",
+            f"{MASTER_DECIDES}, and {state.identity.address} is not. {_where(state)}",
         )
     return None
 

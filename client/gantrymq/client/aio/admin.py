@@ -27,8 +27,10 @@ from gantrymq.client.core.admin.groups import Groups
 from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
+from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
+from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.life import Life
 from gantrymq.client.core.steps import Flow
 
@@ -77,6 +79,9 @@ class Admin(Startable):
         self.brokers = _Brokers(self._awaited, flows.brokers)
         self.name_servers = _NameServers(self._awaited, flows.name_servers)
         self.accounts = _Accounts(self._awaited, flows.accounts)
+        self.users = _Users(self._awaited, flows.users)
+        self.policies = _Policies(self._awaited, flows.policies)
+        self.quotas = _Quotas(self._awaited, flows.quotas)
         self.create_topic = self._awaited(flows.create_topic)
         self.delete_topic = self._awaited(flows.delete_topic)
 
@@ -226,3 +231,33 @@ class _Accounts:
         self.update = awaited(flows.update)
         self.delete = awaited(flows.delete)
         self.set_white_addresses = awaited(flows.set_white_addresses)
+
+
+@final
+class _Users:
+    def __init__(self, awaited: Awaited, flows: Users) -> None:
+        self.create = awaited(flows.create)
+        self.update = awaited(flows.update)
+        self.rotate = awaited(flows.rotate)
+        self.end_rotation = awaited(flows.end_rotation)
+        self.delete = awaited(flows.delete)
+        self.get = awaited(flows.get)
+        self.listed = awaited(flows.listed)
+
+
+@final
+class _Policies:
+    def __init__(self, awaited: Awaited, flows: Policies) -> None:
+        self.create = awaited(flows.create)
+        self.update = awaited(flows.update)
+        self.delete = awaited(flows.delete)
+        self.get = awaited(flows.get)
+        self.listed = awaited(flows.listed)
+
+
+@final
+class _Quotas:
+    def __init__(self, awaited: Awaited, flows: Quotas) -> None:
+        self.table = awaited(flows.table)
+        self.set = awaited(flows.set)
+        self.delete = awaited(flows.delete)

@@ -25,8 +25,10 @@ from gantrymq.client.core.admin.groups import Groups
 from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
+from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
+from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.errors import StateError
 from gantrymq.client.core.steps import Flow
 
@@ -57,6 +59,9 @@ class Admin(Facade[admin.Admin]):
         self.brokers = _Brokers(self._waited, flows.brokers)
         self.name_servers = _NameServers(self._waited, flows.name_servers)
         self.accounts = _Accounts(self._waited, flows.accounts)
+        self.users = _Users(self._waited, flows.users)
+        self.policies = _Policies(self._waited, flows.policies)
+        self.quotas = _Quotas(self._waited, flows.quotas)
         self.create_topic = self._waited(flows.create_topic)
         self.delete_topic = self._waited(flows.delete_topic)
 
@@ -200,3 +205,33 @@ class _Accounts:
         self.update = waited(flows.update)
         self.delete = waited(flows.delete)
         self.set_white_addresses = waited(flows.set_white_addresses)
+
+
+@final
+class _Users:
+    def __init__(self, waited: Waited, flows: Users) -> None:
+        self.create = waited(flows.create)
+        self.update = waited(flows.update)
+        self.rotate = waited(flows.rotate)
+        self.end_rotation = waited(flows.end_rotation)
+        self.delete = waited(flows.delete)
+        self.get = waited(flows.get)
+        self.listed = waited(flows.listed)
+
+
+@final
+class _Policies:
+    def __init__(self, waited: Waited, flows: Policies) -> None:
+        self.create = waited(flows.create)
+        self.update = waited(flows.update)
+        self.delete = waited(flows.delete)
+        self.get = waited(flows.get)
+        self.listed = waited(flows.listed)
+
+
+@final
+class _Quotas:
+    def __init__(self, waited: Waited, flows: Quotas) -> None:
+        self.table = waited(flows.table)
+        self.set = waited(flows.set)
+        self.delete = waited(flows.delete)

@@ -14,8 +14,10 @@ from gantrymq.client.core.admin.messages import Messages
 from gantrymq.client.core.admin.name_servers import NameServerOrders
 from gantrymq.client.core.admin.offsets import Offsets
 from gantrymq.client.core.admin.pace import Pace
+from gantrymq.client.core.admin.quotas import Quotas
 from gantrymq.client.core.admin.topics import Topics
 from gantrymq.client.core.admin.tracks import Tracks
+from gantrymq.client.core.admin.users import Policies, Users
 from gantrymq.client.core.instance import Instance
 from gantrymq.client.core.routes import MASTER_ID
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -45,6 +47,9 @@ class Administration:
         self.brokers = Brokers(asking)
         self.name_servers = NameServerOrders(asking)
         self.accounts = Accounts(asking)
+        self.users = Users(asking)
+        self.policies = Policies(asking)
+        self.quotas = Quotas(asking)
 
     @property
     def pace(self) -> Pace:

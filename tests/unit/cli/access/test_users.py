@@ -1,0 +1,197 @@
+"""`gantry createUser` and the like, at brokers in virtual time."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from gantrymq.acl.refusal import MASTER_DECIDES
+from gantrymq.cli.access import new_password
+from gantrymq.cli.failures import CommandError, UsageError
+from gantrymq.client.core.errors import BrokerError, RouteError
+from gantrymq.fakes.cluster import Cluster
+from gantrymq.fakes.command_line import page_of, printed
+from gantrymq.fakes.guarded_cluster import guarded_cluster
+from gantrymq.wire.codes import RequestCode
+from gantrymq.wire.command import Command
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return guarded_cluster()
+
+
+@pytest.fixture(autouse=True)
+def _without_a_password_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(new_password.VARIABLE, raising=False)
+
+
+def create(cluster: Cluster, name: str, more: str = "") -> None:
+    printed(cluster, f"createUser -b {{broker}} -u {name} -p {name}-secret {more}")
+
+
+def stored_password(cluster: Cluster, name: str, broker_name: str = "broker-a") -> str:
+    users = cluster.brokers[broker_name].state.access.users
+    assert users is not None
+    return users.table.users[name].password
+
+
+def test_user_lives(cluster: Cluster) -> None:
+    shown = printed(cluster, "createUser -b {broker} -u orders -p orders-secret -t Normal")
+    assert shown == [["create", "user", "to", "127.0.0.1:10911", "success."]]
+    titles, row = printed(cluster, "getUser -b {broker} -u orders")
+    assert titles == ["#UserName", "#Password", "#UserType", "#UserStatus"]
+    assert row == ["orders", "***", "Normal", "enable"]
+    shown = printed(cluster, "updateUser -b {broker} -u orders -s disable")
+    assert shown == [["update", "user", "to", "127.0.0.1:10911", "success."]]
+    rows = printed(cluster, "listUser -b {broker} -f order")
+    assert rows[1:] == [["orders", "***", "Normal", "disable"]]
+    shown = printed(cluster, "deleteUser -b {broker} -u orders")
+    assert shown == [["delete", "user", "to", "127.0.0.1:10911", "success."]]
+    with pytest.raises(CommandError, match=r"there is no user orders at 127\.0\.0\.1:10911"):
+        page_of(cluster, f"getUser -b {cluster.addresses[0]} -u orders")
+
+
+def test_users_of_a_cluster_are_made_at_each_broker_and_listed_once() -> None:
+    cluster = guarded_cluster("a", "b")
+    made = printed(cluster, "createUser -c DefaultCluster -u orders -p orders-secret")
+    assert [line[3] for line in made] == cluster.addresses
+    rows = printed(cluster, "listUser -c DefaultCluster")
+    assert [row[0] for row in rows] == ["#UserName", "orders", "root", "get"]
+    assert rows[-1] == ["get", "user", "from", "127.0.0.1:10911", "success."]
+
+
+def test_list_without_users_shows_nothing(cluster: Cluster) -> None:
+    assert printed(cluster, "listUser -b {broker} -f nobody") == []
+
+
+def test_cluster_that_is_not_there_is_told(cluster: Cluster) -> None:
+    with pytest.raises(RouteError, match="there is no cluster Other"):
+        page_of(cluster, "listUser -c Other")
+
+
+def test_refusal_has_the_broker_s_words(cluster: Cluster) -> None:
+    create(cluster, "orders")
+    (failure,) = page_of(cluster, f"createUser -b {cluster.addresses[0]} -u orders -p x").failures
+    assert isinstance(failure, BrokerError)
+    assert failure.code == 16
+    assert failure.remark.startswith("The user is existed")
+
+
+def test_password_is_read_from_a_file(cluster: Cluster) -> None:
+    cluster.driver.files["new"] = b"of-a-file\n"
+    printed(cluster, "createUser -b {broker} -u orders --passwordFile new")
+    assert stored_password(cluster, "orders") == "of-a-file"
+
+
+def test_password_is_read_from_standard_input(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"of-a-pipe")))
+    printed(cluster, "createUser -b {broker} -u orders --passwordFile -")
+    assert stored_password(cluster, "orders") == "of-a-pipe"
+
+
+def test_password_is_read_from_the_environment(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(cluster, "orders")
+    monkeypatch.setenv(new_password.VARIABLE, "of-the-environment")
+    printed(cluster, "updateUser -b {broker} -u orders")
+    assert stored_password(cluster, "orders") == "of-the-environment"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "new has 0 lines; a password is one line"),
+        (b"one\ntwo\n", "new has 2 lines; a password is one line"),
+        (b"\xff\n", "new is not UTF-8"),
+        (b"x" * 2000, "new has more than 1022 bytes"),
+        (None, "there is no file new with a password"),
+    ],
+)
+def test_file_without_a_password_is_told(
+    cluster: Cluster, content: bytes | None, what: str
+) -> None:
+    if content is not None:
+        cluster.driver.files["new"] = content
+    with pytest.raises(CommandError, match=what):
+        page_of(cluster, f"createUser -b {cluster.addresses[0]} -u orders --passwordFile new")
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("createUser -b x:1 -u orders", "the password is missing: name a file by --passwordFile"),
+        ("createUser -u orders -p x", "say where: -b host:port"),
+        ("createUser -b x:1 -u orders -p x --passwordFile y", "exclude each other"),
+        ("updateUser -b x:1 -u orders", "nothing is to be changed"),
+    ],
+)
+def test_command_lines_that_make_no_sense(cluster: Cluster, line: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        page_of(cluster, line)
+
+
+def test_no_password_that_a_broker_shows_is_printed(cluster: Cluster) -> None:
+    shown = {"username": "orders", "password": "orders-secret", "userType": "Normal"}
+    cluster.faults[RequestCode.AUTH_GET_USER] = lambda _, __: Command(
+        0, body=json.dumps(shown).encode()
+    )
+    page = page_of(cluster, f"getUser -b {cluster.addresses[0]} -u orders")
+    assert "orders-secret" not in page.text() + str(page.json())
+    assert page.json() == {
+        "users": [
+            {"userName": "orders", "password": "***", "userType": "Normal", "userStatus": "null"}
+        ]
+    }
+
+
+def test_member_that_follows_a_master_is_no_failure() -> None:
+    cluster = guarded_cluster("a", "b")
+    follower = cluster.addresses[1]
+    cluster.faults[follower] = lambda _, __: Command(1, remark=f"{MASTER_DECIDES}, and it is not")
+    page = page_of(cluster, "deleteUser -c DefaultCluster -u orders")
+    assert page.failures == []
+    assert f"{follower} takes users and policies from its master." in page.text()
+
+
+def test_copy_names_the_users_whose_passwords_are_not_shown() -> None:
+    cluster = guarded_cluster("a", "b")
+    source, target = cluster.addresses
+    create(cluster, "orders", "-t Super")
+    page = page_of(cluster, f"copyUser -f {source} -t {target}")
+    assert page.text() == f"copy user of root from {source} to {target} success.\n"
+    (failure,) = page.failures
+    assert f"gantry createUser -b {target} -u orders -t Super --passwordFile FILE" in str(failure)
+    assert page_of(cluster, f"copyUser -f {source} -t {target} -u nobody").text() == ""
+
+
+def test_copy_takes_the_type_of_users_that_are_at_both() -> None:
+    cluster = guarded_cluster("a", "b")
+    source, target = cluster.addresses
+    printed(cluster, "createUser -c DefaultCluster -u orders -p orders-secret")
+    printed(cluster, f"updateUser -b {source} -u orders -s disable -t Super")
+    printed(cluster, f"copyUser -f {source} -t {target} -u orders")
+    assert printed(cluster, f"getUser -b {target} -u orders")[1] == (
+        ["orders", "***", "Super", "disable"]
+    )
+    assert stored_password(cluster, "orders", "b") == "orders-secret"
+
+
+def test_copy_from_java_takes_the_password() -> None:
+    cluster = guarded_cluster("a", "b")
+    source, target = cluster.addresses
+    shown = [{"username": "orders", "password": "of-java", "userType": "Normal"}]
+
+    def java(address: str, command: Command) -> Command:
+        if address == source:
+            return Command(0, body=json.dumps(shown).encode())
+        return command
+
+    cluster.faults[RequestCode.AUTH_LIST_USER] = java
+    printed(cluster, f"copyUser -f {source} -t {target}")
+    assert stored_password(cluster, "orders", "b") == "of-java"
