@@ -321,7 +321,11 @@ def test_a_master_tells_how_far_its_timers_are() -> None:
 
 def test_an_older_master_has_fewer_tables_and_that_is_no_fault() -> None:
     master, slave = scripted({})
-    master.refused = (RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, RequestCode.GET_TIMER_CHECK_POINT)
+    master.refused = (
+        RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
+        RequestCode.GANTRY_LIST_QUOTAS,
+        RequestCode.GET_TIMER_CHECK_POINT,
+    )
     registered(slave)
     assert warnings(slave) == []
     assert slave.state.topics.data_version == master.state.topics.data_version
@@ -336,6 +340,7 @@ def test_an_older_master_has_fewer_tables_and_that_is_no_fault() -> None:
         (RequestCode.GET_ALL_DELAY_OFFSET, b"[", "SyncDelayOffset"),
         (RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, b"{}", "SyncSubscriptionGroup"),
         (RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, b"3", "SyncMessageRequestMode"),
+        (RequestCode.GANTRY_LIST_QUOTAS, b"3", "SyncQuotas"),
         (RequestCode.GET_TIMER_CHECK_POINT, b"", "syncTimerCheckPoint"),
         (RequestCode.GET_TIMER_CHECK_POINT, b"\xff" * 56, "syncTimerCheckPoint"),
     ],
@@ -359,12 +364,12 @@ def test_a_master_that_cannot_be_reached_is_told_of_once() -> None:
     master, slave = pair()
     del slave.reachable[MASTER]
     slave.pass_time(10 * ROUND_SECONDS)
-    assert len(warnings(slave)) == 6
+    assert len(warnings(slave)) == 7
     add_topic(master, "New")
     slave.reachable[MASTER] = master
     slave.pass_time(ROUND_SECONDS)
     assert slave.state.topics.find("New") is not None
-    assert "Update slave topic config from master" in slave.lines[-6].text
+    assert "Update slave topic config from master" in slave.lines[-7].text
 
 
 def test_tables_of_a_master_that_is_none_any_more_are_left_alone() -> None:

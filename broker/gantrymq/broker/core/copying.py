@@ -5,10 +5,12 @@
     45 delays         how far delivery has come in each level
     201 groups        replaced, where the data version is another one
     402 modes         replaced
+    30010 quotas      replaced, where they are others
     60 timers         how far delivery has come, where timerWheelEnable
 
 A round when a master is found, then one each ROUND_SECONDS, like 4.9. Each table is a try of its
-own. A master that does not know a request, as 4.9 the last two, has no such table.
+own. A master that does not know a request has no such table: 4.9 has no modes and timers, and
+quotas are of ours.
 
 Invariant: how far deliveries and groups have come counts here once this broker has, on its own
 disk, all of the log that its master had when it said so. Else messages would count as delivered,
@@ -87,6 +89,7 @@ _MODES: Final = _Table(
     "Message Request Mode",
     is_optional=True,
 )
+_QUOTAS: Final = _Table(RequestCode.GANTRY_LIST_QUOTAS, "SyncQuotas", "quotas", is_optional=True)
 _TIMERS: Final = _Table(
     RequestCode.GET_TIMER_CHECK_POINT, "syncTimerCheckPoint", "timer check point", is_optional=True
 )
@@ -174,6 +177,7 @@ class Copying:
         yield from self._copy_progress(_DELAYS, state.delays.copy)
         yield from self._copy(_GROUPS, state.groups.copy)
         yield from self._copy(_MODES, state.request_modes.copy)
+        yield from self._copy(_QUOTAS, state.quotas.copy)
         if state.settings.timer_wheel_enable:
             yield from self._copy_progress(_TIMERS, self._copy_timers)
 

@@ -29,7 +29,7 @@ from gantrymq.broker.core.send_back import retried
 from gantrymq.broker.core.sends import Refusal, SendHeader
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
-from gantrymq.remoting.refusal import refusal, rejected
+from gantrymq.remoting.refusal import refusal
 from gantrymq.store.pending_put import PutAnswer
 from gantrymq.store.sessions.table import SessionSend
 from gantrymq.wire.bodies.shared import TopicConfig
@@ -56,9 +56,9 @@ def send(state: State, request: Request) -> Outcome | Steps[Outcome]:
     if isinstance(judged, Refusal):
         return answer_refused(state, judged)
     if state.quotas.is_on:
-        full = state.quotas.refusal_of_storage(header.topic)
+        full = state.quotas.refusal_of_storage(request, header.topic)
         if full is not None:
-            return Reply(rejected(full))
+            return full
     if header.batch:
         return _send_batch(state, request, header, judged)
     return _send_one(state, request, header, judged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core.messages import File
+from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.fakes.quotas import STORAGE, limit, quota
 from gantrymq.fakes.sends import add_topic, message
@@ -51,6 +52,40 @@ def test_full_topic_is_refused_by_the_name_of_its_quota_and_others_are_not() -> 
     assert "storage quota of topic T is used up" in (answer.remark or "")
     assert "storageBytes=20000" in (answer.remark or "")
     assert send(broker, "U", 10) == ResponseCode.SUCCESS
+
+
+def test_connection_of_a_send_to_a_full_topic_is_not_read_for_a_while() -> None:
+    broker = full_topic()
+    assert broker.channel.delays == []
+    assert send(broker, "T", 10) == ResponseCode.SYSTEM_BUSY
+    assert broker.channel.delays == [1.0]
+
+
+def test_pause_after_a_send_to_a_full_topic_is_bounded_by_the_setting() -> None:
+    broker = full_topic(BrokerSettings(quota_delay_max_millis=200))
+    send(broker, "T", 10)
+    assert broker.channel.delays == [0.2]
+
+
+def test_producer_that_insists_on_a_full_topic_is_answered_once_a_pause() -> None:
+    """Its connection is read when the pause is over, and it sends as soon as it is read."""
+    broker = full_topic()
+    began, sends = broker.now, 0
+    while broker.now < began + 30.0:
+        assert send(broker, "T", 10) == ResponseCode.SYSTEM_BUSY
+        sends += 1
+        broker.pass_time(broker.channel.delays[-1])
+    assert sends == 30
+    assert broker.state.quotas.gate.refused[QuotaKind.TOPIC, STORAGE] == 30
+
+
+def full_topic(settings: BrokerSettings | None = None) -> OpenedBroker:
+    broker = OpenedBroker(settings)
+    add_topic(broker)
+    limit(broker, quota(QuotaKind.TOPIC, "T", {STORAGE: 20_000}))
+    send(broker, "T", 30_000)
+    broker.pass_time(1.0)
+    return broker
 
 
 def test_raised_quota_lets_the_topic_be_sent_to_at_once() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, replace
+
 import pytest
 
 from gantrymq.acl import plain_acl
@@ -61,21 +64,103 @@ def test_wrong_signature_does_not_use_up_the_quota_of_the_account_that_it_names(
     assert broker.state.quotas.use() == []
 
 
-def test_account_that_a_certificate_stands_for_pays_as_well() -> None:
-    broker = OpenedBroker(
-        BrokerSettings(
-            acl_enable=True, authentication_enabled=True, client_cert_accounts="CN:billing=billing"
+# ---------------------------------------------------------------------- kinds of accounts
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way for a client to be an account, at a broker that knows it as `billing`."""
+
+    settings: BrokerSettings
+    signs: bool
+    """Whether it signs its requests, rather than show a certificate."""
+    is_user: bool
+    """Whether users.json has the account, rather than plain_acl.yml."""
+
+
+CERTIFICATES = "CN:billing-service=billing;CN:reports-service=reports"
+KINDS = {
+    "account of plain_acl.yml": Kind(BrokerSettings(acl_enable=True), True, False),
+    "user": Kind(BrokerSettings(authentication_enabled=True), True, True),
+    "certificate of an account": Kind(
+        BrokerSettings(acl_enable=True, client_cert_accounts=CERTIFICATES), False, False
+    ),
+    "certificate of a user": Kind(
+        BrokerSettings(authentication_enabled=True, client_cert_accounts=CERTIFICATES), False, True
+    ),
+}
+
+
+def opened(kind: Kind) -> OpenedBroker:
+    first = json.dumps({"username": "billing", "password": "12345678"})
+    settings = kind.settings
+    if kind.is_user:
+        settings = replace(settings, init_authentication_user=first)
+    broker = OpenedBroker(settings)
+    if kind.is_user:
+        asked = signed(
+            Command(
+                RequestCode.AUTH_CREATE_USER,
+                ext={"username": "reports"},
+                body=json.dumps({"password": "12345678"}).encode(),
+            ),
+            Credentials("billing", "12345678"),
         )
-    )
-    broker.state.access.replace(RULES)
+        answer = broker.ask(RequestCode.AUTH_CREATE_USER, ext=asked.ext, body=asked.body)
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+    else:
+        broker.state.access.replace(RULES)
     add_topic(broker)
+    return broker
+
+
+def connected(kind: Kind, account: str) -> FakeChannel:
+    channel = FakeChannel()
+    if not kind.signs:
+        channel.certificate_names = (f"CN:{account}-service",)
+    return channel
+
+
+def sent(broker: OpenedBroker, kind: Kind, account: str, channel: FakeChannel) -> int:
+    if kind.signs:
+        return send(broker, account, channel=channel).code
+    return broker.ask(SEND, message(), b"hello", channel=channel).code
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_each_kind_of_account_is_the_user_of_the_quota(kind: Kind) -> None:
+    broker = opened(kind)
     limit(broker, quota(QuotaKind.USER, "billing", {REQUESTS: 10}))
-    shown = FakeChannel()
-    shown.certificate_names = ("CN:billing",)
-    ext = message().encode()
-    answers = [broker.ask(SEND, ext=ext, body=b"x", channel=shown).code for _ in range(40)]
-    assert answers[0] == ResponseCode.SUCCESS
-    assert answers[-1] == ResponseCode.SYSTEM_BUSY
+    busy, other = connected(kind, "billing"), connected(kind, "reports")
+    codes = [sent(broker, kind, "billing", busy) for _ in range(40)]
+    assert codes[0] == ResponseCode.SUCCESS
+    assert codes[-1] == ResponseCode.SYSTEM_BUSY
+    assert busy.delays[-1] == 1.0
+    assert {sent(broker, kind, "reports", other) for _ in range(40)} == {ResponseCode.SUCCESS}
+    assert other.delays == []
+    assert [(use.kind, use.name) for use in broker.state.quotas.use()] == [
+        (QuotaKind.USER, "billing")
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_connections_of_one_account_share_its_quota(kind: Kind) -> None:
+    broker = opened(kind)
+    limit(broker, quota(QuotaKind.USER, "*", {REQUESTS: 10}))
+    for _ in range(40):
+        sent(broker, kind, "billing", connected(kind, "billing"))
+    last = connected(kind, "billing")
+    assert sent(broker, kind, "billing", last) == ResponseCode.SYSTEM_BUSY
+
+
+def test_address_that_needs_no_account_has_no_quota_of_accounts_that_it_makes_up() -> None:
+    broker = OpenedBroker(BrokerSettings(acl_enable=True))
+    broker.state.access.replace(plain_acl.read(b"globalWhiteRemoteAddresses: [127.0.0.1]"))
+    add_topic(broker)
+    limit(broker, quota(QuotaKind.USER, "*", {REQUESTS: 10}))
+    for number in range(40):
+        assert send(broker, f"made-up-{number}").code == ResponseCode.SUCCESS
+    assert broker.state.quotas.use() == []
 
 
 def _forged() -> dict[str, str]:

@@ -281,10 +281,22 @@ class QuotaGate:
     def _refusal(self, request: Request, over: Charge, now: float, *, pauses: bool) -> Reply:
         self.refused[over.meter.kind, over.limit] += 1
         seconds = over.bucket.delay(now)
-        if pauses:  # else its client would ask again at once, as often as it can
-            pause = max(self._delay_max, DELAY_MIN_SECONDS)
-            self._state.effects.add(DelayChannel(request.channel, pause))
+        if pauses:
+            self._pause(request.channel)
         return Reply(rejected(_told(over, seconds)))
+
+    def refuse_full(self, request: Request, why: str) -> Reply:
+        """The answer to a send whose topic keeps as much as its storage quota allows."""
+        self.refused[QuotaKind.TOPIC, QuotaLimit.STORAGE_BYTES] += 1
+        if not self._is_relayed(request):
+            self._pause(request.channel)
+        return Reply(rejected(why))
+
+    def _pause(self, channel: Channel) -> None:
+        """Do not read from the connection of a refused request for a while: else its client would
+        ask again at once, as often as it can."""
+        pause = max(self._delay_max, DELAY_MIN_SECONDS)
+        self._state.effects.add(DelayChannel(channel, pause))
 
     @property
     def _delay_max(self) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
 from gantrymq.base.errors import RemoteError
-from gantrymq.broker.core.messages import Channel, File
+from gantrymq.broker.core.messages import Channel, File, Reply, Request
 from gantrymq.broker.core.quotas.gate import QuotaGate
 from gantrymq.broker.core.quotas.meters import Meters
 from gantrymq.broker.core.quotas.rules import QuotaRules
@@ -138,18 +138,18 @@ class Quotas:
         """Whether the kernel may take sends to this topic."""
         return topic not in self._refused and not self.storage.is_full(topic)
 
-    def refusal_of_storage(self, topic: str) -> str | None:
-        """Why this topic takes no messages."""
+    def refusal_of_storage(self, request: Request, topic: str) -> Reply | None:
+        """The answer to this send where its topic takes no messages."""
         limit = self.storage.limit_of(topic) if self.storage.is_full(topic) else None
         if limit is None:
             return None
-        self.gate.refused[QuotaKind.TOPIC, QuotaLimit.STORAGE_BYTES] += 1
-        used = self.storage.bytes_by_topic.get(topic, 0)
-        return (
+        used = self.storage.used(topic)
+        return self.gate.refuse_full(
+            request,
             f"the storage quota of topic {topic} is used up: its messages have about {used} bytes,"
             f" storageBytes={limit.amount}, set for topic {limit.source}; they go when they are"
             " older than fileReservedTime (or the topic's own retention), or raise the quota with"
-            f" `gantry quota set topic {limit.source}`"
+            f" `gantry quota set topic {limit.source}`",
         )
 
     def _refuse(self, topic: str) -> None:
@@ -161,7 +161,7 @@ class Quotas:
     def _storage_changed(self, topic: str) -> None:
         self._state.quick_sends.look(topic)
         what = "full, its messages are refused" if self.storage.is_full(topic) else "no longer full"
-        used = self.storage.bytes_by_topic.get(topic, 0)
+        used = self.storage.used(topic)
         self._state.effects.info(f"storage quota of topic {topic} is {what} bytes={used}")
 
     def _look(self, now: float) -> None:

@@ -96,6 +96,11 @@ class TopicStorage:
         known = self._topics.get(topic)
         return known is not None and known.is_full
 
+    def used(self, topic: str) -> int:
+        """Bytes of this topic; 0 where it has no storage quota."""
+        known = self._topics.get(topic)
+        return 0 if known is None else known.bytes
+
     @property
     def bytes_by_topic(self) -> Mapping[str, int]:
         """Of topics that have a storage quota."""
