@@ -41,6 +41,23 @@ def test_heartbeats_are_kept_in_bounds(fresh_attack: Trial, fresh_site: Site) ->
         attempt.outcome = str(answers)
 
 
+def test_subscriptions_of_many_clients_are_kept_in_bounds(
+    fresh_attack: Trial, fresh_site: Site
+) -> None:
+    what = "30 connections, each with subscriptions of 7 MB, which one client may have"
+    with fresh_attack("heartbeats", what) as attempt, Connections() as held:
+        answers = Answers()
+        for number in range(30):
+            with contextlib.suppress(OSError):
+                peer = Peer(fresh_site.broker)
+                held.streams.append(peer.stream)
+                topics = [f"topic-{number}-{each}" for each in range(2_000)]
+                body = requests.heartbeat(f"c{number}", f"heavy-{number}", topics, "t" * 3_500)
+                peer.send(RequestCode.HEART_BEAT, {}, body)
+                answers.drain(peer, 1, 10.0)
+        attempt.outcome = str(answers)
+
+
 def test_many_small_heartbeats_are_kept_in_bounds(fresh_attack: Trial, fresh_site: Site) -> None:
     what = "5 000 client ids and groups by heartbeats, 250 to a connection"
     with fresh_attack("heartbeats", what) as attempt, Connections() as held:

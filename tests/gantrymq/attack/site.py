@@ -22,7 +22,7 @@ from gantrymq.attack import requests
 from gantrymq.attack.legitimate import TOPIC, Seen, Work
 from gantrymq.attack.peer import Address, Peer
 from gantrymq.interop import ports
-from gantrymq.interop.authority import Authority, client_context
+from gantrymq.interop.authority import Authority, Identity, client_context
 from gantrymq.interop.child import Child, wait_until
 from gantrymq.interop.servers import write_properties
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -210,6 +210,11 @@ class Site:
             **identity.settings("server"),
             "tls.client.authServer": "false",
         }
+
+    def signed(self, name: str) -> Identity:
+        """A new certificate of this name, signed by the authority of a guarded site."""
+        assert self._authority is not None, "an open site has no authority"
+        return self._authority.identity(name)
 
     # ------------------------------------------------------------------ legitimate clients
 

@@ -242,3 +242,14 @@ def test_settings_show_no_secret() -> None:
 
 def test_sends_do_not_go_straight_into_the_store() -> None:
     assert opened().state.kernel is None
+
+
+def test_bodies_with_too_many_values_are_refused_before_they_are_understood() -> None:
+    broker = opened()
+    create(broker, "orders")
+    entries = [{"resource": f"Topic:x-{number}", "actions": ["Pub"]} for number in range(10_000)]
+    body = {"subject": "User:orders", "policies": [{"entries": entries}]}
+    answer = ask(broker, Code.AUTH_CREATE_ACL, body, subject="User:orders")
+    assert "JSON of more than" in (answer.remark or "")
+    answer = ask(broker, Code.AUTH_UPDATE_USER, {"more": [0] * 2_000}, username="orders")
+    assert "JSON of more than" in (answer.remark or "")

@@ -28,11 +28,15 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.headers.admin import AclRequest, DeleteAclRequest, ListAclsRequest
 from gantrymq.wire.java_string import utf8_bytes
 
+# Of a body: a thousand entries have some eight values each. What has more source addresses than fit
+# is set by several requests.
+VALUES_MAX: Final = 20_000
+
 
 def update_acl(state: State, request: Request) -> Outcome | Steps[Outcome]:
     header = AclRequest.decode(request.command.ext)
     body = request.command.body
-    info = AclInfo.from_json(javajson.loads(body)) if body else AclInfo()
+    info = AclInfo.from_json(javajson.loads(body, values_max=VALUES_MAX)) if body else AclInfo()
     if not info.policies:
         return refused(ResponseCode.SYSTEM_ERROR, "The body of acl is null")
     name = _subject_of(info.subject, header.subject)

@@ -29,6 +29,9 @@ from gantrymq.wire.java_string import utf8_bytes
 
 _BLANK: Final = "The username is blank"
 
+# Of a body: one flat object, whose texts may have commas.
+VALUES_MAX: Final = 1_000
+
 
 def create_user(state: State, request: Request) -> Outcome | Steps[Outcome]:
     info = _asked(request)
@@ -100,7 +103,8 @@ def _asked(request: Request) -> UserInfo | None:
         return None
     if not request.command.body:
         raise RemoteError("the request has no body, which must be a UserInfo")
-    return replace(UserInfo.from_json(javajson.loads(request.command.body)), username=name)
+    body = javajson.loads(request.command.body, values_max=VALUES_MAX)
+    return replace(UserInfo.from_json(body), username=name)
 
 
 def _makes_super(info: UserInfo) -> bool:
