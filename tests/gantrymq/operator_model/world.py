@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from gantrymq.operator.kube import reducers
 from gantrymq.operator.plan.actions import Action, AnnotateLease, Apply, Delete, Json, Plan
 from gantrymq.operator.plan.planner import plan
-from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
+from gantrymq.operator.plan.snapshot import ClusterSnapshot, NewSecurity, OperatorDefaults
 from gantrymq.operator.plan.switchover import RETRY_SECONDS
 from gantrymq.operator.plan.view.lease import read_lease
 from gantrymq.operator_model import controllers, members
@@ -145,6 +145,14 @@ class World:
             },
             "storage_classes": frozenset({"local-ssd"}),
             "new_secret": f"secret-{api.last_number:025}",
+            "new_security": NewSecurity(
+                f"administrator-{api.last_number}",
+                f"application-{api.last_number}",
+                "t" * 32,
+                "certificate",
+                "key",
+                f"authority-{api.last_number}",
+            ),
             "known_secrets": self.files.known(),
             "refusal": self.refusal,
         }

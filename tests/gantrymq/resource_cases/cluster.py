@@ -114,6 +114,46 @@ _OWNED_KEYS: Final = (
     *("flushDiskType", "minInSyncReplicas", "brokerIP1", "brokerIP2", "metricsPort", "bindAddress"),
 )
 
+_SECURE: Final = {"security": {"profile": "secure"}}
+_OPEN: Final = {"security": {"profile": "open"}}
+_PROFILE: Final = "security.profile"
+
+_SECURITY: Final = (
+    _good("security", {}),
+    _outside("security", "secure", "object"),
+    _good(_PROFILE, "open"),
+    _good(_PROFILE, "secure"),
+    _outside(_PROFILE, "safe", 'supported values: "open", "secure"'),
+    _good(_PROFILE, "secure", before={}),
+    _good(_PROFILE, "secure", before=_SECURE),
+    _good("groups", 2, before=_SECURE),
+    _bad(_PROFILE, "secure", "cannot be changed after creation", before=_OPEN),
+    _bad(_PROFILE, "open", "cannot be changed after creation", before=_SECURE),
+    *(
+        case
+        for field in ("accountsSecret", "tlsSecret")
+        for case in (
+            _good("security", {"profile": "secure", field: "orders-tls.v2"}),
+            _bad(f"security.{field}", "orders", "needs profile: secure"),
+            _bad(
+                "security",
+                {"profile": "open", field: "orders"},
+                "needs profile: secure",
+                at=f"spec.security.{field}",
+            ),
+            _bad(f"security.{field}", "Orders", "must be the name of a Secret"),
+            _outside(f"security.{field}", "o" * 254, "253"),
+        )
+    ),
+    _good("config", {"aclEnable": "true", "tls.server.mode": "enforcing"}, also=_OPEN),
+    _good("config", {"authenticationEnabled": "true"}, also=_SECURE),
+    _bad("config", {"aclEnable": "false"}, "security.profile: secure decides", also=_SECURE),
+    _bad("config", {"tls.server.mode": "x"}, "security.profile: secure decides", also=_SECURE),
+    _bad("nameServerConfig", {"aclFile": "x"}, "security.profile: secure decides", also=_SECURE),
+    _good("replicationTls", "required", also=_SECURE),
+    _bad("replicationTls", "used", "must be required, or absent", also=_SECURE),
+)
+
 _CONFIG: Final = (
     _good("config", {"fileReservedTime": 72, "autoCreateTopicEnable": "true"}),
     _good("config", {"k" * 128: "v"}),
@@ -146,4 +186,13 @@ _NAMES: Final = (
     _good("", {}, name="broker-x"),
 )
 
-CASES: Final = (*_NUMBERS, *_WORDS, *_STORAGE, *_PREFERRED, *_CONFIG, *_NAMES, *POD_CASES)
+CASES: Final = (
+    *_NUMBERS,
+    *_WORDS,
+    *_STORAGE,
+    *_PREFERRED,
+    *_SECURITY,
+    *_CONFIG,
+    *_NAMES,
+    *POD_CASES,
+)

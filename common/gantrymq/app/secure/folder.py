@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from gantrymq.app.secure.authority import CERTIFICATE_DAYS, Issued, make_authority, make_certificate
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.authority import CERTIFICATE_DAYS, Issued, make_authority, make_certificate
 
 ADMINISTRATOR: Final = "administrator"
 

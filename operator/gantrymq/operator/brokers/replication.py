@@ -12,39 +12,63 @@ from typing import Final, final
 
 from gantrymq.base.errors import GantryError
 from gantrymq.client.aio.admin import Admin
+from gantrymq.operator.brokers.access import FILES, BrokerAccess
 from gantrymq.operator.plan.snapshot import MemberReport
 from gantrymq.runtime.logs import Log
 from gantrymq.wire.bodies.ha_status import HaStatus
 
 # Within a reconciliation; a broker that takes longer is shown as it was not asked.
 ASK_SECONDS: Final = 2.0
+# Secure clusters whose connections are kept; each has an account and an authority of its own.
+ACCESSES_MAX: Final = 64
 
 
 @final
 class ReplicationReader:
-    """Owner of the connections to masters; `start` before use, then `close`."""
+    """Owner of the connections to masters, until `close`."""
 
     def __init__(self) -> None:
-        # Every address comes from a Lease, so no name server is ever asked.
-        self._admin = Admin(name_servers="127.0.0.1:9876", timeout_s=ASK_SECONDS)
+        self._admins: dict[BrokerAccess | None, Admin] = {}
         self._log = Log("operator.replication")
 
-    async def start(self) -> None:
-        await self._admin.start()
-
     async def close(self) -> None:
-        await self._admin.close()
+        admins, self._admins = self._admins, {}
+        for each in admins.values():
+            await each.close()
 
     async def ask(
-        self, address: str, master: int, members_by_host: Mapping[str, int]
+        self,
+        address: str,
+        master: int,
+        members_by_host: Mapping[str, int],
+        access: BrokerAccess | None = None,
     ) -> tuple[MemberReport, ...] | None:
-        """What the master at this address reports; None where it does not answer."""
+        """What the master at this address reports; None where it does not answer. `access` is that
+        of a secure cluster."""
         try:
-            status = await self._admin.brokers.replication(address)
+            admin = await self._admin(access)
+            status = await admin.brokers.replication(address)
         except (GantryError, OSError, TimeoutError) as error:
             self._log.debug("master does not answer", address=address, cause=error)
             return None
         return reports(status, master, members_by_host)
+
+    async def _admin(self, access: BrokerAccess | None) -> Admin:
+        """Connections by this account; those of the cluster that was asked first end for others."""
+        known = self._admins.get(access)
+        if known is not None:
+            return known
+        # Every address comes from a Lease, so no name server is ever asked.
+        keywords = FILES.keywords(access)
+        keywords["name_servers"] = "127.0.0.1:9876"
+        made = Admin(timeout_s=ASK_SECONDS, **keywords)
+        await made.start()
+        rival = self._admins.setdefault(access, made)
+        if rival is not made:  # another group of the cluster was asked meanwhile
+            await made.close()
+        elif len(self._admins) > ACCESSES_MAX:
+            await self._admins.pop(next(iter(self._admins))).close()
+        return rival
 
 
 def reports(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
+from gantrymq.operator.brokers.access import BrokerAccess
 from gantrymq.operator.brokers.topic_memory import TopicMemory
 from gantrymq.operator.brokers.topic_run import TopicRun
 from gantrymq.operator.brokers.topics import ClusterTopics
@@ -35,7 +36,7 @@ STEPS_PER_RUN: Final = 1000
 QUESTIONS_PER_RUN: Final = 100
 """Each takes a broker a request for each consumer group of the topic."""
 
-Connect: TypeAlias = Callable[[tuple[str, ...]], ClusterTopics]
+Connect: TypeAlias = Callable[[tuple[str, ...], BrokerAccess | None], ClusterTopics]
 
 
 @final
@@ -46,6 +47,8 @@ class TopicTarget:
     cluster: ClusterView
     """Its groups have addresses and no tables."""
     name_servers: tuple[str, ...] = ()
+    access: BrokerAccess | None = None
+    """Of a secure cluster; None for an open one."""
 
 
 @final
@@ -61,6 +64,10 @@ class TopicRunReport:
     """Topics that were made, changed or deleted on brokers."""
     writes: int = 0
     """Requests to the API that changed a resource."""
+
+
+def _connected(name_servers: tuple[str, ...], access: BrokerAccess | None) -> ClusterTopics:
+    return ClusterTopics(name_servers, access=access)
 
 
 @final
@@ -80,7 +87,7 @@ class TopicController:
     """
 
     def __init__(
-        self, api: TopicApi, wall: Callable[[], float], connect: Connect = ClusterTopics
+        self, api: TopicApi, wall: Callable[[], float], connect: Connect = _connected
     ) -> None:
         """`wall` gives the time in seconds since 1970."""
         self._api = api
@@ -123,12 +130,14 @@ class TopicController:
         return report
 
     async def _cluster(self, target: TopicTarget) -> _Cluster:
-        """The connections of a cluster, made anew when its name servers are others."""
+        """The connections of a cluster, made anew when its name servers or its account are
+        others."""
         key = (target.cluster.namespace, target.cluster.name)
         known = self._clusters.get(key)
-        if known is not None and known.connection.name_servers == target.name_servers:
+        wanted = (target.name_servers, target.access)
+        if known is not None and wanted == (known.connection.name_servers, known.connection.access):
             return known
-        connection = self._connect(target.name_servers)
+        connection = self._connect(*wanted)
         await connection.start()
         if known is not None:
             old, known.connection = known.connection, connection

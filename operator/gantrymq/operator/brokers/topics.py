@@ -11,14 +11,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self, final
 
-from gantrymq.acl.signature import Credentials
 from gantrymq.base.errors import RemoteError
 from gantrymq.client.aio.admin import Admin
-from gantrymq.client.aio.configuration import ClientKeywords
 from gantrymq.client.core.admin.name_servers import ORDER_NAMESPACE
 from gantrymq.client.core.answers import accepted
 from gantrymq.client.core.errors import BrokerError
 from gantrymq.client.core.steps import Ask
+from gantrymq.operator.brokers.access import FILES, BrokerAccess
 from gantrymq.operator.brokers.topic_tables import Master, TopicTables
 from gantrymq.operator.topics.steps import Change, OrderEntry, attribute_changes
 from gantrymq.operator.topics.values import DrainAnswer, DrainQuestion, GroupView
@@ -59,12 +58,12 @@ class ClusterTopics:
         name_servers: Sequence[str],
         *,
         timeout_s: float = TIMEOUT_S,
-        credentials: Credentials | None = None,
+        access: BrokerAccess | None = None,
     ) -> None:
-        keywords = ClientKeywords(name_servers=name_servers)
-        if credentials is not None:
-            keywords["access_key"] = credentials.access_key
-            keywords["secret_key"] = credentials.secret_key
+        """`access` is that of a secure cluster."""
+        keywords = FILES.keywords(access)
+        keywords["name_servers"] = name_servers
+        self.access = access
         self.name_servers = tuple(name_servers)
         self._timeout_s = timeout_s
         self._admin = Admin(timeout_s=timeout_s, **keywords)

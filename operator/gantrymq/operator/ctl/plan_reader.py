@@ -12,8 +12,9 @@ from typing import Final
 from gantrymq.operator.ctl.access import LEASES, AccessError, Collection, Json, KubeAccess
 from gantrymq.operator.kube import reducers
 from gantrymq.operator.plan.objects.names import INSTANCE, MANAGED_BY, ClusterNames
-from gantrymq.operator.plan.snapshot import ClusterSnapshot, OperatorDefaults
+from gantrymq.operator.plan.snapshot import ClusterSnapshot, NewSecurity, OperatorDefaults
 from gantrymq.operator.resources.names import group_name
+from gantrymq.operator.resources.security import SecurityProfile
 
 _OWNED: Final[Mapping[str, Collection]] = {
     "StatefulSet": Collection("/apis/apps/v1", "statefulsets"),
@@ -32,10 +33,13 @@ _CLASSES: Final = Collection("/apis/storage.k8s.io/v1", "storageclasses")
 _NAMESPACES: Final = Collection("/api/v1", "namespaces")
 _DEPLOYMENTS: Final = Collection("/apis/apps/v1", "deployments")
 _OPERATOR: Final = f"app.kubernetes.io/component=operator,{MANAGED_BY}"
+_PROFILE: Final = "GANTRY_OPERATOR_SECURITY_PROFILE"
 _IMAGE: Final = "GANTRY_OPERATOR_{}_IMAGE"
 UNKNOWN_IMAGE: Final = "(the operator's default)"
 _SECRET: Final = "0" * 64
 """Stands for the random secret of a new cluster: this plan is shown, never carried out."""
+_NEW: Final = NewSecurity(_SECRET, _SECRET, _SECRET, _SECRET, _SECRET, _SECRET)
+"""Stands for accounts and a certificate in the same way."""
 
 
 def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
@@ -46,7 +50,8 @@ def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
     is_read = all(items is not None for items in owned.values())
     objects = {kind: items or () for kind, items in owned.items()} if is_read else None
     if objects is not None:
-        objects["Secret"] = tuple(map(reducers.secret, objects["Secret"]))
+        secrets = (*objects["Secret"], *_named_secrets(access, cluster))
+        objects["Secret"] = tuple(map(reducers.secret, secrets))
     nodes = _some(access, _NODES, "")
     classes = _some(access, _CLASSES, "")
     found = access.get(_NAMESPACES, "", namespace)
@@ -62,6 +67,7 @@ def read_snapshot(access: KubeAccess, cluster: Json) -> ClusterSnapshot:
         storage_classes=None if classes is None
         else frozenset(each["metadata"]["name"] for each in classes),
         new_secret=_SECRET,
+        new_security=_NEW,
     )  # fmt: skip
 
 
@@ -73,6 +79,15 @@ def _some(
         return tuple(access.objects(where, namespace, selector))
     except AccessError:
         return None
+
+
+def _named_secrets(access: KubeAccess, cluster: Json) -> list[Json]:
+    """Secrets that the resource names."""
+    security = cluster["spec"].get("security") or {}
+    names = [security[key] for key in ("accountsSecret", "tlsSecret") if security.get(key)]
+    namespace = cluster["metadata"]["namespace"]
+    found = [access.get(_OWNED["Secret"], namespace, name) for name in names]
+    return [each for each in found if each is not None]
 
 
 def _leases(access: KubeAccess, cluster: Json) -> dict[str, Json | None]:
@@ -99,4 +114,5 @@ def _defaults(access: KubeAccess) -> OperatorDefaults:
     return OperatorDefaults(
         values.get(_IMAGE.format("BROKER"), UNKNOWN_IMAGE),
         values.get(_IMAGE.format("NAME_SERVER"), UNKNOWN_IMAGE),
+        security_profile=SecurityProfile(values.get(_PROFILE) or SecurityProfile.OPEN),
     )

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from gantrymq.base.group_secret import fingerprint, secret_lines
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.access import SECRET_ENTRY
-from gantrymq.operator.plan.view.secret import FINGERPRINTS
+from gantrymq.operator.plan.objects.security import AUTHORITY_ENTRY
+from gantrymq.operator.plan.view.secret import AUTHORITY, ENTRIES, FINGERPRINTS
 
 Reducer: TypeAlias = Callable[[Json], Json]
 
@@ -29,13 +30,24 @@ def whole(item: Json) -> Json:
 
 
 def secret(item: Json) -> Json:
-    """Metadata, and a fingerprint of each line in place of the content."""
+    """Metadata; in place of the content the names of the entries, a fingerprint of each line of a
+    replication secret, and the certificate of an authority, which is no secret."""
     return {
         "apiVersion": item.get("apiVersion", ""),
         "kind": item.get("kind", ""),
         "metadata": _metadata(item),
         FINGERPRINTS: [fingerprint(line) for line in lines_of_secret(item)],
+        ENTRIES: sorted(item.get("data") or {}),
+        AUTHORITY: entry_of_secret(item, AUTHORITY_ENTRY),
     }
+
+
+def entry_of_secret(item: Json, entry: str) -> str:
+    """The text of an entry; empty where there is none that can be read."""
+    try:
+        return base64.b64decode((item.get("data") or {}).get(entry, "")).decode()
+    except ValueError:
+        return ""
 
 
 def lines_of_secret(item: Json) -> tuple[bytes, ...]:

@@ -18,6 +18,7 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.desired import Desired, desired
 from gantrymq.operator.plan.objects.groups import GroupSize, group_sizes
 from gantrymq.operator.plan.objects.names import ClusterNames
+from gantrymq.operator.plan.profile import effective_profile, ignored_fields, with_profile
 from gantrymq.operator.plan.roles import Roles, assign_roles
 from gantrymq.operator.plan.rolling import roll
 from gantrymq.operator.plan.rotation import rotate
@@ -60,8 +61,11 @@ def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
     if snapshot.objects is None:
         status = status_of_unread(snapshot.resource, now)
         return Plan(status=status, requeue_seconds=UNREAD_SECONDS)
-    cluster, observed = _cluster(snapshot, parsed.spec), Observed(snapshot.objects)
+    observed = Observed(snapshot.objects)
     status_before = map_at(snapshot.resource, "status")
+    sets, default = observed.stateful_sets(), snapshot.defaults.security_profile
+    profile = effective_profile(parsed.spec, status_before, sets, default)
+    cluster = _cluster(snapshot, with_profile(parsed.spec, profile))
     sizes = group_sizes(cluster, status_before, observed.group_stateful_sets())
     wanted = desired(cluster, sizes, observed, snapshot, now)
     if snapshot.pods is None or not _is_read(snapshot, sizes):
@@ -69,14 +73,18 @@ def plan(snapshot: ClusterSnapshot, now: float) -> Plan:
         status = status_of_unread(snapshot.resource, now)
         return Plan(actions, status=status, requeue_seconds=UNREAD_SECONDS)
     groups = read_groups(sizes, cluster.names, observed, snapshot, snapshot.pods)
-    return _plan_read(cluster, snapshot, wanted, sizes, groups, now)
+    unsupported = [
+        *unsupported_changes(parsed.spec, sizes),
+        *ignored_fields(parsed.spec, profile),
+    ]
+    return _plan_read(cluster, snapshot, wanted, unsupported, groups, now)
 
 
 def _plan_read(
     cluster: Cluster,
     snapshot: ClusterSnapshot,
     wanted: Desired,
-    sizes: Sequence[GroupSize],
+    unsupported: Sequence[str],
     groups: Sequence[Group],
     now: float,
 ) -> Plan:
@@ -109,7 +117,7 @@ def _plan_read(
         actions,
         () if cluster.spec.paused else waits,
         rolled.outdated,
-        unsupported_changes(cluster.spec, sizes),
+        unsupported,
         ready_name_servers(snapshot.pods or ()),
         rotation.status,
     )

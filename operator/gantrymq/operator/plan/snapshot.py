@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from gantrymq.operator.plan.actions import Json
+from gantrymq.operator.resources.security import SecurityProfile
 
 
 @final
@@ -23,6 +24,24 @@ class OperatorDefaults:
     name_server_image: str
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
+    security_profile: SecurityProfile = SecurityProfile.OPEN
+    """Of new clusters that name none."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NewSecurity:
+    """Random values, and a certificate, for Secrets of a secure cluster that do not exist yet."""
+
+    administrator: str = field(repr=False)
+    """The secret key of the account by which brokers and the operator sign."""
+    application: str = field(repr=False)
+    """That of the account of applications; of the accounts that are there, if they are."""
+    metrics_token: str = field(repr=False)
+    certificate: str
+    key: str = field(repr=False)
+    authority: str
+    """The certificate of the authority; its key is thrown away."""
 
 
 @final
@@ -46,8 +65,8 @@ class ClusterSnapshot:
     defaults: OperatorDefaults
     objects: Mapping[str, tuple[Json, ...]] | None
     """Owned objects by kind: StatefulSet, Service, ConfigMap, Secret, PodDisruptionBudget,
-    ServiceAccount, Role, RoleBinding. None until the reflectors are in sync. The Secret has
-    `fingerprints` in place of its data."""
+    ServiceAccount, Role, RoleBinding. None until the reflectors are in sync. Secrets have
+    `fingerprints`, `entries` and `authority` in place of their data."""
     pods: tuple[Json, ...] | None
     volume_claims: tuple[Json, ...] | None
     leases: Mapping[str, Json | None] | None
@@ -73,6 +92,8 @@ class ClusterSnapshot:
     """Topics on the brokers that no Topic resource names; None when not known."""
     new_secret: str = ""
     """Random text for a replication secret that does not exist yet; the plan draws no dice."""
+    new_security: NewSecurity | None = field(default=None, repr=False)
+    """For Secrets of a secure cluster that do not exist yet; None where none is missing."""
     known_secrets: Mapping[str, tuple[str, ...]] | None = None
     """Fingerprints of the replication secrets that a broker has, by the name of its pod, as far as
     it said so. None: not asked, as while `plan.view.secret.is_of_interest` is false."""

@@ -26,6 +26,7 @@ from gantrymq.operator.resources.pods import (
     ResourcesSpec,
     SchedulingSpec,
 )
+from gantrymq.operator.resources.security import SECURE_RULES, SecuritySpec
 
 _OBJECT_NAME: Final = Text(
     253,
@@ -111,7 +112,12 @@ class Listener:
 class BrokerClusterSpec:
     """What the user wants of a cluster."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (*REPLICA_RULES, *PREFERRED_RULES, *TLS_RULES)
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        *REPLICA_RULES,
+        *PREFERRED_RULES,
+        *TLS_RULES,
+        *SECURE_RULES,
+    )
     RESOURCE_RULES: ClassVar[tuple[Rule, ...]] = NAME_RULES
 
     name_servers: int = described(
@@ -166,6 +172,9 @@ class BrokerClusterSpec:
         None,
         default_words="accepted, or required where config has tls.server.mode: enforcing",
         example="used",
+    )
+    security: SecuritySpec = described(
+        "Who may use the servers of the cluster.", factory=SecuritySpec
     )
     storage: StorageSpec = described("The volume of each member.", factory=StorageSpec)
     preferred_masters: Mapping[str, int] = described(

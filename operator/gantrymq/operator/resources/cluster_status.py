@@ -9,6 +9,7 @@ from typing import Any, final
 from gantrymq.operator.resources.condition_list import Condition
 from gantrymq.operator.resources.encoding import to_json
 from gantrymq.operator.resources.fields import reported
+from gantrymq.operator.resources.security import SecurityProfile
 
 ROTATION_PODS_SHOWN_MAX = 20
 """Pods that a change of the secret waits for, of those that a status names."""
@@ -157,6 +158,9 @@ class BrokerClusterStatus:
     )
     secret_rotation: SecretRotation | None = reported(
         "The change of the replication secret that is carried out, or was last."
+    )
+    security_profile: SecurityProfile | None = reported(
+        "The security profile that the cluster was created with: open or secure."
     )
     waits: tuple[WaitStatus, ...] = reported("What is wanted, but not done yet.", ())
 

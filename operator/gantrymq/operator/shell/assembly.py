@@ -106,7 +106,6 @@ class Operator:
     async def start(self) -> list[Task]:
         """Begin; returns what the process must run."""
         await self._pages.start()
-        await self._replication.start()
         for key in self._resync.keys(self._parts.namespaces):
             self.work.put(key)
         return [

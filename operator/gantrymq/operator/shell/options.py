@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.operator.resources.security import SecurityProfile
 
 METRICS_PORT: Final = 5559
 BROKER_IMAGE: Final = "gantrymq/broker:latest"
@@ -17,6 +18,7 @@ LEASE_NAME: Final = "gantry-operator"
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 _FORMATS: Final = ("console", "json")
+_PROFILES: Final = tuple(SecurityProfile)
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 _EPILOG: Final = """\
@@ -49,6 +51,8 @@ class Options:
     name_server_image: str = NAME_SERVER_IMAGE
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: tuple[str, ...] = ()
+    security_profile: SecurityProfile = SecurityProfile.OPEN
+    """Of new clusters that name none."""
     log_level: str = "INFO"
     log_format: str = "console"
 
@@ -62,6 +66,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
     _must_be_one_of("--log-level", told.log_level, _LEVELS)
     _must_be_one_of("--log-format", told.log_format, _FORMATS)
     _must_be_one_of("--image-pull-policy", told.image_pull_policy, _PULL_POLICIES)
+    _must_be_one_of("--security-profile", told.security_profile, _PROFILES)
     return Options(
         namespaces=tuple(told.namespace or _list(environment, "NAMESPACE")),
         kubeconfig=told.kubeconfig,
@@ -73,6 +78,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> O
         name_server_image=told.name_server_image,
         image_pull_policy=told.image_pull_policy,
         image_pull_secrets=tuple(told.image_pull_secret or _list(environment, "IMAGE_PULL_SECRET")),
+        security_profile=SecurityProfile(told.security_profile),
         log_level=told.log_level,
         log_format=told.log_format,
     )
@@ -129,6 +135,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--image-pull-secret", action="append", default=[], metavar="NAME",
         help="pull secret of pods whose cluster names none; may be repeated",
     )  # fmt: skip
+    add("--security-profile", "open", "open or secure: of new clusters that name none", "PROFILE")
     add("--log-level", "INFO", "DEBUG, INFO, WARNING or ERROR", "LEVEL")
     add("--log-format", "console", "console or json", "FORMAT")
     return parser

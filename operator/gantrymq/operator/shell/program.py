@@ -139,6 +139,7 @@ class Program:
                 told.name_server_image,
                 told.image_pull_policy,
                 told.image_pull_secrets,
+                told.security_profile,
             ),
             planner=plan,
             random=random.SystemRandom(),

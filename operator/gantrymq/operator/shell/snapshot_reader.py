@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar, final
 
+from gantrymq.operator.brokers.access import BrokerAccess
 from gantrymq.operator.brokers.replication import is_of_member, members_by_host
 from gantrymq.operator.kube import kinds, reducers
 from gantrymq.operator.kube.client import KubeClient
@@ -23,7 +24,9 @@ from gantrymq.operator.plan.view.fields import label_of
 from gantrymq.operator.plan.view.lease import read_lease
 from gantrymq.operator.plan.view.secret import is_of_interest
 from gantrymq.operator.resources.names import GROUPS_MAX, group_name
+from gantrymq.operator.resources.security import SecuritySpec
 from gantrymq.operator.shell.caches import Caches
+from gantrymq.operator.shell.security_reader import SecurityReader, secret_names, security_of
 from gantrymq.runtime.logs import Log
 
 T = TypeVar("T")
@@ -42,7 +45,11 @@ class ReplicationPort(Protocol):
     """Asks a master about its followers."""
 
     async def ask(
-        self, address: str, master: int, members_by_host: Mapping[str, int]
+        self,
+        address: str,
+        master: int,
+        members_by_host: Mapping[str, int],
+        access: BrokerAccess | None = None,
     ) -> tuple[MemberReport, ...] | None: ...
 
 
@@ -83,6 +90,7 @@ class SnapshotReader:
         self._log = Log("operator.snapshot")
         self._readiness = readiness
         self._replication = replication
+        self._security = SecurityReader(client)
         self._unmanaged_topics = unmanaged_topics
 
     async def read(self, resource: Json, refusal: str = "") -> ClusterSnapshot:
@@ -92,17 +100,19 @@ class SnapshotReader:
         pods = self._cached(kinds.POD, namespace, name)
         claims = self._cached(kinds.PERSISTENT_VOLUME_CLAIM, namespace, name)
         groups = self._groups(resource, names)
+        sets = self._cached(kinds.STATEFUL_SET, namespace, name)
+        security = security_of(resource, sets, self._defaults.security_profile)
         is_terminating, objects, leases = await asyncio.gather(
             self._namespace_is_terminating(namespace),
-            self._objects(names, resource["metadata"]["uid"]),
+            self._objects(names, resource["metadata"]["uid"], security),
             self._leases(names, groups),
         )
-        sets = (objects or {}).get(kinds.STATEFUL_SET.name, ())
+        access = await self._security.access(names, security) if security else None
         reports, unready, secrets_known, events = await asyncio.gather(
-            self._reports(leases, pods or ()),
+            self._reports(leases, pods or (), access),
             self._unready(pods or ()),
             self._secrets_of_members(resource, objects, pods),
-            self._events(namespace, _stuck(pods or (), claims or (), sets)),
+            self._events(namespace, _stuck(pods or (), claims or (), sets or ())),
         )
         if leases is not None and any(leases.values()):
             # Masters and events took their time, and each Lease changes more than once a second.
@@ -126,6 +136,7 @@ class SnapshotReader:
             unmanaged_topics=self._unmanaged_topics(namespace, name),
             new_secret=secrets.token_hex(SECRET_BYTES),
             known_secrets=secrets_known,
+            new_security=await self._security.new(names, security, objects),
         )
 
     # ------------------------------------------------------------------ caches
@@ -166,7 +177,7 @@ class SnapshotReader:
         return bool(found["metadata"].get("deletionTimestamp"))
 
     async def _objects(
-        self, names: ClusterNames, uid: str
+        self, names: ClusterNames, uid: str, security: SecuritySpec | None
     ) -> Mapping[str, tuple[Json, ...]] | None:
         found: dict[str, tuple[Json, ...]] = {}
         for kind in (
@@ -180,7 +191,7 @@ class SnapshotReader:
                 return None
             found[kind.name] = cached
         singles = (
-            (kinds.SECRET, names.secret),
+            *((kinds.SECRET, name) for name in secret_names(names, security)),
             (kinds.SERVICE_ACCOUNT, names.brokers),
             (kinds.ROLE, names.brokers),
             (kinds.ROLE_BINDING, names.brokers),
@@ -194,7 +205,9 @@ class SnapshotReader:
             is_ours = item is not None and (
                 kind is kinds.SECRET or belongs_to(item, uid, names.cluster)
             )
-            found[kind.name] = (item,) if item is not None and is_ours else ()
+            found.setdefault(kind.name, ())
+            if item is not None and is_ours:
+                found[kind.name] += (item,)
         return found
 
     async def _one(self, kind: Kind, namespace: str, name: str) -> Json | None:
@@ -257,7 +270,10 @@ class SnapshotReader:
     # ------------------------------------------------------------------ brokers
 
     async def _reports(
-        self, leases: Mapping[str, Json | None] | None, pods: Sequence[Json]
+        self,
+        leases: Mapping[str, Json | None] | None,
+        pods: Sequence[Json],
+        access: BrokerAccess | None,
     ) -> Mapping[str, tuple[MemberReport, ...]]:
         async def ask(group: str, lease: Json) -> tuple[str, tuple[MemberReport, ...] | None]:
             annotations = lease["metadata"].get("annotations") or {}
@@ -270,7 +286,7 @@ class SnapshotReader:
             if not is_of_member(address, holder, of_group):
                 return group, None
             hosts = members_by_host(of_group)
-            return group, await self._replication.ask(address, holder, hosts)
+            return group, await self._replication.ask(address, holder, hosts, access)
 
         led = [(group, lease) for group, lease in (leases or {}).items() if lease is not None]
         found = await _all(ask(group, lease) for group, lease in led)
@@ -294,7 +310,9 @@ class SnapshotReader:
     ) -> Mapping[str, tuple[str, ...]] | None:
         """Which secrets brokers have, by pod; None while no plan needs to know."""
         found = (objects or {}).get(kinds.SECRET.name, ())
-        if pods is None or not is_of_interest(resource, next(iter(found), None), pods):
+        name = f"{resource['metadata']['name']}-replication"
+        secret = next((each for each in found if each["metadata"]["name"] == name), None)
+        if pods is None or not is_of_interest(resource, secret, pods):
             return None
 
         async def ask(pod: Json) -> tuple[str, tuple[str, ...] | None]:

@@ -19,12 +19,14 @@ from gantrymq.operator.kube.reflector import RandomSource
 from gantrymq.operator.kube.topic_writes import TopicWrites
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.names import ClusterNames
-from gantrymq.operator.plan.view.fields import is_terminating, value_at
+from gantrymq.operator.plan.view.fields import is_terminating, text_at, value_at
 from gantrymq.operator.resources.parsing import parse_cluster
+from gantrymq.operator.resources.security import SecurityProfile
 from gantrymq.operator.shell.caches import Caches
 from gantrymq.operator.shell.controller import RESYNC_SECONDS
 from gantrymq.operator.shell.group_masters import GroupMasters
 from gantrymq.operator.shell.run_pacing import RunPacing
+from gantrymq.operator.shell.security_reader import SecurityReader
 from gantrymq.operator.shell.work_queue import Key
 from gantrymq.operator.topics.index import TopicIndex
 from gantrymq.operator.topics.values import ClusterStage, ClusterView
@@ -86,6 +88,7 @@ class TopicWork:
         self._controller = TopicController(TopicWrites(client), wall)
         self._index = index
         self._masters = GroupMasters(client, caches, wall)
+        self._security = SecurityReader(client)
         self._on_unmanaged = on_unmanaged
         self._random = random
         self._unmanaged: dict[Name, tuple[str, ...]] = {}
@@ -162,7 +165,10 @@ class TopicWork:
         view = ClusterView(
             namespace, name, stage, groups, is_ending, is_paused=bool(spec and spec.paused)
         )
-        return TopicTarget(view, _name_servers(names, spec.name_servers if spec else 1))
+        servers = _name_servers(names, spec.name_servers if spec else 1)
+        if spec is None or text_at(resource, "status", "securityProfile") != SecurityProfile.SECURE:
+            return TopicTarget(view, servers)
+        return TopicTarget(view, servers, await self._security.access(names, spec.security))
 
     async def _namespace_is_terminating(self, namespace: str) -> bool:
         try:

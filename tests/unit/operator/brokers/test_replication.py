@@ -90,7 +90,6 @@ def test_a_broker_that_is_not_master_says_nothing_about_others() -> None:
 
 async def test_a_master_that_is_not_there_gives_no_report() -> None:
     reader = ReplicationReader()
-    await reader.start()
     try:
         assert await reader.ask("127.0.0.1:1", 1, {}) is None
     finally:

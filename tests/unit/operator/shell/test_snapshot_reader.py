@@ -11,6 +11,7 @@ from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.operating import DEFAULTS, PACE, add_cluster, is_quiet, operating
 from gantrymq.fakes_kube.server import KubeServer
 from gantrymq.fakes_kube.waiting import until
+from gantrymq.operator.brokers.access import BrokerAccess
 from gantrymq.operator.kube.api_config import ApiConfig
 from gantrymq.operator.kube.client import KubeClient
 from gantrymq.operator.plan.snapshot import ClusterSnapshot, MemberReport
@@ -29,8 +30,13 @@ class Replication:
         """What happens while the master answers."""
 
     async def ask(
-        self, address: str, master: int, members_by_host: Mapping[str, int]
+        self,
+        address: str,
+        master: int,
+        members_by_host: Mapping[str, int],
+        access: BrokerAccess | None = None,
     ) -> tuple[MemberReport, ...] | None:
+        assert access is None
         self.asked.append(address)
         self.meanwhile()
         return tuple(

@@ -20,6 +20,7 @@ from gantrymq.operator.plan.objects.names import (
     NAME_SERVER_PORT,
 )
 from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
+from gantrymq.operator.plan.objects.security import broker_settings, server_settings
 from gantrymq.operator.resources.cluster import Flush, Replication
 
 SECRET_FOLDER: Final = "/etc/gantry-secret"  # noqa: S105 - where the Secret is mounted
@@ -52,7 +53,8 @@ def broker_config(cluster: Cluster, group: str, members: int, address: str, link
         "namesrvAddr": names.name_server_addresses(spec.name_servers),
         "publishService": names.group(group),
     }
-    return _text({**spec.config, **owned, **link_settings(links, spec)})
+    secure = broker_settings(cluster, _bind_address(address))
+    return _text({**spec.config, **owned, **link_settings(links, spec), **secure})
 
 
 def name_server_config(cluster: Cluster, address: str) -> str:
@@ -63,7 +65,8 @@ def name_server_config(cluster: Cluster, address: str) -> str:
         "listenPort": str(NAME_SERVER_PORT),
         "metricsPort": str(NAME_SERVER_METRICS_PORT),
     }
-    return _text({**cluster.spec.name_server_config, **owned})
+    secure = server_settings(cluster, owned["bindAddress"])
+    return _text({**cluster.spec.name_server_config, **owned, **secure})
 
 
 def host_port(host: str, port: int) -> str:

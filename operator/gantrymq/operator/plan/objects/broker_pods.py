@@ -27,6 +27,7 @@ from gantrymq.operator.plan.objects.pod_settings import (
     resource_fields,
     zone_spread,
 )
+from gantrymq.operator.plan.objects.security import security_mounts, security_volumes
 from gantrymq.operator.resources.pods import Zones
 
 CONFIG: Final = "config"
@@ -65,6 +66,7 @@ def broker_template(cluster: Cluster, group: str, image: str, config_key: str) -
 def _container(cluster: Cluster, image: str) -> Json:
     arguments = ["broker", "--guarded", "-c", f"{FOLDER}/{FILE}", "--data", "/data"]
     mounts = {STORE: "/data", CONFIG: FOLDER, "secret": SECRET_FOLDER, TMP: "/tmp"}  # noqa: S108
+    mounts |= security_mounts(cluster)
     return {
         "name": BROKER,
         **image_fields(cluster, image),
@@ -102,6 +104,7 @@ def _volumes(cluster: Cluster, group: str, config_key: str) -> list[Json]:
         {"name": CONFIG, "configMap": config},
         {"name": "secret", "secret": {"secretName": names.secret, "defaultMode": 0o440}},
         {"name": TMP, "emptyDir": {}},
+        *security_volumes(cluster),
     ]
 
 

@@ -19,6 +19,7 @@ from gantrymq.operator.plan.objects.name_servers import name_server_blueprint
 from gantrymq.operator.plan.objects.names import BROKER, COMPONENT, GROUP_LABEL, NAME_SERVER
 from gantrymq.operator.plan.objects.repair import Repairs
 from gantrymq.operator.plan.objects.replication_tls import next_mode
+from gantrymq.operator.plan.objects.security_secrets import want_security
 from gantrymq.operator.plan.objects.workloads import Blueprint, surplus_entries, workload
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.view.fields import label_of
@@ -60,11 +61,16 @@ def desired(
     repairs.want(services.name_server_pods_service(cluster))
     repairs.want(services.name_server_service(cluster))
     _want_access(cluster, sizes, repairs, snapshot)
+    # Without its Secrets a pod does not start: those that run stay as they are.
+    missing = want_security(cluster, repairs, snapshot.new_security)
     repairs.want(budgets.name_server_budget(cluster))
     for size in sizes:
         repairs.want(budgets.group_budget(cluster, size.name))
-    _want_name_servers(cluster, repairs, snapshot)
-    unsettled = [size.name for size in sizes if _want_group(cluster, size, repairs, snapshot)]
+    if not missing:
+        _want_name_servers(cluster, repairs, snapshot)
+    unsettled = [
+        size.name for size in sizes if missing or _want_group(cluster, size, repairs, snapshot)
+    ]
     return Desired(
         tuple(repairs.actions),
         tuple(repairs.waits),

@@ -18,6 +18,7 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.inputs import broker_inputs
 from gantrymq.operator.plan.objects.names import BROKER, STORE
 from gantrymq.operator.plan.objects.replication_tls import LinkTls
+from gantrymq.operator.plan.objects.security import profile_note
 from gantrymq.operator.plan.objects.workloads import ADDRESS, MEMBERS, Blueprint
 from gantrymq.operator.plan.view.fields import annotation_of, list_at, text_at
 from gantrymq.operator.resources.names import MEMBERS_MAX, group_name
@@ -80,7 +81,7 @@ def group_blueprint(
         "broker",
         partial(broker_template, cluster, group),
         _stateful_set_spec(cluster, group, members),
-        {ADDRESS: address, MEMBERS: str(members)},
+        {ADDRESS: address, MEMBERS: str(members), **profile_note(cluster)},
     )
 
 

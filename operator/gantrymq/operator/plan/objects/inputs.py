@@ -13,6 +13,7 @@ from dataclasses import asdict
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.replication_tls import LinkTls, link_settings
+from gantrymq.operator.plan.objects.security import security_inputs
 from gantrymq.operator.resources.cluster import BrokerClusterSpec
 from gantrymq.operator.resources.pods import ContainerResources, LogFormat
 
@@ -23,6 +24,7 @@ def broker_inputs(cluster: Cluster, group: str, members: int, address: str, link
     tls = link_settings(links, spec)
     return {
         **({"replicationTls": tls} if tls else {}),
+        **security_inputs(cluster),
         **_shared(spec),
         "address": address,
         "config": dict(spec.config),
@@ -42,6 +44,7 @@ def name_server_inputs(cluster: Cluster, address: str) -> Json:
     """Inputs of the name servers' pods. `address` is the clusterIP of their Service."""
     spec = cluster.spec
     return {
+        **security_inputs(cluster),
         **_shared(spec),
         "config": dict(spec.name_server_config),
         "image": spec.image.name_server or "",

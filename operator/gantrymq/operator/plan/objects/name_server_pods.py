@@ -24,6 +24,7 @@ from gantrymq.operator.plan.objects.pod_settings import (
     resource_fields,
     zone_spread,
 )
+from gantrymq.operator.plan.objects.security import security_mounts, security_volumes
 from gantrymq.operator.resources.pods import Zones
 
 FILE: Final = "namesrv.conf"
@@ -53,6 +54,7 @@ def name_server_template(cluster: Cluster, image: str, config_key: str) -> Json:
                 {"name": CONFIG, "configMap": config},
                 {"name": _DATA, "emptyDir": {}},
                 {"name": TMP, "emptyDir": {}},
+                *security_volumes(cluster),
             ],
         },
     }
@@ -60,6 +62,7 @@ def name_server_template(cluster: Cluster, image: str, config_key: str) -> Json:
 
 def _container(cluster: Cluster, image: str) -> Json:
     mounts = {_DATA: NAME_SERVER_DATA, CONFIG: FOLDER, TMP: "/tmp"}  # noqa: S108
+    mounts |= security_mounts(cluster)
     ports = {"namesrv": NAME_SERVER_PORT, "metrics": NAME_SERVER_METRICS_PORT}
     variables = environment(cluster)
     return {

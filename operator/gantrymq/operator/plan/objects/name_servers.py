@@ -9,6 +9,7 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.inputs import name_server_inputs
 from gantrymq.operator.plan.objects.name_server_pods import name_server_template
 from gantrymq.operator.plan.objects.names import NAME_SERVER
+from gantrymq.operator.plan.objects.security import profile_note
 from gantrymq.operator.plan.objects.workloads import Blueprint
 
 
@@ -33,5 +34,5 @@ def name_server_blueprint(cluster: Cluster, address: str) -> Blueprint:
             "updateStrategy": {"type": "RollingUpdate"},
             "selector": {"matchLabels": names.selector(NAME_SERVER)},
         },
-        {},
+        profile_note(cluster),
     )

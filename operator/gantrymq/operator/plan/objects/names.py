@@ -11,6 +11,8 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 INSTANCE: Final = "app.kubernetes.io/instance"
 COMPONENT: Final = "app.kubernetes.io/component"
 GROUP_LABEL: Final = "gantrymq.dev/group"
+PROFILE: Final = "gantrymq.dev/security-profile"
+"""Annotation of the StatefulSets of a secure cluster: the profile that it was created with."""
 BROKER: Final = "broker"
 NAME_SERVER: Final = "nameserver"
 STORE: Final = "store"
@@ -50,6 +52,26 @@ class ClusterNames:
     @property
     def secret(self) -> str:
         return f"{self.cluster}-replication"
+
+    @property
+    def accounts(self) -> str:
+        """The Secret with all accounts, where the resource names none."""
+        return f"{self.cluster}-accounts"
+
+    @property
+    def client(self) -> str:
+        """The Secret with the account of applications."""
+        return f"{self.cluster}-client"
+
+    @property
+    def tls(self) -> str:
+        """The Secret with the certificate of the servers, where the resource names none."""
+        return f"{self.cluster}-tls"
+
+    @property
+    def authority(self) -> str:
+        """The ConfigMap with the certificate of the authority, which clients trust."""
+        return f"{self.cluster}-ca"
 
     def group(self, group: str) -> str:
         """StatefulSet, group Service, Lease, ConfigMap and PodDisruptionBudget of a group."""

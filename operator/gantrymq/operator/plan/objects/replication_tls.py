@@ -46,6 +46,8 @@ _OF_SERVER_MODE: Final = {"disabled": LinkTls.NONE, "enforcing": LinkTls.REQUIRE
 
 def wanted_mode(spec: BrokerClusterSpec) -> LinkTls:
     """What the resource asks for."""
+    if spec.security.is_secure:
+        return LinkTls.REQUIRED
     of_config = _mode_by(spec.config)
     if spec.replication_tls is None or of_config is LinkTls.NONE:
         return of_config

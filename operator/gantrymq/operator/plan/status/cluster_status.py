@@ -49,6 +49,7 @@ def cluster_status(facts: Facts, now: float) -> Json:
         groups=tuple(_group(facts, group) for group in groups),
         unmanaged_topics=_unmanaged(facts.snapshot.unmanaged_topics),
         secret_rotation=facts.rotation,
+        security_profile=spec.security.profile,
         waits=_waits(facts.waits),
     ).to_json()
 

@@ -30,7 +30,11 @@ REQUEST_MAX: Final = 128
 ROTATION: Final = "gantrymq.dev/rotation"
 STEP: Final = "gantrymq.dev/rotation-step"
 FINGERPRINTS: Final = "fingerprints"
-"""The field of a Secret in a snapshot that stands for its content."""
+"""The field of a Secret in a snapshot that stands for the lines of a replication secret."""
+ENTRIES: Final = "entries"
+"""The field with the names of its entries."""
+AUTHORITY: Final = "authority"
+"""The field with the certificate of an authority in it."""
 
 CLOCKS_SECONDS: Final = 10
 """How far the clocks of two API servers may differ: a new Secret is older than its first pods."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.app.secure.authority import Issued, make_authority, make_certificate
+from gantrymq.runtime.authority import Issued, make_authority, make_certificate
 from gantrymq.base.errors import ConfigurationError
 
 NOW = datetime.datetime.now(datetime.UTC)

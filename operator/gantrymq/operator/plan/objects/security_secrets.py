@@ -1,0 +1,158 @@
+"""The Secrets of a secure cluster that the operator makes, and the ones that users name.
+
+    <cluster>-accounts    all accounts, the administrator's keys, the token for metrics
+    <cluster>-client      the keys of the account of applications: SUB and PUB of all topics
+    <cluster>-tls         a certificate and the authority that signed it, as cert-manager's
+    <cluster>-ca          a ConfigMap with the authority's certificate, which clients trust
+
+They are made once. Users may change their content, and delete them to have others: the account of
+applications is remade together with the accounts that it is one of.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Final
+
+from gantrymq.operator.plan.actions import Apply, Json, Wait
+from gantrymq.operator.plan.objects.cluster import Cluster
+from gantrymq.operator.plan.objects.kinds import CONFIG_MAP, SECRET
+from gantrymq.operator.plan.objects.names import BROKER
+from gantrymq.operator.plan.objects.repair import Repairs
+from gantrymq.operator.plan.objects.security import (
+    ACCOUNTS_ENTRIES,
+    ACCOUNTS_ENTRY,
+    ADMINISTRATOR_ENTRY,
+    AUTHORITY_ENTRY,
+    CERTIFICATE_ENTRY,
+    KEY_ENTRY,
+    TLS_ENTRIES,
+    TOKEN_ENTRY,
+    accounts_name,
+    tls_name,
+)
+from gantrymq.operator.plan.snapshot import NewSecurity
+from gantrymq.operator.plan.view.fields import list_at, text_at, version_of
+from gantrymq.operator.plan.view.secret import AUTHORITY, ENTRIES
+
+ADMINISTRATOR: Final = "gantry-administrator"
+APPLICATION: Final = "application"
+
+_ACCOUNTS: Final = """\
+# The accounts of the cluster. Servers read a change within two minutes, without a restart.
+accounts:
+- accessKey: {administrator}
+  secretKey: {administrator_key}
+  admin: true
+- accessKey: {application}
+  secretKey: {application_key}
+  admin: false
+  defaultTopicPerm: PUB|SUB
+  defaultGroupPerm: SUB
+"""
+_KEYS: Final = "accessKey: {key}\nsecretKey: {secret}\n"
+_TLS_TYPE: Final = "kubernetes.io/tls"
+
+
+def want_security(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -> list[Wait]:
+    """Plan the Secrets that are the operator's to make; why pods cannot start yet."""
+    if not cluster.spec.security.is_secure:
+        return []
+    security = cluster.spec.security
+    if security.accounts_secret is None:
+        _want_accounts(cluster, repairs, new)
+    if security.tls_secret is None:
+        _want_own(repairs, cluster, cluster.names.tls, None if new is None else _tls(cluster, new))
+    found = repairs.observed.find(SECRET, tls_name(cluster))
+    authority = text_at(found, AUTHORITY)
+    if authority:
+        repairs.want(_authority(cluster, authority))
+    waits = _missing(repairs, accounts_name(cluster), ACCOUNTS_ENTRIES, "accountsSecret")
+    waits += _missing(repairs, tls_name(cluster), TLS_ENTRIES, "tlsSecret")
+    repairs.waits.extend(waits)
+    return waits
+
+
+def _want_accounts(cluster: Cluster, repairs: Repairs, new: NewSecurity | None) -> None:
+    names = cluster.names
+    is_new = repairs.observed.find(SECRET, names.accounts) is None
+    _want_own(repairs, cluster, names.accounts, None if new is None else _accounts(cluster, new))
+    client = repairs.observed.find(SECRET, names.client)
+    if client is not None and is_new and new is not None:  # its key belonged to the old accounts
+        reason = f"Secret {names.client}: the accounts are made anew"
+        repairs.actions.append(Apply(_client(cluster, new), reason, version_of(client)))
+    else:
+        _want_own(repairs, cluster, names.client, None if new is None else _client(cluster, new))
+
+
+def _want_own(repairs: Repairs, cluster: Cluster, name: str, wanted: Json | None) -> None:
+    """Make a Secret that is not there; of one that is, keep labels and owner alone."""
+    if repairs.observed.find(SECRET, name) is not None:
+        repairs.own(cluster.owned(SECRET, name, BROKER))
+    elif wanted is not None:
+        repairs.want(wanted)
+    else:
+        repairs.waits.append(Wait(f"Secret {name}", "no random values were given"))
+
+
+def _missing(repairs: Repairs, name: str, entries: tuple[str, ...], field: str) -> list[Wait]:
+    """What the pods cannot mount yet."""
+    found = repairs.observed.find(SECRET, name)
+    what = f"pods with Secret {name}"
+    if found is None:
+        if any(each.ref.name == name for each in repairs.actions):
+            return [Wait(what, "the Secret is being made")]
+        why = f"spec.security.{field} names it, and it does not exist: create it"
+        return [Wait(what, why)]
+    lacks = [each for each in entries if each not in list_at(found, ENTRIES)]
+    if not lacks:
+        return []
+    return [Wait(what, f"it has no entry {', '.join(lacks)}: add what is missing")]
+
+
+# ------------------------------------------------------------------ contents
+
+
+def _accounts(cluster: Cluster, new: NewSecurity) -> Json:
+    accounts = _ACCOUNTS.format(
+        administrator=ADMINISTRATOR,
+        administrator_key=new.administrator,
+        application=APPLICATION,
+        application_key=new.application,
+    )
+    content = {
+        ACCOUNTS_ENTRY: accounts,
+        ADMINISTRATOR_ENTRY: _KEYS.format(key=ADMINISTRATOR, secret=new.administrator),
+        TOKEN_ENTRY: f"{new.metrics_token}\n",
+    }
+    return _secret(cluster, cluster.names.accounts, content)
+
+
+def _client(cluster: Cluster, new: NewSecurity) -> Json:
+    content = {
+        "accessKey": APPLICATION,
+        "secretKey": new.application,
+        ADMINISTRATOR_ENTRY: _KEYS.format(key=APPLICATION, secret=new.application),
+    }
+    return _secret(cluster, cluster.names.client, content)
+
+
+def _tls(cluster: Cluster, new: NewSecurity) -> Json:
+    content = {
+        CERTIFICATE_ENTRY: new.certificate,
+        KEY_ENTRY: new.key,
+        AUTHORITY_ENTRY: new.authority,
+    }
+    return _secret(cluster, cluster.names.tls, content, _TLS_TYPE)
+
+
+def _secret(cluster: Cluster, name: str, content: Mapping[str, str], type_: str = "Opaque") -> Json:
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in content.items()}
+    return cluster.owned(SECRET, name, BROKER, type=type_, data=data)
+
+
+def _authority(cluster: Cluster, certificate: str) -> Json:
+    """What clients trust, apart from the Secret, which has the key as well."""
+    data = {AUTHORITY_ENTRY: certificate}
+    return cluster.owned(CONFIG_MAP, cluster.names.authority, BROKER, data=data)
