@@ -1,4 +1,4 @@
-"""Writes the tables in docs/reference/ from the code; `make docs`.
+"""Writes the tables in docs/reference/ and docs/formats/ from the code; `make docs`.
 
 A test in tests/tidy fails while a written table differs from what the code says.
 """
@@ -25,6 +25,7 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
 from gantrymq.wire.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
+from tools.formats import blocks
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE: Final = "<!-- Made by `make docs`; edit the code instead. -->\n"
@@ -263,6 +264,9 @@ def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page())
         print(f"wrote docs/reference/{name}")
+    for path in sorted(blocks.FOLDER.glob("*.md")):
+        path.write_text(blocks.filled(path.read_text()))
+        print(f"filled docs/formats/{path.name}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables in docs/reference are what the code says, and links in the docs lead somewhere."""
+"""Generated tables and examples are what the code says, and links in the docs lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.docs import FOLDER, PAGES
+from tools.formats import blocks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"]
@@ -16,6 +17,21 @@ TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" /
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_a_made_page_is_current(page: str) -> None:
     assert (FOLDER / page).read_text() == PAGES[page](), "run: make docs"
+
+
+FORMAT_PAGES = sorted(blocks.FOLDER.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", FORMAT_PAGES, ids=lambda path: path.stem)
+def test_layouts_and_examples_of_formats_are_current(page: Path) -> None:
+    text = page.read_text()
+    assert text == blocks.filled(text), "run: make docs"
+    assert text.count("made by `make docs`") == len(blocks.names_in(text)), "a block has no end"
+
+
+def test_each_layout_and_example_stands_on_one_page() -> None:
+    shown = [name for page in FORMAT_PAGES for name in blocks.names_in(page.read_text())]
+    assert sorted(shown) == sorted(blocks.NAMES)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
