@@ -162,6 +162,7 @@ GANTRY_ONLY_SETTINGS: Final = {
         "bounds on connections",
     ),
     **dict.fromkeys(("maxPeerMemory", "maxQueuesOfTopics"), "bounds on memory"),
+    "autoCreatedGroupExpireHours": "groups that expire",
     **dict.fromkeys(
         (
             "authKeyFile",

@@ -1,5 +1,6 @@
-"""Consumer groups that nobody created: made by the first consumer that names them.
+"""Consumer groups that no administrator created: made by the first consumer that names them.
 
+Where there are GROUPS_MAX, those that are not used give way to new ones (group_expiry.py).
 Invariant: no request can make more groups than GROUPS_MAX, nor one whose name Java would refuse.
 """
 
@@ -26,11 +27,15 @@ GROUPS_MAX: Final = 20_000
 
 def ensure_group(state: State, group: str) -> GroupConfig | None:
     """Its configuration; None when there is none, and it may not be made: see `why_no_group`."""
-    config = state.groups.find(group)
-    if config is None and _obstacle(state, group) is None:
-        config = GroupConfig(group_name=group)
-        state.groups.put(config, state.wall_ms)
-        state.effects.info(f"auto create a subscription group, {group}")
+    if state.groups.used(group, state.now):
+        return state.groups.find(group)
+    if len(state.groups) >= GROUPS_MAX and _name_obstacle(state, group) is None:
+        state.group_expiry.make_room()
+    if _obstacle(state, group) is not None:
+        return None
+    config = GroupConfig(group_name=group)
+    state.groups.create(config, state.wall_ms, state.now)
+    state.effects.info(f"auto create a subscription group, {group}")
     return config
 
 
@@ -43,6 +48,20 @@ def why_no_group(state: State, group: str) -> str:
 
 def _obstacle(state: State, group: str) -> str | None:
     """What to do before a group of this name is there."""
+    obstacle = _name_obstacle(state, group)
+    if obstacle is not None:
+        return obstacle
+    if len(state.groups) >= GROUPS_MAX:
+        return (
+            f"and {GROUPS_MAX} groups are all that consumers may make by themselves, and all of"
+            " them are used: delete some with mqadmin deleteSubGroup, or create it with mqadmin"
+            f" updateSubGroup -g {group}"
+        )
+    return None
+
+
+def _name_obstacle(state: State, group: str) -> str | None:
+    """Why consumers may not make a group of this name."""
     fault = group_fault(group)
     if fault is not None:
         return f"and cannot: {fault}"
@@ -53,10 +72,5 @@ def _obstacle(state: State, group: str) -> str | None:
         return (
             "and autoCreateSubscriptionGroup is off: create it with"
             f" mqadmin updateSubGroup -b {state.identity.address} -g {group}"
-        )
-    if len(state.groups) >= GROUPS_MAX:
-        return (
-            f"and {GROUPS_MAX} groups are all that consumers may make by themselves: delete some"
-            f" with mqadmin deleteSubGroup, or create it with mqadmin updateSubGroup -g {group}"
         )
     return None

@@ -172,7 +172,7 @@ def _no_group(group: str) -> Reply:
 
 
 def get_all_groups(state: State, request: Request) -> Outcome:
-    return done(body=state.groups.content())
+    return done(body=state.groups.answer())
 
 
 HANDLERS: Final[Handlers] = {

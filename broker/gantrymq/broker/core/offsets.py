@@ -96,6 +96,10 @@ class Offsets:
         """The group's offsets in the topic, by queue."""
         return self._groups.get(group, {}).get(topic, {})
 
+    def has_group(self, group: str) -> bool:
+        """Whether the group has an offset in any queue."""
+        return group in self._groups
+
     def topics_of(self, group: str) -> list[str]:
         return list(self._groups.get(group, ()))
 

@@ -34,7 +34,7 @@ MAY_BE_HELD: Final = 2
 
 def pull_message(state: State, request: Request) -> Outcome | Steps[Outcome]:
     header = PullMessageRequest.decode(request.command.ext)
-    if state.groups.find(header.consumer_group) is None:
+    if not state.groups.used(header.consumer_group, state.now):
         refusal = _without_group(state, header.consumer_group)
         if refusal is not None:
             return refusal

@@ -122,6 +122,14 @@ class BrokerSettings:
     auto_create_topic_enable: bool = live_setting(
         default=False, about="a topic that nobody created is created by its first message"
     )
+    auto_created_group_expire_hours: int = live_setting(
+        24,
+        "a group that a consumer created, and that has no members, no offsets and no pulls for so"
+        " long, is removed; the next consumer that names it creates it again. 0 keeps it",
+        unit="h",
+        lowest=0,
+        highest=24 * 365,
+    )
     bind_address: str = setting("0.0.0.0", "the address the listeners bind")
     broker_cluster_name: str = setting("DefaultCluster", "the cluster's name")
     broker_id: int = setting(

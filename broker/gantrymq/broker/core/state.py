@@ -28,6 +28,7 @@ from gantrymq.broker.core.figures.store_values import StoreValues
 from gantrymq.broker.core.files import Files
 from gantrymq.broker.core.filter_data import Filters
 from gantrymq.broker.core.following import Following
+from gantrymq.broker.core.group_expiry import GroupExpiry
 from gantrymq.broker.core.groups import Groups
 from gantrymq.broker.core.holds import Holds
 from gantrymq.broker.core.locks import Locks
@@ -119,6 +120,7 @@ class State:
         "files",
         "filters",
         "following",
+        "group_expiry",
         "groups",
         "halves",
         "holds",
@@ -234,6 +236,7 @@ class State:
         self.quick_sends = QuickSends(self)
         self.quotas = Quotas(self)
         self.client_watch = ClientWatch(self)
+        self.group_expiry = GroupExpiry(self)
         self.stats = Stats(self)
         self.stats.kernel_counts = self.quick_sends.take_counts
         self.refusals = Refusals(self)
@@ -260,6 +263,7 @@ class State:
             self.quick_sends,
             self.quotas,
             self.client_watch,
+            self.group_expiry,
             self.stats,
             self.refusals,
             self.holds,

@@ -87,6 +87,10 @@ class Checkouts:
         out = self._groups.get(group, 0)
         return max(0, min(GROUP_CHECKOUTS_MAX - out, CHECKOUTS_MAX - self._count))
 
+    def has_group(self, group: str) -> bool:
+        """Whether the group has any out."""
+        return group in self._groups
+
     def next(self, place: Place) -> int | None:
         """Where the next pop begins; None when nothing is out."""
         queue = self._queues.get(place)

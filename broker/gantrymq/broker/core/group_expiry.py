@@ -1,0 +1,131 @@
+"""Removes consumer groups that consumers created and do not use.
+
+A group is unused while it has no members, no offsets, nothing out, nothing that an administrator
+set, and no message that waits in its retry or dead-letter topic. Such a group is what a name in a
+pull leaves behind. Nothing is lost with it: the next consumer that names it creates it again.
+
+    not used for autoCreatedGroupExpireHours    removed
+    consumers may make no more groups           those that were not used for the longest time are
+                                                removed in favour of new ones
+
+So groups that anonymous pulls invent do not keep a real consumer out. Groups that an administrator
+created or changed stay, and so do groups while only administrators may create any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.broker.core.groups import UNKNOWN
+from gantrymq.broker.core.messages import Channel, Register
+from gantrymq.broker.core.topic_names import dead_letter_topic, retry_topic
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+NEVER: Final = float("inf")
+
+# Between two looks for groups that expire.
+SCAN_SECONDS: Final = 60.0
+
+# A look at all groups takes 20 ms where there are 20 000. So many new ones share its cost.
+ROOM_GROUPS: Final = 1_000
+# After a look that found fewer.
+ROOM_SECONDS: Final = 1.0
+
+HOUR_SECONDS: Final = 3600
+
+
+@final
+class GroupExpiry:
+    """The removal of unused groups on one broker, whose state owns it."""
+
+    __slots__ = ("_room_at", "_scan_at", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._scan_at = state.now + SCAN_SECONDS
+        self._room_at = -NEVER
+
+    def make_room(self) -> None:
+        """Remove the groups that were not used for the longest time."""
+        state = self._state
+        if state.now < self._room_at or not self._may_remove:
+            return
+        used = state.groups.auto_created
+        unused = (group for group in used if is_unused(state, group))
+        removed = nsmallest(ROOM_GROUPS, unused, key=used.__getitem__)
+        if len(removed) < ROOM_GROUPS:
+            self._room_at = state.now + ROOM_SECONDS
+        self._remove(removed, "new groups need their place")
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        return self._scan_at if self._state.groups.auto_created else NEVER
+
+    def expire(self, now: float) -> None:
+        if now < self._scan_at:
+            return
+        self._scan_at = now + SCAN_SECONDS
+        state = self._state
+        hours = state.settings.auto_created_group_expire_hours
+        if not hours or not self._may_remove:
+            return
+        removed = []
+        for group, used_at in list(state.groups.auto_created.items()):
+            if used_at != UNKNOWN and now - used_at < hours * HOUR_SECONDS:
+                continue
+            if used_at == UNKNOWN or not is_unused(state, group):
+                state.groups.used(group, now)  # its hours begin now
+            else:
+                removed.append(group)
+        self._remove(removed, f"unused for {hours} h, autoCreatedGroupExpireHours")
+
+    def closed(self, channel: Channel) -> None:
+        """Nothing belongs to a connection."""
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _may_remove(self) -> bool:
+        """Whether consumers can create again what is removed; slaves copy their master's groups."""
+        return self._state.serves and self._state.settings.auto_create_subscription_group
+
+    def _remove(self, groups: Iterable[str], reason: str) -> None:
+        state = self._state
+        removed, topics = [], []
+        for group in groups:
+            state.groups.remove(group, state.wall_ms)
+            removed.append(group)
+            topic = retry_topic(group)
+            if state.topics.remove(topic, state.wall_ms):
+                state.unsaved_topics.discard(topic)
+                topics.append(topic)
+        if removed:
+            state.effects.info(
+                f"removed unused subscription groups count={len(removed)} first={removed[0]}"
+                f" topics={len(topics)} reason={reason}"
+            )
+        if topics:
+            state.effects.add(Register())
+
+
+def is_unused(state: State, group: str) -> bool:
+    """Whether nothing but pulls may have named this group."""
+    return not (
+        state.offsets.has_group(group)
+        or group in state.clients.consumers
+        or state.pops.checkouts.has_group(group)
+        or state.groups.is_forbidden_any(group)
+        or state.topics.find(dead_letter_topic(group)) is not None
+        or _had_retries(state, group)
+    )
+
+
+def _had_retries(state: State, group: str) -> bool:
+    """Whether there was ever a message in the group's retry topic."""
+    name = retry_topic(group)
+    return state.topics.find(name) is not None and bool(state.store.queues.queue_ids(name))
