@@ -25,6 +25,9 @@ GANTRY_ONLY_SETTINGS = {
         "bounds on connections",
     ),
     "maxPeerMemory": "a bound on memory",
+    **dict.fromkeys(
+        ("maxRequestsPerSecondPerAddress", "quotaDelayMaxMillis"), "a bound on requests"
+    ),
     "brokerChannelExpiredTime": "Java has 120 s as a constant",
     "listeners": "routes by listener",
     "metricsBindAddress": "health and metrics",

@@ -22,6 +22,9 @@ def samples(core: NameServer) -> Iterator[Samples]:
     )
     failures = core.throttle.counts.items()
     yield Samples(table.AUTHENTICATION_FAILURES, [((name.value,), n) for name, n in failures])
+    yield one(table.QUOTA_DELAYS, core.quota.counts.delays)
+    yield one(table.QUOTA_DELAY_SECONDS, core.quota.counts.delay_seconds)
+    yield one(table.QUOTA_REFUSALS, core.quota.counts.refusals)
     yield Samples(
         table.REGISTRATIONS,
         [

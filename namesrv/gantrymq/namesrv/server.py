@@ -23,6 +23,7 @@ from gantrymq.namesrv.core.exposure import exposed
 from gantrymq.namesrv.core.messages import (
     Audit,
     CloseChannel,
+    DelayChannel,
     Effect,
     File,
     Level,
@@ -290,6 +291,9 @@ class NameServerHost:
         elif isinstance(effect, CloseChannel):
             assert isinstance(effect.channel, Channel)
             effect.channel.close(Reason.CLOSED_HERE, effect.reason)
+        elif isinstance(effect, DelayChannel):
+            assert isinstance(effect.channel, Channel)
+            effect.channel.delay(effect.seconds)
         elif isinstance(effect, Notify):
             self._own(self._notify(effect))
         elif isinstance(effect, Audit):

@@ -12,6 +12,7 @@ from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import (
     Audit,
     CloseChannel,
+    DelayChannel,
     Effect,
     File,
     LogLine,
@@ -44,6 +45,7 @@ class FakeChannel:
 
     peer: str = "10.0.0.1:40000"
     listener: str = "internal"
+    delays: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -151,6 +153,9 @@ class Desk:
             self.lines.append(effect.text)
         elif isinstance(effect, CloseChannel):
             self.closed.append(effect.channel)
+        elif isinstance(effect, DelayChannel):
+            assert isinstance(effect.channel, FakeChannel)
+            effect.channel.delays.append(effect.seconds)
         elif isinstance(effect, Notify):
             self.notices.append(effect)
         elif isinstance(effect, Audit):

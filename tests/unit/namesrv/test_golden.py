@@ -29,6 +29,7 @@ OWN_SETTINGS = {
     "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
     "configStorePath", "kvConfigPath", "rocketmqHome",
     "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",
+    "maxRequestsPerSecondPerAddress", "quotaDelayMaxMillis",
 }  # fmt: skip
 LISTS = {Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Code.GET_TOPICS_BY_CLUSTER}
 

@@ -26,6 +26,7 @@ from gantrymq.runtime.dialer import Connection, Dialer
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.codes import RequestCode as Code
+from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command, Encoding
 from gantrymq.wire.frames import encode
 
@@ -131,6 +132,20 @@ async def test_answers_come_in_the_encoding_of_the_question(
     for encoding in Encoding:
         answer = await client.request(ask_route("T", encoding), SECONDS)
         assert (answer.code, answer.encoding, answer.version) == (17, encoding, 479)
+
+
+async def test_flood_of_an_address_is_paused_and_refused_and_every_request_is_answered(
+    start_host: StartHost, dial: Dial
+) -> None:
+    host = await start_host()
+    client = dial(host, "internal")
+    limits = b"maxRequestsPerSecondPerAddress=1\nquotaDelayMaxMillis=50"
+    command = Command(Code.UPDATE_NAMESRV_CONFIG, version=479, body=limits)
+    assert (await client.request(command, SECONDS)).code == 0
+    flood = [client.request(ask_route("T"), SECONDS) for _ in range(40)]
+    codes = [answer.code for answer in await asyncio.gather(*flood)]
+    assert (codes[0], codes[-1]) == (ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SYSTEM_BUSY)
+    assert host.core.quota.counts.delays > 0
 
 
 async def test_kv_and_settings_are_on_disk_when_answered_and_survive_a_restart(

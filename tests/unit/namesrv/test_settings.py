@@ -18,6 +18,7 @@ OWN = {
     "aclEnable", "aclFile", "brokerChannelExpiredTime", "listeners", "metricsBindAddress",
     "metricsPort", "metricsTokenFile", "secureDefaults", "warmUpSeconds",
     "maxConnections", "maxConnectionsExempt", "maxConnectionsPerAddress", "maxPeerMemory",
+    "maxRequestsPerSecondPerAddress", "quotaDelayMaxMillis",
 }  # fmt: skip
 
 

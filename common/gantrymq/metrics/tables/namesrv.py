@@ -21,6 +21,21 @@ AUTHENTICATION_FAILURES: Final = TABLE.counter(
     ("failure",),
     unit="requests",
 )
+QUOTA_DELAYS: Final = TABLE.counter(
+    "gantry_namesrv_quota_delays_total",
+    "Waits of connections whose address has used up maxRequestsPerSecondPerAddress",
+    unit="waits",
+)
+QUOTA_DELAY_SECONDS: Final = TABLE.counter(
+    "gantry_namesrv_quota_delay_seconds_total",
+    "Seconds that connections waited because their address has used up its requests",
+    unit="seconds",
+)
+QUOTA_REFUSALS: Final = TABLE.counter(
+    "gantry_namesrv_quota_refusals_total",
+    "Requests that were refused because their address has used up its requests",
+    unit="requests",
+)
 REGISTRATIONS: Final = TABLE.counter(
     "gantry_namesrv_registrations_total",
     "Registrations of brokers, by outcome: applied, unchanged, refused",

@@ -90,6 +90,14 @@ class CloseChannel:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayChannel:
+    """Read nothing from a connection for so long: its address has used up its requests."""
+
+    channel: Channel
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Notify:
     """Send a oneway command to a broker's own port, over a connection of ours."""
 
@@ -126,7 +134,7 @@ class Audit:
     record: AuditRecord
 
 
-Effect = LogLine | CloseChannel | Notify | SaveKv | SaveSettings | Audit
+Effect = LogLine | CloseChannel | DelayChannel | Notify | SaveKv | SaveSettings | Audit
 
 
 @final

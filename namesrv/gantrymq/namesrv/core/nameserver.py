@@ -39,6 +39,7 @@ from gantrymq.namesrv.core.messages import (
     SaveSettings,
     Silent,
 )
+from gantrymq.namesrv.core.request_quota import RequestQuota
 from gantrymq.namesrv.core.requests import REQUESTS
 from gantrymq.namesrv.core.responses import done, refused
 from gantrymq.namesrv.core.routes import named
@@ -61,7 +62,7 @@ UNKNOWN_CODE: Final = -1
 class NameServer:
     """The core. It owns the state; the assembly owns sockets, files and the clock."""
 
-    __slots__ = ("_kv_logged_at", "guard", "state", "throttle", "trail")
+    __slots__ = ("_kv_logged_at", "guard", "quota", "state", "throttle", "trail")
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class NameServer:
         # Until it is given rules it lets nobody in.
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
+        self.quota = RequestQuota(configuration.settings)
         self.throttle = SignatureThrottle()
         self.trail = AuditTrail()
         self._kv_logged_at = now + KV_LOG_FIRST_SECONDS - KV_LOG_SECONDS
@@ -88,7 +90,10 @@ class NameServer:
         code = command.code
         handler = REQUESTS.get(code)
         outcome: Outcome
-        if handler is None:
+        busy = self.quota.admit(request, now, self.state.effects) if self.quota.rate else None
+        if busy is not None:
+            code, outcome = UNKNOWN_CODE if handler is None else code, busy
+        elif handler is None:
             code, outcome = UNKNOWN_CODE, Reply(not_supported(code))
         elif (refusal := self._refusal(request, now, wall_ms)) is not None:
             outcome = refusal
@@ -131,6 +136,7 @@ class NameServer:
 
     def closed(self, channel: Channel, now: float) -> None:
         """A connection ended, and with it the brokers that registered over it."""
+        self.quota.closed(channel)
         self.throttle.closed(channel)
         leaving = self.state.liveness.closed(channel, now)
         for member in leaving:
@@ -171,6 +177,7 @@ class NameServer:
         if failure is None:
             if file is File.SETTINGS:
                 settings_changed(state)
+                self.quota.change(state.settings)
         else:
             state.effects.warning(f"{file.value} could not be written, {failure}")
         answers: list[tuple[Request, Reply]] = []

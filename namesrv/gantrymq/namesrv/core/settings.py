@@ -108,6 +108,13 @@ class NameServerSettings:
         lowest=0,
         highest=LONG_MAX,
     )
+    max_requests_per_second_per_address: int = live_setting(
+        0,
+        "requests a second of one address, the machine's own included; more are delayed, then"
+        " refused with SYSTEM_BUSY; 0: no limit",
+        lowest=0,
+        highest=1_000_000,
+    )
     metrics_bind_address: str = setting(
         "", "the address that metricsPort binds; bindAddress if empty"
     )
@@ -130,6 +137,14 @@ class NameServerSettings:
         default=False, about="put ORDER_TOPIC_CONFIG into the routes of ordered topics"
     )
     product_env_name: str = live_setting("center", _NO_EFFECT)
+    quota_delay_max_millis: int = live_setting(
+        1000,
+        "how long maxRequestsPerSecondPerAddress may delay a connection's requests; those that"
+        " would wait longer are refused",
+        unit="ms",
+        lowest=0,
+        highest=10_000,
+    )
     return_order_topic_config_to_broker: bool = live_setting(
         default=True, about="answer registrations with ORDER_TOPIC_CONFIG"
     )
