@@ -15,6 +15,7 @@ import pytest
 from gantrymq.interop import child
 from gantrymq.interop.broker_kinds import BrokerKind, running
 from gantrymq.interop.drivers import JavaClient, MqAdmin
+from gantrymq.interop.releases import NEWEST, OLDEST, OLDEST_CLIENT
 from gantrymq.interop.servers import Broker, NameServerKind
 from gantrymq.interop.sides import Sides, side_by_side
 from gantrymq.interop.toolchain import missing_tools
@@ -113,13 +114,13 @@ def admins(folder: Callable[[str], Path]) -> Iterator[Callable[[str], MqAdmin]]:
         yield start
 
 
-@pytest.fixture(params=["5.3.3", "4.9.8"])
+@pytest.fixture(params=[NEWEST, OLDEST_CLIENT])
 def client(request: pytest.FixtureRequest, clients: Callable[[str], JavaClient]) -> JavaClient:
     """A real client of each release."""
     return clients(request.param)
 
 
-@pytest.fixture(params=["5.3.3", "4.9.7"])
+@pytest.fixture(params=[NEWEST, OLDEST])
 def admin(request: pytest.FixtureRequest, admins: Callable[[str], MqAdmin]) -> MqAdmin:
     """A real mqadmin of each release."""
     return admins(request.param)

@@ -19,6 +19,7 @@ from gantrymq.acl.needs import BROKER_REQUESTS
 from gantrymq.acl.signature import Credentials, signed
 from gantrymq.acl.white_list import AddressPattern, places_of
 from gantrymq.interop.drivers import Driver
+from gantrymq.interop.releases import OLDEST
 from gantrymq.interop.toolchain import JarSet
 from gantrymq.wire.codes import RequestCode as Code
 from gantrymq.wire.command import Command
@@ -153,7 +154,7 @@ def orders() -> Iterator[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def java(folder: Callable[[str], Path]) -> Iterator[Driver]:
-    with Driver(JarSet.ACL, "4.9.7", folder("acl")) as driver:
+    with Driver(JarSet.ACL, OLDEST, folder("acl")) as driver:
         yield driver
 
 

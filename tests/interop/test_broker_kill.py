@@ -12,11 +12,12 @@ import pytest
 
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import gantry_broker, gantry_name_server
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-VERSION = "5.3.3"
+VERSION = REFERENCE
 TOPIC = "Killed"
 MESSAGES = 6000
 A_SECOND = 600

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop.authority import Authority, client_context
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import (
     NameServer,
     NameServerKind,
@@ -16,7 +17,7 @@ from gantrymq.interop.servers import (
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 
-VERSION = "5.3.3"
+VERSION = REFERENCE
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from gantrymq.interop.admin_sides import CLUSTER, GROUP, TOPIC, AdminSide, admin
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.cli_sides import gantry, lines, mqadmin, refusal
 from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.releases import REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -105,7 +106,7 @@ def side(request: pytest.FixtureRequest, sides: tuple[AdminSide, AdminSide]) -> 
 @pytest.fixture
 def admin(admins: Callable[[str], MqAdmin]) -> MqAdmin:
     """mqadmin of 5.3.3."""
-    return admins("5.3.3")
+    return admins(REFERENCE)
 
 
 @pytest.mark.parametrize("command", [*SHARED, *MORE_READS])

@@ -12,11 +12,12 @@ import pytest
 
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import NameServer, gantry_broker, gantry_name_server
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-VERSION = "5.3.3"
+VERSION = REFERENCE
 # What was sent before: its consumer comes when the master is dead.
 EARLIER_MESSAGES = 1000
 LIVE_MESSAGES, A_SECOND, KILL_AT = 14_000, 400, 2100

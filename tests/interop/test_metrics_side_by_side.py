@@ -15,6 +15,7 @@ from gantrymq.interop.broker_kinds import SETTINGS, BrokerKind, running
 from gantrymq.interop.metrics_page import Metric, Page
 from gantrymq.interop.metrics_traffic import POP_GROUP, put_traffic
 from gantrymq.interop.own_stage import OwnStage
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
 from gantrymq.metrics.family import Family
 from gantrymq.metrics.tables import rocketmq5
@@ -95,7 +96,7 @@ def pages(folder: Callable[[str], Path]) -> Mapping[BrokerKind, Page]:
         def place(name: str, kind: BrokerKind = kind) -> Path:
             return folder(f"{kind.value}-{name}")
 
-        with running(kind, place, settings) as broker:
+        with running(kind, place, settings, newest=REFERENCE) as broker:
             found[kind] = asyncio.run(page_after_traffic(broker, port))
     return found
 

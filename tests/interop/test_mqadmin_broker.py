@@ -34,6 +34,7 @@ from gantrymq.interop.admin_pair import Pair, lines
 from gantrymq.interop.admin_sides import CLUSTER, GROUP, PRODUCERS, TOPIC, AdminSide, admin_sides
 from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.releases import NEWEST, OLDEST, REFERENCE
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -62,13 +63,23 @@ def both(admin: MqAdmin, admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
 @pytest.fixture
 def of_5(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
     """What only the newer tool can ask."""
-    return Pair(admins("5.3.3"), admin_pair)
+    return Pair(admins(NEWEST), admin_pair)
+
+
+@pytest.fixture(params=[REFERENCE, OLDEST])
+def exporting(
+    request: pytest.FixtureRequest,
+    admins: Callable[[str], MqAdmin],
+    admin_pair: tuple[AdminSide, AdminSide],
+) -> Pair:
+    """Tools that read what Java's broker under comparison exports. The newest one cannot."""
+    return Pair(admins(request.param), admin_pair)
 
 
 @pytest.fixture
 def of_4(admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide]) -> Pair:
     """What only the older tool can ask."""
-    return Pair(admins("4.9.7"), admin_pair)
+    return Pair(admins(OLDEST), admin_pair)
 
 
 @pytest.mark.parametrize("command", READS)
@@ -418,19 +429,28 @@ def test_a_running_consumer_is_reset(both: Pair) -> None:
         ("exportMetadata -b {broker} -f {folder} -g", "subscriptionGroup"),
     ],
 )
-def test_exports(both: Pair, command: str, name: str) -> None:
-    both.same(command)
-    reference, subject = exported(both, name)
+def test_exports(exporting: Pair, command: str, name: str) -> None:
+    exporting.same(command)
+    reference, subject = exported(exporting, name)
     assert subject == reference
 
 
-def test_exported_settings_and_figures(of_5: Pair, kind: BrokerKind) -> None:
-    of_5.same(f"exportConfigs -c {CLUSTER} -f {{folder}}")
-    of_5.same(f"exportMetrics -c {CLUSTER} -f {{folder}}")
+def test_exported_settings_and_figures(
+    admins: Callable[[str], MqAdmin], admin_pair: tuple[AdminSide, AdminSide], kind: BrokerKind
+) -> None:
+    both = Pair(admins(REFERENCE), admin_pair)
+    both.same(f"exportConfigs -c {CLUSTER} -f {{folder}}")
+    both.same(f"exportMetrics -c {CLUSTER} -f {{folder}}")
     own = EXPORTED_BY_ONE if kind is BrokerKind.GANTRY else set()
     for name in ("configs", "metrics"):
-        reference, subject = (_names(each) for each in exported(of_5, name))
+        reference, subject = (_names(each) for each in exported(both, name))
         assert reference ^ subject <= own
+
+
+@pytest.mark.parametrize("command", ["exportConfigs", "exportMetrics", "exportMetadata"])
+def test_the_newest_tool_exports_from_ours(of_5: Pair, command: str) -> None:
+    _, subject = of_5.outputs(f"{command} -c {CLUSTER} -f {{folder}}")
+    assert "success" in subject
 
 
 @pytest.mark.parametrize("command", ["exportConfigs", "exportMetrics"])

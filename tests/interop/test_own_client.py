@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.interop.broker_kinds import JAVA_4_VERSION, JAVA_VERSION, BrokerKind
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import OWN
 from gantrymq.interop.drivers import MqAdmin
 from gantrymq.interop.own_consuming import OFFSETS_VARIABLE
@@ -17,6 +17,7 @@ from gantrymq.interop.own_plays import OwnPlays
 from gantrymq.interop.own_row import OwnRow
 from gantrymq.interop.own_rows import OWN_ROWS
 from gantrymq.interop.plays import Plays
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.scenario import Scenario
 from gantrymq.interop.scenarios import SCENARIOS
 from gantrymq.interop.servers import Broker, Server
@@ -33,10 +34,10 @@ def play_id(kind: BrokerKind, row: OwnRow) -> str:
 
 def mqadmin_for(kind: BrokerKind, admins: Callable[[str], MqAdmin]) -> Callable[..., str]:
     """The newer one, but for what it asks of brokers that 4.9's do not know."""
-    newer = admins(JAVA_VERSION)
+    newer = admins(NEWEST)
     if kind is not BrokerKind.JAVA_4:
         return newer.run
-    older = admins(JAVA_4_VERSION)
+    older = admins(OLDEST)
 
     def run(server: Server, command: str, *options: str) -> str:
         return (older if command == "consumerProgress" else newer).run(server, command, *options)

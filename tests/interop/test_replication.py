@@ -13,6 +13,7 @@ from types import MappingProxyType
 import pytest
 
 from gantrymq.interop.child import wait_until
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -30,7 +31,7 @@ TOPIC = "copied"
 FILE_BYTES = 1 << 20
 CATCH_UP_SECONDS = 90.0
 SEND_OK, SLAVE_NOT_AVAILABLE = 0, 11
-GANTRY, JAVA_4, JAVA_5 = "gantry", "4.9.7", "5.3.3"
+GANTRY, JAVA_4, JAVA_5 = "gantry", OLDEST, NEWEST
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.drivers import MqAdmin
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -24,7 +25,7 @@ from gantrymq.interop.wire import Request, parse_fastjson
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 
-GANTRY, JAVA_4, JAVA_5 = "gantry", "4.9.7", "5.3.3"
+GANTRY, JAVA_4, JAVA_5 = "gantry", OLDEST, NEWEST
 UPDATE_OFFSET, ALL_TOPICS, ALL_OFFSETS, UPDATE_GROUP, ALL_GROUPS = 15, 21, 43, 200, 201
 
 # A slave of Java 5.3 copies for the first time when it is a minute old.

@@ -13,6 +13,7 @@ import pytest
 from gantrymq.broker.core.sql92.selector import compiled
 from gantrymq.broker.core.sql92.tokens import SelectorError
 from gantrymq.interop.drivers import Driver
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.toolchain import JarSet
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -114,7 +115,7 @@ def words(dice: random.Random) -> str:
 
 @pytest.fixture(scope="module")
 def java(folder: Callable[[str], Path]) -> Iterator[Driver]:
-    with Driver(JarSet.FILTER, "5.3.3", folder("filter")) as driver:
+    with Driver(JarSet.FILTER, REFERENCE, folder("filter")) as driver:
         yield driver
 
 

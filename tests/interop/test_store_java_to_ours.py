@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop import store_contents, store_sendings
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.store_contents import Contents
 from gantrymq.interop.store_messages import DELIVERED, DUE_ROUNDS
 from gantrymq.interop.store_reader import OurReader
@@ -42,7 +43,7 @@ class History:
     left: dict[Fate, Left]
 
 
-@pytest.fixture(scope="module", params=["5.3.3", "4.9.7"])
+@pytest.fixture(scope="module", params=[NEWEST, OLDEST])
 def history(request: pytest.FixtureRequest, folder: Callable[[str], Path]) -> Iterator[History]:
     """Of each release."""
     version: str = request.param

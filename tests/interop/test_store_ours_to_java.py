@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop import store_contents, store_sendings
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.store_contents import Contents, Rule, first_at_or_after, next_to
 from gantrymq.interop.store_messages import DELIVERED, DUE_LEVEL, DUE_ROUNDS, SCHEDULE, Told
 from gantrymq.interop.store_reader import OurReader
@@ -26,7 +27,6 @@ from gantrymq.wire import hosts
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-NEWEST, OLDEST = "5.3.3", "4.9.7"
 DELIVERY_SECONDS = 30.0
 
 

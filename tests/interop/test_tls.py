@@ -25,6 +25,7 @@ from gantrymq.interop import ports
 from gantrymq.interop.authority import Authority, Identity, client_context
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.drivers import JavaClient, MqAdmin
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import (
     JavaBroker,
     NameServer,
@@ -33,7 +34,7 @@ from gantrymq.interop.servers import (
     java_name_server,
     write_properties,
 )
-from gantrymq.interop.sides import REFERENCE_VERSION, name_server
+from gantrymq.interop.sides import name_server
 from gantrymq.interop.wire import Request, connect
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -160,7 +161,7 @@ def references(
 
     def make(door: Door) -> NameServer:
         place = folder(f"reference-{door.value}")
-        return java_name_server(REFERENCE_VERSION, place, papers.door(door))
+        return java_name_server(REFERENCE, place, papers.door(door))
 
     with _behind_each_door(papers, make) as servers:
         yield servers
@@ -191,7 +192,7 @@ def broker(
         "tls.client.authServer": "false",  # the permissive one signed for itself
     }
     known_to = [servers[door] for door in OPEN_TO_TLS]
-    with JavaBroker(REFERENCE_VERSION, folder("tls-broker"), known_to, settings) as broker:
+    with JavaBroker(REFERENCE, folder("tls-broker"), known_to, settings) as broker:
         broker.create_topic(TOPIC)
         yield broker
 
@@ -218,7 +219,7 @@ def tls_client(client: JavaClient, tls_clients: Callable[[str], JavaClient]) -> 
 @pytest.fixture(scope="module")
 def tls_admin(folder: Callable[[str], Path]) -> Iterator[MqAdmin]:
     """mqadmin with -Dtls.enable=true."""
-    with MqAdmin(REFERENCE_VERSION, folder("tls-mqadmin"), ANYBODY) as admin:
+    with MqAdmin(REFERENCE, folder("tls-mqadmin"), ANYBODY) as admin:
         yield admin
 
 
@@ -422,7 +423,7 @@ def test_mqadmin_is_refused(
 ) -> None:
     tls_admin.use_tls(papers.java_client(Way.FOREIGN))
     for admin, door in (
-        (admins(REFERENCE_VERSION), Door.ENFORCING),
+        (admins(REFERENCE), Door.ENFORCING),
         (tls_admin, Door.MUTUAL),
         (tls_admin, Door.DISABLED),
     ):

@@ -15,6 +15,7 @@ import pytest
 
 from gantrymq.interop.child import wait_until
 from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import REGISTER_SECONDS, JavaBroker, NameServer, NameServerKind
 from gantrymq.interop.sides import name_server
 
@@ -25,7 +26,6 @@ Pair: TypeAlias = tuple[NameServer, NameServer]
 MESSAGES = 10_000
 SENT_PER_SECOND = 2500  # slow enough to kill something in the middle
 AT_ONCE_SECONDS = 20.0  # a closed connection tells; silence would take the expiry time
-NEWEST, OLDEST = "5.3.3", "4.9.7"
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from gantrymq.interop.broker_kinds import BrokerKind, running
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
 from gantrymq.interop.wire import Answer, Request, connect
 
@@ -131,7 +132,7 @@ def pair(folder: Callable[[str], Path]) -> Iterator[Pair]:
         return lambda name: folder(f"{kind}-{name}")
 
     with (
-        running(BrokerKind.JAVA, named("java"), SETTINGS) as java,
+        running(BrokerKind.JAVA, named("java"), SETTINGS, newest=REFERENCE) as java,
         running(BrokerKind.GANTRY, named("gantry"), SETTINGS) as ours,
     ):
         yield Pair(java, ours)

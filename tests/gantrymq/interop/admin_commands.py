@@ -135,6 +135,14 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("exportMetadataInRocksDB", "dumpCompactionLog"), "reads local files"),
     **dict.fromkeys(("copyUser", "copyAcl"), "asks what getUser and createUser ask"),
     "remappingStaticTopic": "there are no static topics",
+    "switchTimerEngine": "there is one engine of timers",
+    **dict.fromkeys(
+        (
+            *("getBrokerLiteInfo", "getParentTopicInfo", "getLiteTopicInfo", "getLiteClientInfo"),
+            *("getLiteGroupInfo", "triggerLiteDispatch"),
+        ),
+        "there are no lite topics of 5.5",
+    ),
 }
 
 # Settings that only ours has -> why.

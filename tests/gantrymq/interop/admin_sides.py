@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gantrymq.interop.broker_kinds import JAVA_VERSION, BrokerKind
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS
 from gantrymq.interop.clients import Client
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -139,8 +140,8 @@ def admin_sides(
 def _java(
     running: ExitStack, folder: Callable[[str], Path], name: str
 ) -> tuple[NameServer, Broker]:
-    server = running.enter_context(java_name_server(JAVA_VERSION, folder(f"{name}-namesrv")))
-    broker = JavaBroker(JAVA_VERSION, folder(f"{name}-broker"), [server], SETTINGS)
+    server = running.enter_context(java_name_server(REFERENCE, folder(f"{name}-namesrv")))
+    broker = JavaBroker(REFERENCE, folder(f"{name}-broker"), [server], SETTINGS)
     return server, running.enter_context(broker)
 
 

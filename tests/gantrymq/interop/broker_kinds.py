@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.servers import (
     Broker,
     JavaBroker,
@@ -13,9 +14,6 @@ from gantrymq.interop.servers import (
     gantry_name_server,
     java_name_server,
 )
-
-JAVA_VERSION: Final = "5.3.3"
-JAVA_4_VERSION: Final = "4.9.7"
 
 # All of them run with these; the times are short so that what takes days takes seconds.
 SETTINGS: Final = {
@@ -44,8 +42,9 @@ def running(
     folder: Callable[[str], Path],
     settings: Mapping[str, str] = SETTINGS,
     of_name_server: Mapping[str, str] | None = None,
+    newest: str = NEWEST,
 ) -> Iterator[Broker]:
-    """Both of them, with these settings."""
+    """Both of them, with these settings; `newest` is the release that JAVA means."""
     at, for_broker = folder("namesrv"), folder("broker")
     if kind is BrokerKind.GANTRY:
         with (
@@ -54,7 +53,7 @@ def running(
         ):
             yield broker
         return
-    version = JAVA_VERSION if kind is BrokerKind.JAVA else JAVA_4_VERSION
+    version = newest if kind is BrokerKind.JAVA else OLDEST
     with (
         java_name_server(version, at, of_name_server) as server,
         JavaBroker(version, for_broker, [server], settings) as broker,

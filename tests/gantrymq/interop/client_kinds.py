@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from gantrymq.interop.releases import NEWEST, OLDEST_CLIENT
 from gantrymq.interop.servers import java_command
 from gantrymq.interop.toolchain import (
     CPP,
@@ -61,11 +62,11 @@ def _no_means(*needs: str) -> dict[str, str]:
     return dict.fromkeys(needs, "the library has no means for it")
 
 
-JAVA: Final = ClientKind("Java 5.3.3", _java("5.3.3"))
+JAVA: Final = ClientKind(f"Java {NEWEST}", _java(NEWEST))
 OWN: Final = ClientKind("Python, gantrymq.client", _python)
 KINDS: Final[Sequence[ClientKind]] = (
     JAVA,
-    ClientKind("Java 4.9.8", _java("4.9.8"), {"pop": "pop came with 5.0"}),
+    ClientKind(f"Java {OLDEST_CLIENT}", _java(OLDEST_CLIENT), {"pop": "pop came with 5.0"}),
     ClientKind(
         "Node.js, ali-ons 3.12.0",
         _node,
@@ -86,7 +87,7 @@ KINDS: Final[Sequence[ClientKind]] = (
             "local tries": "it does not count the tries of a queue's message",
         },
         java_fails={
-            "16 tries, then the dead letter queue": "Java's broker 5.3.3 needs originTopic, which"
+            "16 tries, then the dead letter queue": "Java's broker of 5.x needs originTopic, which"
             " this client does not send: it refuses the dead letter with a null pointer"
         },
     ),

@@ -7,21 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from gantrymq.interop.broker_kinds import JAVA_4_VERSION, JAVA_VERSION, BrokerKind
+from gantrymq.interop.broker_kinds import BrokerKind
 from gantrymq.interop.client_kinds import KINDS, ClientKind
 from gantrymq.interop.own_rows import OWN_ROWS
 from gantrymq.interop.plays import known_failure
+from gantrymq.interop.releases import NEWEST, OLDEST
 from gantrymq.interop.scenario import Scenario
 from gantrymq.interop.scenarios import SCENARIOS
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "reference" / "clients.md"
-ABOUT: Final = """\
+ABOUT: Final = f"""\
 # Clients and features
 <!-- Made by tests/gantrymq/interop/client_table.py; edit the scenarios instead. -->
 
 What unmodified clients do with the broker, each feature a scenario of `make interop` with counted
 messages: none lost, none twice where that is promised, in order where that is. The same scenarios
-are played with Java's broker 5.3.3 (`INTEROP_BROKER=java`), which decides what is right.
+are played with Java's broker {NEWEST} (`INTEROP_BROKER=java`), which decides what is right.
 """
 ABOUT_OWN: Final = """\
 ## Our own client and Java's brokers
@@ -32,23 +33,23 @@ often and in which order. In groups with Java's clients (`AllocateMessageQueueAv
 members of both kinds join, leave and are killed; each takes up what the other one left, replies to
 it, and pops with it from one group.
 """
-DIFFERENCES: Final = """
+DIFFERENCES: Final = f"""
 -: brokers of 4.9 have it not.
 
 Where the brokers differ, as these tests see it:
 
-| | Gantry | Java 5.3.3 | Java 4.9.7 |
+| | Gantry | Java {NEWEST} | Java {OLDEST} |
 |---|---|---|---|
 | a message is in its queue | when it is acknowledged | a little later | a little later |
 | the offset of a moment | the first message then or later | the same | the message next to it |
 | a connection without TLS, `tls.server.mode=enforcing` | closed | closed, and its first request \
 carried out | the same |
-| accounts | `plain_acl.yml` | users of 5.3, signed in the same way | `plain_acl.yml` |
+| accounts | `plain_acl.yml` | users of RocketMQ 5, signed in the same way | `plain_acl.yml` |
 """
 BROKERS: Final = {
     BrokerKind.GANTRY: "Gantry",
-    BrokerKind.JAVA: f"Java {JAVA_VERSION}",
-    BrokerKind.JAVA_4: f"Java {JAVA_4_VERSION}",
+    BrokerKind.JAVA: f"Java {NEWEST}",
+    BrokerKind.JAVA_4: f"Java {OLDEST}",
 }
 BAR: Final = "\\|"
 
@@ -63,7 +64,7 @@ def page() -> str:
         lines.append(f"| {scenario.feature} | {' | '.join(cells)} |")
     lines += ["", "-: not to be had, because of the client; no: not there yet.", ""]
     lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
-    lines += ["", "What does not work with Java's broker 5.3.3:", ""]
+    lines += ["", f"What does not work with Java's broker {NEWEST}:", ""]
     lines += [f"- {failure}" for failure in _failures_of_java()]
     return "\n".join(lines) + f"\n\n{ABOUT_OWN}\n" + "\n".join(_own_table()) + "\n" + DIFFERENCES
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gantrymq.interop.child import wait_until
+from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import (
     JavaBroker,
     NameServer,
@@ -17,8 +18,6 @@ from gantrymq.interop.servers import (
     gantry_name_server,
     java_name_server,
 )
-
-REFERENCE_VERSION = "5.3.3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Sides:
 def name_server(kind: NameServerKind, folder: Path, **settings: str) -> NameServer:
     """The kind under test."""
     if kind is NameServerKind.JAVA:
-        return java_name_server(REFERENCE_VERSION, folder, settings)
+        return java_name_server(REFERENCE, folder, settings)
     return gantry_name_server(folder, settings)
 
 
@@ -54,9 +53,9 @@ def name_server(kind: NameServerKind, folder: Path, **settings: str) -> NameServ
 def side_by_side(kind: NameServerKind, folder: Callable[[str], Path]) -> Iterator[Sides]:
     """Both of them, and the broker, running."""
     with (
-        java_name_server(REFERENCE_VERSION, folder("reference")) as reference,
+        java_name_server(REFERENCE, folder("reference")) as reference,
         name_server(kind, folder("subject")) as subject,
-        JavaBroker(REFERENCE_VERSION, folder("broker"), [reference, subject]) as broker,
+        JavaBroker(REFERENCE, folder("broker"), [reference, subject]) as broker,
     ):
         yield Sides(kind, reference, subject, broker)
 

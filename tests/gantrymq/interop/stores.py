@@ -25,6 +25,7 @@ SIZES: Final[Mapping[str, int]] = {
 }
 BEHAVIOUR: Final[Mapping[str, str]] = {
     "transactionCheckInterval": "3600000",  # a check appends copies of what is open
+    "transactionTimeOut": "3600000",  # brokers of 5.5.0 check once more when they stop
     "transactionOpBatchInterval": "100",
 }
 STOP_SECONDS: Final = 60.0
