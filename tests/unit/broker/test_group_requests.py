@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gantrymq.broker.core import group_requests
+from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.fakes.broker import OpenedBroker
 from gantrymq.wire.bodies.consumption import GroupForbidden
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -138,14 +139,30 @@ def test_a_topic_is_forbidden_to_a_group_and_allowed_again() -> None:
     assert forbid(OpenedBroker(), "T", readable=False).code == 26
 
 
-def test_asking_for_a_group_does_not_make_it() -> None:
+def test_asking_for_a_group_creates_it_as_javas_broker_does() -> None:
     broker = OpenedBroker()
     create(broker)
     assert get(broker, "g").body == JAVAS
     answer = get(broker, "h")
+    assert answer.code == ResponseCode.SUCCESS
+    assert object_of(loads(answer.body), "group")["groupName"] == "h"
+    assert made(broker) == {"g", "h"}
+
+
+@pytest.mark.parametrize(
+    ("creates", "group", "cause"),
+    [
+        (False, "h", "autoCreateSubscriptionGroup is off"),
+        (True, "bad^name", "contains illegal characters"),
+    ],
+)
+def test_a_group_that_may_not_be_created_is_told_so(creates: bool, group: str, cause: str) -> None:
+    broker = OpenedBroker(BrokerSettings(auto_create_subscription_group=creates))
+    answer = get(broker, group)
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
     assert (answer.remark or "").startswith("No group in this broker")
-    assert made(broker) == {"g"}
+    assert cause in (answer.remark or "")
+    assert made(broker) == set()
 
 
 def test_slaves_get_all_groups() -> None:

@@ -1,6 +1,7 @@
 """Consumer groups of this broker by request: making, changing, deleting and listing them.
 
-What was answered is in the file. A group that is asked for is not made by that, unlike in Java.
+What was answered is in the file. A question about one group creates it where consumers may create
+groups, as in Java: a proxy asks before the group's first consumer comes.
 Where 5.x's tools send attributes they send changes, "+key" and "-key".
 """
 
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from gantrymq.broker.core import attributes
+from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.groups import GROUPS_MAX, READ_FORBIDDEN
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request
@@ -159,8 +161,13 @@ def _forbidden(group: str, topic: str, bits: int) -> Reply:
 
 def get_group(state: State, request: Request) -> Outcome:
     group = GetSubscriptionGroupConfigRequest.decode(request.command.ext).group
-    config = state.groups.find(group)
-    return _no_group(group) if config is None else done_json(config.to_json())
+    config = ensure_group(state, group)
+    if config is not None:
+        return done_json(config.to_json())
+    return refused(
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        f"No group in this broker: {why_no_group(state, group)}",
+    )
 
 
 def _no_group(group: str) -> Reply:
