@@ -22,34 +22,18 @@ import pytest
 from gantrymq.interop.broker_kinds import BrokerKind, running
 from gantrymq.interop.releases import REFERENCE
 from gantrymq.interop.servers import Broker
+from gantrymq.interop.user_settings import BROKER, ROOT, USERS
 from gantrymq.interop.wire import Answer, Request, connect
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 SECRETS = {
-    "root": "root-secret",
-    "broker": "broker-secret",
+    "root": ROOT["password"],
+    "broker": BROKER["secretKey"],
     "sender": "sender-secret",
     "taker": "taker-secret",
     "operator": "operator-secret",
     "bare": "bare-secret",
-}
-AUTH = "org.apache.rocketmq.auth"
-SETTINGS = {
-    "authenticationEnabled": "true",
-    "authenticationProvider": f"{AUTH}.authentication.provider.DefaultAuthenticationProvider",
-    "authenticationMetadataProvider": (
-        f"{AUTH}.authentication.provider.LocalAuthenticationMetadataProvider"
-    ),
-    "authorizationEnabled": "true",
-    "authorizationProvider": f"{AUTH}.authorization.provider.DefaultAuthorizationProvider",
-    "authorizationMetadataProvider": (
-        f"{AUTH}.authorization.provider.LocalAuthorizationMetadataProvider"
-    ),
-    "initAuthenticationUser": json.dumps({"username": "root", "password": SECRETS["root"]}),
-    "innerClientAuthenticationCredentials": json.dumps(
-        {"accessKey": "broker", "secretKey": SECRETS["broker"]}
-    ),
 }
 NO_PERMISSION = 16
 RESPONSE = 1
@@ -132,8 +116,8 @@ def pair(folder: Callable[[str], Path]) -> Iterator[Pair]:
         return lambda name: folder(f"{kind}-{name}")
 
     with (
-        running(BrokerKind.JAVA, named("java"), SETTINGS, newest=REFERENCE) as java,
-        running(BrokerKind.GANTRY, named("gantry"), SETTINGS) as ours,
+        running(BrokerKind.JAVA, named("java"), USERS, newest=REFERENCE) as java,
+        running(BrokerKind.GANTRY, named("gantry"), USERS) as ours,
     ):
         yield Pair(java, ours)
 
