@@ -1,10 +1,12 @@
 """All commands by family: the names, descriptions and modules that `gantry --help` shows.
 
-Kept apart from the commands themselves, so that help needs none of them. Names are mqadmin's.
+Kept apart from the commands themselves, so that help needs none of them. Names are mqadmin's; those
+of two words are Gantry's own. A family without a title belongs to the one before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 PROGRAMS: Final = (
@@ -219,6 +221,35 @@ _FAMILIES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
         },
     ),
     (
+        "users, policies and quotas, with roles and rotation of passwords",
+        "access.own_users",
+        {
+            "user list": "users, and at how many brokers they are the same",
+            "user create": "make a user, perhaps with a role",
+            "user update": "change the password, type or status of a user",
+            "user rotate": "give a user a new password; the old one stays valid until --end",
+            "user delete": "delete a user and its policies",
+        },
+    ),
+    (
+        "",
+        "access.own_policies",
+        {
+            "acl list": "what users may do, and at how many brokers it is the same",
+            "acl grant": "give a user a role: admin, producer, consumer or observer",
+            "acl revoke": "take a role from a user",
+        },
+    ),
+    (
+        "",
+        "access.quotas",
+        {
+            "quota list": "quotas, or with --use who uses most of them",
+            "quota set": "limit a user, topic, group or address",
+            "quota delete": "delete a quota",
+        },
+    ),
+    (
         "exports",
         "exports",
         {
@@ -278,6 +309,23 @@ def find(name: str) -> Entry | None:
     return None
 
 
+def split(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of the command that a command line begins with, of one word or two, and the rest."""
+    if len(words) > 1 and find(f"{words[0]} {words[1]}") is not None:
+        return f"{words[0]} {words[1]}", [*words[2:]]
+    return words[0], [*words[1:]]
+
+
+def verbs() -> dict[str, list[str]]:
+    """The second words of names that have two, by the first."""
+    found: dict[str, list[str]] = {}
+    for name in names():
+        noun, _, verb = name.partition(" ")
+        if verb:
+            found.setdefault(noun, []).append(verb)
+    return found
+
+
 def names() -> list[str]:
     """Of all commands that there are."""
     return [name for _, _, commands in _FAMILIES for name in commands]
@@ -303,6 +351,19 @@ def overview() -> str:
     """Every command with its line."""
     lines = []
     for title, _, commands in _FAMILIES:
-        lines.append(f"\n{title}:\n")
-        lines.extend(f"  {name:24} {about}\n" for name, about in commands.items())
+        if title:
+            lines.append(f"\n{title}:\n")
+        lines += _lines(commands)
     return "".join(lines)
+
+
+def overview_of(noun: str) -> str:
+    """The commands that begin with this word."""
+    lines = [f"usage: gantry {noun} {'|'.join(verbs()[noun])} [OPTIONS]\n\n"]
+    for _, _, commands in _FAMILIES:
+        lines += _lines({name: commands[name] for name in commands if name.split()[0] == noun})
+    return "".join(lines)
+
+
+def _lines(commands: Mapping[str, str]) -> list[str]:
+    return [f"  {name:24} {about}\n" for name, about in commands.items()]

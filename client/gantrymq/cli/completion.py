@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gantrymq.cli import catalog
@@ -43,28 +44,39 @@ def _has_watch(command: Command | StreamCommand) -> bool:
 
 
 def _bash() -> str:
-    options = _options()
-    cases = "".join(f"    {name}) words='{' '.join(each)}' ;;\n" for name, each in options.items())
+    options, verbs = _options(), catalog.verbs()
+    own = {name: each for name, each in options.items() if " " not in name}
+    of_verbs = {f'"{name}"': each for name, each in options.items() if " " in name}
     return f"""\
 _gantry() {{
   local words
   case "${{COMP_WORDS[1]}}" in
-{cases}  esac
-  [ "$COMP_CWORD" = 1 ] && words='{" ".join([*catalog.PROGRAMS, *options])}'
+{_cases(own)}{_cases(verbs)}  esac
+  [ "$COMP_CWORD" -gt 2 ] && case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
+{_cases(of_verbs)}  esac
+  [ "$COMP_CWORD" = 1 ] && words='{" ".join([*catalog.PROGRAMS, *own, *verbs])}'
   COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
 }}
 complete -o default -F _gantry gantry
 """
 
 
+def _cases(words: Mapping[str, list[str]]) -> str:
+    return "".join(f"    {name}) words='{' '.join(each)}' ;;\n" for name, each in words.items())
+
+
 def _fish() -> str:
+    options, verbs = _options(), catalog.verbs()
+    firsts = dict.fromkeys(name.split()[0] for name in options)
     lines = [
         f"complete -c gantry -n __fish_use_subcommand -f -a {name}"
-        for name in (*catalog.PROGRAMS, *catalog.names())
+        for name in (*catalog.PROGRAMS, *firsts)
     ]
-    for name, options in _options().items():
-        lines += [
-            f"complete -c gantry -n '__fish_seen_subcommand_from {name}' -l {option[2:]}"
-            for option in options
-        ]
+    lines += [
+        f"complete -c gantry -n '__fish_seen_subcommand_from {noun}' -f -a '{' '.join(each)}'"
+        for noun, each in verbs.items()
+    ]
+    for name, each in options.items():
+        seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in name.split())
+        lines += [f"complete -c gantry -n '{seen}' -l {option[2:]}" for option in each]
     return "\n".join(lines) + "\n"

@@ -28,9 +28,11 @@ def run(argv: list[str]) -> int:
         return FAILED
     if not argv or argv[0] in {"-h", "--help", "help"}:
         return _help(argv[1:])
-    name, *rest = argv
+    name, rest = catalog.split(argv)
     if name == "completion":
         return _completion(rest)
+    if name in catalog.verbs():
+        return _no_verb(name, rest)
     entry = catalog.find(name)
     if entry is None:
         sys.stderr.write(f"The sub command {name} not exist.{catalog.similar(name)}\n")
@@ -65,9 +67,19 @@ def _is_closed(descriptor: int) -> bool:
 
 def _help(names: list[str]) -> int:
     if names:
-        return run([names[0], "-h"])
+        return run([*names[:2], "-h"])
     sys.stdout.write(catalog.overview())
     return DONE
+
+
+def _no_verb(noun: str, words: list[str]) -> int:
+    """A first word of commands that have two, without a second one that goes with it."""
+    if words and words[0] not in {"-h", "--help"}:
+        verbs = ", ".join(catalog.verbs()[noun])
+        sys.stderr.write(f"gantry {noun}: {words[0]} is none of {verbs} (gantry {noun} -h)\n")
+        return WRONG_USAGE
+    sys.stdout.write(catalog.overview_of(noun))
+    return DONE if words else WRONG_USAGE
 
 
 def _completion(shells: list[str]) -> int:

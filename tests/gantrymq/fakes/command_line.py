@@ -17,7 +17,7 @@ from gantrymq.fakes.cluster import Cluster
 
 
 def asked(line: str) -> Asked:
-    name, *words = shlex.split(line)
+    name, words = catalog.split(shlex.split(line))
     entry = catalog.find(name)
     assert entry is not None
     made = parse(load(entry), entry.about, words)
@@ -26,7 +26,7 @@ def asked(line: str) -> Asked:
 
 
 def page_of(cluster: Cluster, line: str) -> Page:
-    entry = catalog.find(line.split(maxsplit=1)[0])
+    entry = catalog.find(catalog.split(shlex.split(line))[0])
     assert entry is not None
     command = load(entry)
     assert isinstance(command, Command), f"{line} makes no page"

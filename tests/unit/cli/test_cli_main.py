@@ -33,7 +33,7 @@ def test_no_command_is_left_out_of_the_catalog() -> None:
 
 def test_no_option_is_declared_twice() -> None:
     for name in catalog.names():
-        assert run([name, "-h"]) == 0
+        assert run([*name.split(), "-h"]) == 0
 
 
 @pytest.mark.parametrize("line", ["--help", "topicList --help", "produce --help"])
@@ -55,6 +55,23 @@ def test_help_shows_programs_and_commands(capsys: pytest.CaptureFixture[str]) ->
     shown = capsys.readouterr().out
     for word in ("broker ", "consumerProgress", "doctor"):
         assert word in shown
+
+
+@pytest.mark.parametrize(("line", "exit_code"), [("user", 2), ("user -h", 0), ("help user", 0)])
+def test_first_word_alone_shows_the_second_ones(
+    line: str, exit_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(line.split()) == exit_code
+    shown = capsys.readouterr().out
+    assert "user rotate" in shown
+    assert "quota" not in shown
+
+
+def test_unknown_second_word_is_told_what_it_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["quota", "remove", "user", "x"]) == 2
+    assert capsys.readouterr().err == (
+        "gantry quota: remove is none of list, set, delete (gantry quota -h)\n"
+    )
 
 
 def test_an_unknown_command_is_told_what_it_may_be(capsys: pytest.CaptureFixture[str]) -> None:
