@@ -48,6 +48,7 @@ from gantrymq.interop.python_told import (
     popped_delivery,
     sent,
 )
+from gantrymq.runtime.certificates import ClientTls
 
 SHORT_S: Final = 1.0
 LINE_BYTES_MAX: Final = 16 << 20
@@ -64,10 +65,20 @@ STRATEGIES: Final[dict[str, Allocate]] = {
 }
 
 
+def admin_keywords(order: Fields) -> Fields:
+    """Where the cluster is, and as whom its servers are asked."""
+    keywords: Fields = {"name_servers": order["namesrv"]}
+    if "account" in order:
+        keywords |= {"access_key": order["account"], "secret_key": order["secret"]}
+    if order.get("tls"):
+        keywords["tls"] = ClientTls.trusting(order["trust"])
+    return keywords
+
+
 def client_keywords(order: Fields) -> Fields:
     """What all members are told: who they are, and that nobody here waits for half a minute."""
     return {
-        "name_servers": order["namesrv"],
+        **admin_keywords(order),
         "namespace": order.get("namespace") or "",
         "instance_name": order["as"],
         "poll_name_server_s": SHORT_S,
@@ -93,7 +104,7 @@ class Sending:
         self._in_transactions = TransactionProducer(
             f"{order['group']}-transactions", check=self._check, **keywords
         )
-        self._admin = Admin(name_servers=order["namesrv"])
+        self._admin = Admin(**admin_keywords(order))
         self._decisions: dict[str, list[str]] = {}
         self._checks: dict[str, int] = {}
 

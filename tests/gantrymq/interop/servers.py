@@ -65,6 +65,7 @@ class Server:
         self.folder = folder
         self.address = f"127.0.0.1:{port}"
         self.tls: ssl.SSLContext | None = None  # how `ask` dials
+        self.sign: Callable[[Request], Request] = lambda request: request  # what `ask` sends
         self.child: Child | None = None
         self._command = command
         self._is_ready = is_ready
@@ -101,7 +102,7 @@ class Server:
     def ask(self, request: Request) -> Answer:
         """One question on a connection of its own."""
         with connect(self.address, self.tls) as connection:
-            return connection.ask(request)
+            return connection.ask(self.sign(request))
 
     def __enter__(self) -> Self:
         self.start()

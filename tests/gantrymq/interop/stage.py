@@ -64,9 +64,17 @@ class Delivery:
 class Stage:
     """The place of one scenario."""
 
-    def __init__(self, client: Client, broker: Broker, name: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        broker: Broker,
+        name: str,
+        credentials: Mapping[str, object] | None = None,
+    ) -> None:
+        """`credentials` go with each order that makes a client object."""
         self.client = client
         self.broker = broker
+        self._credentials = dict(credentials or {})
         self._name = name
         self._numbers = itertools.count(1)
         self._running: list[str] = []
@@ -85,7 +93,8 @@ class Stage:
         """Make a client object; its name."""
         name = self.name(do)
         self._running.append(name)
-        self.ask(do, name, {"namesrv": self.broker.name_server_addresses, **details})
+        cluster = {"namesrv": self.broker.name_server_addresses}
+        self.ask(do, name, {**cluster, **self._credentials, **details})
         return name
 
     def stop(self, name: str) -> None:

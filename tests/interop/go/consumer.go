@@ -57,6 +57,9 @@ func consumerOptions(order Order) []consumer.Option {
 	if order.Namespace != "" {
 		options = append(options, consumer.WithNamespace(order.Namespace))
 	}
+	if order.Account != "" {
+		options = append(options, consumer.WithCredentials(credentials(order)))
+	}
 	return options
 }
 

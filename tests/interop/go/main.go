@@ -19,6 +19,7 @@ type Order struct {
 	ID                                    int
 	Do, As, Namesrv, Namespace, Group     string
 	Topic, Expression, Key, Mode, Replier string
+	Account, Secret                       string
 	SQL, Orderly, Broadcast               bool
 	Fails, Count, Millis                  int
 	Message                               Outgoing

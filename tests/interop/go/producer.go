@@ -40,7 +40,14 @@ func producerOptions(order Order) []producer.Option {
 	if order.Namespace != "" {
 		options = append(options, producer.WithNamespace(order.Namespace))
 	}
+	if order.Account != "" {
+		options = append(options, producer.WithCredentials(credentials(order)))
+	}
 	return options
+}
+
+func credentials(order Order) primitive.Credentials {
+	return primitive.Credentials{AccessKey: order.Account, SecretKey: order.Secret}
 }
 
 func (from *Producer) obey(order Order) (any, error) {

@@ -19,6 +19,8 @@ function options(order) {
     httpclient: {}, // asked for name servers' addresses, which we say ourselves
     instanceName: order.as,
     namespace: order.namespace || '',
+    accessKey: order.account,
+    secretKey: order.secret,
     pollNameServerInteval: SHORT_MILLIS, // sic
     heartbeatBrokerInterval: SHORT_MILLIS,
     rebalanceInterval: SHORT_MILLIS,
