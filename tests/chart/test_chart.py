@@ -11,6 +11,7 @@ from gantrymq.broker.lease_client import OWNER, PROBLEMS
 from gantrymq.e2e.chart import CHART, KUBERNETES, Json, only, rendered, run
 from gantrymq.ha.lease import Lease
 from gantrymq.ha.lease_object import PREFIX, ObjectName, encode
+from gantrymq.operator.shell import options
 
 
 def test_lint_finds_nothing() -> None:
@@ -36,6 +37,7 @@ def test_definitions_come_with_the_chart_and_stay_when_it_goes() -> None:
         ("image.registry=UPPER", "/image/registry"),
         ("watchNamespaces={Not_A_Name}", "/watchNamespaces/0"),
         ("logLevel=LOUD", "/logLevel"),
+        ("security.profile=safe", "/security/profile"),
         ("resouces.limits.memory=1Gi", "resouces"),
     ],
 )
@@ -86,6 +88,18 @@ def test_with_namespaces_the_operator_has_no_rights_elsewhere() -> None:
     environment_of = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
     values = {each["name"]: each.get("value") for each in environment_of}
     assert values["GANTRY_OPERATOR_NAMESPACE"] == "shop,bank"
+
+
+@pytest.mark.parametrize(
+    ("settings", "profile"), [((), "secure"), (("security.profile=open",), "open")]
+)
+def test_new_clusters_are_secure_unless_the_values_say_otherwise(
+    settings: tuple[str, ...], profile: str
+) -> None:
+    pod = only(rendered(*settings), "Deployment")["spec"]["template"]["spec"]
+    values = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    assert values["GANTRY_OPERATOR_SECURITY_PROFILE"] == profile
+    assert options.parse([], values).security_profile == profile
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,37 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
+# What any client may do at a port, and what prevents it. The conditions of clusters say the same.
+BROKER_CLIENTS: Final = (
+    "any client may read, send and delete messages and topics; set aclEnable=true and aclFile, or"
+    " authenticationEnabled=true and authorizationEnabled=true, or bindAddress to an address that"
+    " only clients you trust reach"
+)
+BROKER_PLAIN: Final = (
+    "what clients send and read can be read on the network; set tls.server.mode=enforcing with"
+    " tls.server.certPath and keyPath"
+)
+BROKER_REPLICATION: Final = (
+    "any peer may copy all messages, and acknowledge for SYNC_MASTER what no slave has; set"
+    " groupSecretFile, haBindAddress, or haListen=false where there are no slaves"
+)
+BROKER_METRICS: Final = (
+    "any client may read the names of topics, groups and clients and their figures; set"
+    " metricsTokenFile, metricsBindAddress, or metricsPort=0"
+)
+NAME_SERVER_CLIENTS: Final = (
+    "any client may register brokers, change routes, settings and KV values, and so lead producers"
+    " and consumers to false brokers; set aclEnable=true and aclFile, or bindAddress to an address"
+    " that only clients and brokers you trust reach"
+)
+NAME_SERVER_PLAIN: Final = (
+    "what clients and brokers send and read can be read on the network; set"
+    " tls.server.mode=enforcing with tls.server.certPath and keyPath"
+)
+NAME_SERVER_METRICS: Final = (
+    "any client may read figures; set metricsTokenFile, metricsBindAddress, or metricsPort=0"
+)
+
 _ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
 
 

@@ -6,29 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gantrymq.base.exposure import OpenPort, statements
+from gantrymq.base.exposure import (
+    BROKER_CLIENTS,
+    BROKER_METRICS,
+    BROKER_PLAIN,
+    BROKER_REPLICATION,
+    OpenPort,
+    statements,
+)
 from gantrymq.broker.core.settings import BrokerSettings
 
-_CLIENTS: Final = (
-    "any client may read, send and delete messages and topics; set aclEnable=true and aclFile, or"
-    " authenticationEnabled=true and authorizationEnabled=true, or bindAddress to an address that"
-    " only clients you trust reach"
-)
 _USERS: Final = (
     "every user may read, send and delete messages and topics, whatever the policies say; set"
     " authorizationEnabled=true"
-)
-_PLAIN: Final = (
-    "what clients send and read can be read on the network; set tls.server.mode=enforcing with"
-    " tls.server.certPath and keyPath"
-)
-_REPLICATION: Final = (
-    "any peer may copy all messages, and acknowledge for SYNC_MASTER what no slave has; set"
-    " groupSecretFile, haBindAddress, or haListen=false where there are no slaves"
-)
-_METRICS: Final = (
-    "any client may read the names of topics, groups and clients and their figures; set"
-    " metricsTokenFile, metricsBindAddress, or metricsPort=0"
 )
 
 
@@ -53,11 +43,11 @@ def _ports(settings: BrokerSettings, protection: Protection) -> Iterator[OpenPor
     yield OpenPort("listenPort", settings.bind_address, settings.listen_port, lacks, consequence)
     host = settings.ha_bind_address or settings.bind_address
     lacks = ("a proof",) if protection.takes_any_slave else ()
-    yield OpenPort("haListenPort", host, settings.ha_listen_port, lacks, _REPLICATION)
+    yield OpenPort("haListenPort", host, settings.ha_listen_port, lacks, BROKER_REPLICATION)
     if settings.metrics_port:
         host = settings.metrics_bind_address or settings.bind_address
         lacks = () if settings.metrics_token_file else ("authentication",)
-        yield OpenPort("metricsPort", host, settings.metrics_port, lacks, _METRICS)
+        yield OpenPort("metricsPort", host, settings.metrics_port, lacks, BROKER_METRICS)
 
 
 def _lacks(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]:
@@ -71,9 +61,9 @@ def _lacks(settings: BrokerSettings, protection: Protection) -> tuple[str, ...]:
 
 def _consequence(settings: BrokerSettings, protection: Protection) -> str:
     if not _is_authenticated(settings):
-        return _CLIENTS
+        return BROKER_CLIENTS
     told = [_USERS] if _is_unauthorized(settings) else []
-    return "; ".join(told if protection.is_encrypted else [*told, _PLAIN])
+    return "; ".join(told if protection.is_encrypted else [*told, BROKER_PLAIN])
 
 
 def _is_authenticated(settings: BrokerSettings) -> bool:

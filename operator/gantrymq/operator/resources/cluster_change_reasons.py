@@ -245,4 +245,31 @@ _PAUSED_AND_QUIESCED: Final = (
 )
 
 
-CHANGE_ROWS: Final = (*_PROGRESSING, *_SPREAD, *_CONFIGURATION, *_PAUSED_AND_QUIESCED)
+_SECURED: Final = (
+    _row(
+        ConditionType.SECURED,
+        _TRUE,
+        Reason.PROTECTED,
+        "Every port for clients needs an account and TLS, metrics need a token, and members prove"
+        " themselves to each other.",
+        "",
+    ),
+    _row(
+        ConditionType.SECURED,
+        _FALSE,
+        Reason.PORTS_OPEN,
+        "Any client that reaches a port of the cluster may use it. The message says of each port"
+        " what it lacks and what a client may do, as the servers' logs do at their start.",
+        "Create clusters with `spec.security.profile: secure`: docs/how-to/kubernetes-security.md."
+        " Where clients that cannot sign have to stay, let a NetworkPolicy admit them alone.",
+    ),
+)
+
+
+CHANGE_ROWS: Final = (
+    *_PROGRESSING,
+    *_SPREAD,
+    *_CONFIGURATION,
+    *_PAUSED_AND_QUIESCED,
+    *_SECURED,
+)

@@ -36,6 +36,7 @@ class ConditionType(StrEnum):
     SPREAD = "Spread"
     CONFIGURATION_APPLIED = "ConfigurationApplied"
     PAUSED = "Paused"
+    SECURED = "Secured"
     QUIESCED = "Quiesced"
     IN_CONFLICT = "InConflict"
     DRAINED = "Drained"
@@ -86,6 +87,9 @@ class Reason(StrEnum):
     # Paused
     PAUSED_BY_SPEC = "PausedBySpec"
     NOT_PAUSED = "NotPaused"
+    # Secured
+    PROTECTED = "Protected"
+    PORTS_OPEN = "PortsOpen"
     # Ready, InConflict and Drained of a topic
     CLUSTER_NOT_FOUND = "ClusterNotFound"
     CLUSTER_TERMINATING = "ClusterTerminating"

@@ -3,7 +3,8 @@
     <cluster>-accounts    all accounts, the administrator's keys, the token for metrics
     <cluster>-client      the keys of the account of applications: SUB and PUB of all topics
     <cluster>-tls         a certificate and the authority that signed it, as cert-manager's
-    <cluster>-ca          a ConfigMap with the authority's certificate, which clients trust
+    <cluster>-ca          a ConfigMap with the authority's certificate, which clients trust, and a
+                          tls.properties for clients that mount it at /etc/gantry-ca
 
 They are made once. Users may change their content, and delete them to have others: the account of
 applications is remade together with the accounts that it is one of.
@@ -52,6 +53,7 @@ accounts:
   defaultGroupPerm: SUB
 """
 _KEYS: Final = "accessKey: {key}\nsecretKey: {secret}\n"
+_CLIENT_TLS: Final = f"tls.enable=true\ntls.client.trustCertPath=/etc/gantry-ca/{AUTHORITY_ENTRY}\n"
 _TLS_TYPE: Final = "kubernetes.io/tls"
 
 
@@ -154,5 +156,5 @@ def _secret(cluster: Cluster, name: str, content: Mapping[str, str], type_: str 
 
 def _authority(cluster: Cluster, certificate: str) -> Json:
     """What clients trust, apart from the Secret, which has the key as well."""
-    data = {AUTHORITY_ENTRY: certificate}
+    data = {AUTHORITY_ENTRY: certificate, "tls.properties": _CLIENT_TLS}
     return cluster.owned(CONFIG_MAP, cluster.names.authority, BROKER, data=data)

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from gantrymq.operator.plan.objects.pod_settings import ZONE, tolerations
 from gantrymq.operator.plan.roles import choice_of
 from gantrymq.operator.plan.spread import largest_share, spread
+from gantrymq.operator.plan.status.exposure import open_ports
 from gantrymq.operator.plan.status.facts import Facts
 from gantrymq.operator.plan.view.fields import text_at
 from gantrymq.operator.plan.view.members import Group
@@ -188,6 +189,13 @@ def _paused(facts: Facts) -> Verdict:
     return Reason.NOT_PAUSED, "the operator keeps the cluster as the spec says"
 
 
+def _secured(facts: Facts) -> Verdict:
+    found = open_ports(facts.cluster.spec)
+    if found:
+        return Reason.PORTS_OPEN, _sentences(found)
+    return Reason.PROTECTED, "clients need an account and TLS, and members prove themselves"
+
+
 def _quiesced(facts: Facts) -> Verdict:
     if facts.waits:
         return Reason.WAITING, _waits(facts)
@@ -218,4 +226,5 @@ _DECISIONS: Final[dict[ConditionType, Callable[[Facts], Verdict]]] = {
     ConditionType.CONFIGURATION_APPLIED: _configuration,
     ConditionType.PAUSED: _paused,
     ConditionType.QUIESCED: _quiesced,
+    ConditionType.SECURED: _secured,
 }

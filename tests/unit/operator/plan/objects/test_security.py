@@ -138,7 +138,7 @@ def test_a_secure_cluster_gets_accounts_certificate_and_authority() -> None:
     assert not rules.accounts[client["accessKey"]].admin
     assert set(data_of(made, "orders-tls")) == {"tls.crt", "tls.key", "ca.crt"}
     authority = data_of(made, "orders-tls")["ca.crt"]
-    assert data_of(made, "orders-ca", "ConfigMap") == {"ca.crt": authority}
+    assert data_of(made, "orders-ca", "ConfigMap")["ca.crt"] == authority
     assert planned.status["securityProfile"] == "secure"
     assert made.plan().actions == ()
 

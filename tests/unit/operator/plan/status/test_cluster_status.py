@@ -42,6 +42,7 @@ def test_a_running_cluster() -> None:
         "ConfigurationApplied": ("True", "Applied"),
         "Paused": ("False", "NotPaused"),
         "Quiesced": ("True", "NothingToDo"),
+        "Secured": ("False", "PortsOpen"),
     }
 
 
