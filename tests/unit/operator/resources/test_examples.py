@@ -11,6 +11,7 @@ import yaml
 from gantrymq.base.settings import setting_fields
 from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.resources.definitions import DEFINITIONS, resource_schema
 from gantrymq.operator.resources.names import API_VERSION
 from gantrymq.operator.resources.parsing import parse_cluster, parse_topic
@@ -30,12 +31,12 @@ def resources(file: Path) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(file.read_text()))
 
 
-RESOURCES = [each for file in FILES for each in resources(file)]
+OBJECTS = [each for file in FILES for each in resources(file)]
+RESOURCES = [each for each in OBJECTS if each["apiVersion"] == API_VERSION]
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each["metadata"]["name"])
 def test_an_example_keeps_the_schema_and_is_parsed(resource: dict[str, Any]) -> None:
-    assert resource["apiVersion"] == API_VERSION
     assert list(faulty_fields(SCHEMAS[resource["kind"]], resource, "")) == []
     parse = parse_cluster if resource["kind"] == "BrokerCluster" else parse_topic
     assert parse(resource).problems == ()
@@ -61,3 +62,13 @@ def test_topics_of_examples_are_of_clusters_of_examples() -> None:
 def test_every_example_is_listed() -> None:
     listed = (FOLDER / "README.md").read_text()
     assert [file.name for file in FILES if f"]({file.name})" not in listed] == []
+
+
+def test_the_pod_of_a_client_mounts_what_the_operator_makes_for_a_cluster_of_an_example() -> None:
+    clusters = {each["metadata"]["name"] for each in RESOURCES if each["kind"] == "BrokerCluster"}
+    [pod] = [each for each in OBJECTS if each["kind"] == "Pod"]
+    volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
+    names = ClusterNames("orders", "")
+    assert names.cluster in clusters
+    assert volumes["account"]["secret"]["secretName"] == names.client
+    assert volumes["trust"]["configMap"]["name"] == names.authority
