@@ -107,7 +107,7 @@ interop: .venv/ready ## real Java brokers, clients and mqadmin against ours (INT
 
 # Two halves, to run side by side: in these files tools and clients have little time to answer; what
 # the other half does is to wait, for most of its time.
-INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients clients_guarded own_client own_client_guarded crossings mixed_groups cli mqadmin_broker mqadmin_side_by_side access_side_by_side)
+INTEROP_CLIENTS := $(patsubst %,tests/interop/test_%.py,clients clients_guarded own_client own_client_guarded crossings mixed_groups cli mqadmin_broker mqadmin_side_by_side access_side_by_side proxy)
 
 interop-clients: .venv/ready ## the half of them that is about clients and mqadmin
 	INTEROP_PORTS=20000-26000 $(BIN)/python -m pytest $(INTEROP_CLIENTS) -q -p no:randomly $(ARGS)

@@ -13,3 +13,5 @@ REFERENCE: Final = "5.3.3"
 # The last brokers without pops, users and attributes, and the clients that most applications have.
 OLDEST: Final = "4.9.7"
 OLDEST_CLIENT: Final = "4.9.8"
+# The client of gRPC, which is numbered apart from the servers.
+GRPC_CLIENT: Final = "5.0.8"

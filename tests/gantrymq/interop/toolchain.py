@@ -2,8 +2,8 @@
 
 Layout of the cache, each folder complete or absent (built beside its name, then renamed):
 
-    <cache>/interop/<servers|client>-<version>-<digest of pom>/*.jar
-    <cache>/interop/<servers|client>-<version>-<digest of pom and driver>-driver/*.class
+    <cache>/interop/<servers|client|…>-<version>-<digest of pom>/*.jar
+    <cache>/interop/<servers|client|…>-<version>-<digest of pom and driver>-driver/*.class
     <cache>/interop/node-<digest of lock file>/node_modules
     <cache>/interop/cpp-<digest of requirements>/rocketmq/librocketmq.so
     <cache>/interop/go-<digest of sources>/driver
@@ -47,6 +47,7 @@ class JarSet(Enum):
     ACL = ("servers", "AclDriver")
     SCENARIOS = ("client", "ScenarioDriver")
     CYCLES = ("client", "CycleDriver")
+    GRPC = ("grpc", "GrpcDriver")
 
     @property
     def pom(self) -> Path:
@@ -98,14 +99,22 @@ def release(jar_set: JarSet, version: str) -> Java:
     return Java(version, f"{jars}/*:{classes}", jar_set.driver.stem)
 
 
-def jars_of(pom: Path) -> str:
+def jars_of(pom: Path, version: str | None = None) -> str:
     """The class path of what a pom names; fetched when this machine has not yet."""
 
     def fetch(folder: Path) -> None:
-        options = ("-DincludeScope=runtime", f"-DoutputDirectory={folder}")
+        options = ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        if version is not None:
+            options.append(f"-Drocketmq.version={version}")
         _run("mvn", "-q", "-B", "-f", str(pom), *options, COPY_JARS)
 
-    return f"{_built_once(f'{pom.stem}-{_digest(pom)}', fetch)}/*"
+    stem = pom.stem if version is None else f"{pom.stem}-{version}"
+    return f"{_built_once(f'{stem}-{_digest(pom)}', fetch)}/*"
+
+
+def proxy(version: str) -> Java:
+    """The proxy of one release."""
+    return Java(version, jars_of(SOURCES / "proxy.xml", version), "")
 
 
 def node_modules() -> Path:
