@@ -18,10 +18,10 @@ from gantrymq.operator.plan.objects.cluster import Cluster
 from gantrymq.operator.plan.objects.desired import Desired, desired
 from gantrymq.operator.plan.objects.groups import GroupSize, group_sizes
 from gantrymq.operator.plan.objects.names import ClusterNames
-from gantrymq.operator.plan.profile import effective_profile, ignored_fields, with_profile
 from gantrymq.operator.plan.roles import Roles, assign_roles
 from gantrymq.operator.plan.rolling import roll
 from gantrymq.operator.plan.rotation import rotate
+from gantrymq.operator.plan.security_profile import effective_profile, ignored_fields, with_profile
 from gantrymq.operator.plan.snapshot import ClusterSnapshot
 from gantrymq.operator.plan.status.cluster_status import cluster_status
 from gantrymq.operator.plan.status.facts import Facts, ready_name_servers

@@ -23,7 +23,7 @@ from gantrymq.operator.kube.reducers import entry_of_secret
 from gantrymq.operator.plan.actions import Json
 from gantrymq.operator.plan.objects.names import ClusterNames
 from gantrymq.operator.plan.objects.security import ADMINISTRATOR_ENTRY, AUTHORITY_ENTRY
-from gantrymq.operator.plan.profile import effective_profile, with_profile
+from gantrymq.operator.plan.security_profile import effective_profile, with_profile
 from gantrymq.operator.plan.snapshot import NewSecurity
 from gantrymq.operator.plan.view.fields import name_of
 from gantrymq.operator.resources.parsing import parse_cluster

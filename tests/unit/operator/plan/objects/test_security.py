@@ -20,7 +20,7 @@ from gantrymq.operator.plan.objects.broker_config import broker_config, name_ser
 from gantrymq.operator.plan.objects.broker_pods import broker_template
 from gantrymq.operator.plan.objects.name_server_pods import name_server_template
 from gantrymq.operator.plan.objects.replication_tls import LinkTls
-from gantrymq.operator.plan.profile import with_profile
+from gantrymq.operator.plan.security_profile import with_profile
 from gantrymq.operator.resources.security import SecurityProfile
 from gantrymq.operator_model.samples import cluster
 from gantrymq.operator_model.world import World
