@@ -21,7 +21,7 @@ STAGES = $(BIN)/python -m tools.stages
 # For what runs at a low priority, and so may have to wait.
 UNHURRIED := -o faulthandler_timeout=0 --timeout=900
 
-.PHONY: help run test test-rest test-all test-long lint types units units-servers units-others units-pure attack build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
+.PHONY: help run test test-rest test-all test-long lint types units units-servers units-others units-pure attack build build-short examples sim sim-short mutants sim-long crash cycles interop interop-clients interop-servers monitoring monitoring-cluster monitoring-broker monitoring-group bench test-spark fuzz fuzz-short docs site cluster e2e e2e-long cluster-bits cluster-up cluster-down cluster-status cluster-load images images-test lock format clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -147,6 +147,9 @@ docs: .venv/ready ## regenerate the tables in docs/, the dashboards and the aler
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.monitoring
 
+site: .venv/ready ## build the documentation site into build/site; broken links and missing pages fail (needs npm once)
+	$(BIN)/python -m tools.site
+
 format: .venv/ready ## rewrite sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -189,6 +192,7 @@ lock: .venv/ready ## rewrite requirements/ from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/run.txt --extra operator pyproject.toml -o requirements/operator.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group dev -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/dev.txt --extra spark pyproject.toml -o requirements/spark.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --constraint requirements/dev.txt --group docs -o requirements/docs.txt
 	echo "pyspark>=4.3,<4.4" | $(BIN)/uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - -o requirements/spark-newest.txt
 
 clean: ## remove what the verbs made in the checkout

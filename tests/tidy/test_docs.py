@@ -34,6 +34,14 @@ def test_each_layout_and_example_stands_on_one_page() -> None:
     assert sorted(shown) == sorted(blocks.NAMES)
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "concepts").glob("*.md")), ids=lambda path: path.stem
+)
+def test_code_that_a_concept_names_exists(page: Path) -> None:
+    paths = re.findall(r"`([\w/-]+\.py)`", page.read_text())
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(text: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text.read_text())

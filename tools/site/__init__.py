@@ -1,0 +1,1 @@
+"""Builds the documentation site from docs/ and mkdocs.yml."""
