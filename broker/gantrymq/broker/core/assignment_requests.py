@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantrymq.broker.core import assignments
+from gantrymq.broker.core import assignments, long_answers
 from gantrymq.broker.core.handler import Handlers
+from gantrymq.broker.core.long_answers import ENTRIES_A_TURN
 from gantrymq.broker.core.messages import File, Outcome, Request
 from gantrymq.broker.core.names import RETRY_PREFIX
 from gantrymq.broker.core.request_modes import MODES_MAX
@@ -16,7 +17,13 @@ from gantrymq.broker.core.table_changes import stored
 from gantrymq.broker.core.topic_requests import not_saved
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.heartbeat import BROADCASTING
-from gantrymq.wire.bodies.pops import Assignment, AssignmentQuery, RequestMode, TopicMode
+from gantrymq.wire.bodies.pops import (
+    Assignment,
+    AssignmentQuery,
+    RequestMode,
+    TopicMode,
+    assigned,
+)
 from gantrymq.wire.bodies.shared import MessageQueue
 from gantrymq.wire.codes import RequestCode, ResponseCode
 
@@ -29,7 +36,10 @@ def query_assignment(state: State, request: Request) -> Steps[Outcome]:
         mode = TopicMode(topic=query.topic, consumer_group=query.consumer_group)
     queues = yield from state.routes.queues(query.topic)
     mine = None if queues is None else _queues_of_client(state, query, mode, queues)
-    return done_json(Assignment(mine, mode.mode).to_json())
+    if mine is None or len(mine) <= ENTRIES_A_TURN:
+        return done_json(Assignment(mine, mode.mode).to_json())
+    entries = yield from long_answers.array(assigned(queue, mode.mode) for queue in mine)
+    return done(body=b'{"messageQueueAssignments":%b}' % entries)
 
 
 def _queues_of_client(

@@ -15,17 +15,16 @@ from gantrymq.broker.core.consume_stats import (
 )
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import Outcome, Reply, Request
-from gantrymq.broker.core.queue_figures import QUEUES_A_TURN, queues_of, time_span, too_long
+from gantrymq.broker.core.queue_figures import Tally, queues_of, time_span, too_long
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.store.readings import Reading
+from gantrymq.wire import javajson
 from gantrymq.wire.bodies import queue_stats
 from gantrymq.wire.bodies.consumption import (
     GroupList,
-    QueryConsumeTimeSpanBody,
     QuerySubscriptionBody,
-    QueueTimeSpan,
 )
 from gantrymq.wire.bodies.topics import TopicList
 from gantrymq.wire.codes import RequestCode, ResponseCode
@@ -98,19 +97,24 @@ def _consume_time_span(
     state: State, header: QueryConsumeTimeSpanRequest, queues: int
 ) -> Steps[Outcome]:
     spans = yield from steps.read(_time_spans(state, header.group, header.topic, queues))
-    return done_json(QueryConsumeTimeSpanBody(spans).to_json())
+    if spans is None:
+        return too_long("make the topic smaller with mqadmin updateTopic")
+    return done(body=b'{"consumeTimeSpanSet":[%b]}' % b",".join(spans))
 
 
 def _time_spans(
     state: State, group: str, topic: str, queues: int
-) -> Reading[Sequence[QueueTimeSpan]]:
-    spans = []
+) -> Reading[Sequence[bytes] | None]:
+    """The entries of a QueryConsumeTimeSpanBody, None when they are too long for an answer."""
+    tally = Tally()
+    spans: list[bytes] = []
     for queue in queues_of(state, topic, queues):
         offset = state.offsets.find(group, topic, queue.queue_id)
-        spans.append((yield from time_span(state.store, queue, offset, state.wall_ms)))
-        if len(spans) % QUEUES_A_TURN == 0:
+        span = yield from time_span(state.store, queue, offset, state.wall_ms)
+        spans.append(javajson.dumps_fastjson(span.to_json()))
+        if tally.add(spans[-1]):
             yield None
-    return spans
+    return None if tally.is_too_long else spans
 
 
 def _no_topic(topic: str) -> Reply:

@@ -7,11 +7,11 @@ Where 5.x's tools send attributes they send changes, "+key" and "-key".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gantrymq.broker.core import attributes
+from gantrymq.broker.core import attributes, steps
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.groups import GROUPS_MAX, READ_FORBIDDEN
 from gantrymq.broker.core.handler import Handlers
@@ -22,7 +22,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import SYSTEM_GROUPS
 from gantrymq.broker.core.table_changes import stored
-from gantrymq.broker.core.topic_requests import QUEUES_MAX, not_saved
+from gantrymq.broker.core.topic_requests import QUEUES_MAX, TOPICS_A_TURN, not_saved
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupForbidden
 from gantrymq.wire.bodies.groups import GroupConfig
@@ -32,7 +32,10 @@ from gantrymq.wire.headers.group import (
     GetSubscriptionGroupConfigRequest,
     UpdateGroupForbiddenRequest,
 )
-from gantrymq.wire.jsonvalue import list_of, object_of
+from gantrymq.wire.jsonvalue import Json, list_of, object_of
+
+# Lines about the topics of one group that is deleted; the log takes no more of a kind in 10 s.
+TOPICS_LOGGED: Final = 300
 
 # ---------------------------------------------------------------------- making and changing
 
@@ -45,7 +48,29 @@ def update_and_create_group(state: State, request: Request) -> Outcome | Steps[O
 def update_and_create_group_list(state: State, request: Request) -> Outcome | Steps[Outcome]:
     bean = object_of(javajson.loads(request.command.body), "SubscriptionGroupList")
     groups = list_of(bean.get("groupConfigList"), "groupConfigList")
-    return _change(state, request, [GroupConfig.from_json(each) for each in groups])
+    return _change_list(state, request, groups)
+
+
+def _change_list(state: State, request: Request, groups: Sequence[Json]) -> Steps[Outcome]:
+    """Change many groups in slices. Another client may change one of them in between: then it is
+    as the last of both wants it."""
+    wanted: list[GroupConfig] = []
+    yield from steps.each(
+        groups, lambda group: wanted.append(GroupConfig.from_json(group)), TOPICS_A_TURN
+    )
+    configs: dict[str, GroupConfig] = {}
+    for first in range(0, len(wanted), TOPICS_A_TURN):
+        refusal = _checked(state, wanted[first : first + TOPICS_A_TURN], configs)
+        if refusal is not None:
+            return refusal
+        yield from steps.wait()
+    refusal = _no_room(state, configs)
+    if refusal is not None:
+        return refusal
+    yield from steps.each(
+        configs.values(), lambda config: _put(state, request, config), TOPICS_A_TURN
+    )
+    return (yield from _saved(state, File.GROUPS))
 
 
 def _change(
@@ -53,6 +78,18 @@ def _change(
 ) -> Outcome | Steps[Outcome]:
     """All or none; the attributes of `wanted` are the changes to those there are."""
     configs: dict[str, GroupConfig] = {}
+    refusal = _checked(state, wanted, configs) or _no_room(state, configs)
+    if refusal is not None:
+        return refusal
+    for config in configs.values():
+        _put(state, request, config)
+    return _saved(state, File.GROUPS)
+
+
+def _checked(
+    state: State, wanted: Sequence[GroupConfig], configs: dict[str, GroupConfig]
+) -> Reply | None:
+    """Add to `configs` what the groups are to be, or say why one of them cannot be."""
     for each in wanted:
         refusal = _refusal(each)
         if refusal is not None:
@@ -61,6 +98,11 @@ def _change(
         current = None if known is None else known.attributes
         kept = attributes.altered(attributes.GROUP_ATTRIBUTES, current, each.attributes)
         configs[each.group_name] = replace(each, attributes=kept)
+    return None
+
+
+def _no_room(state: State, configs: Mapping[str, GroupConfig]) -> Reply | None:
+    """Why the broker cannot have so many groups."""
     new = [group for group in configs if state.groups.find(group) is None]
     if len(state.groups) + len(new) > GROUPS_MAX:
         return refused(
@@ -68,14 +110,14 @@ def _change(
             f"no group was made: a broker has {GROUPS_MAX} groups at most, this one"
             f" {len(state.groups)}; delete some with mqadmin deleteSubGroup",
         )
-    for config in configs.values():
-        before = state.groups.find(config.group_name)
-        if state.groups.put(config, state.wall_ms):
-            verb = "create new" if before is None else f"update, old: {before} new:"
-            state.effects.info(
-                f"{verb} subscription group, {config}, caller={request.channel.peer}"
-            )
-    return _saved(state, File.GROUPS)
+    return None
+
+
+def _put(state: State, request: Request, config: GroupConfig) -> None:
+    before = state.groups.find(config.group_name)
+    if state.groups.put(config, state.wall_ms):
+        verb = "create new" if before is None else f"update, old: {before} new:"
+        state.effects.info(f"{verb} subscription group, {config}, caller={request.channel.peer}")
 
 
 def _refusal(wanted: GroupConfig) -> Reply | None:
@@ -116,9 +158,12 @@ def delete_group(state: State, request: Request) -> Outcome | Steps[Outcome]:
     )
     if not (header.remove_offset or header.clean_offset):
         return _saved(state, File.GROUPS)
-    for topic in state.offsets.topics_of(group):
+    topics = state.offsets.topics_of(group)
+    for topic in topics[:TOPICS_LOGGED]:
         offsets = dict(state.offsets.queues(group, topic))
         state.effects.warning(f"Clean group's offset, {topic}@{group}, {offsets}")
+    if len(topics) > TOPICS_LOGGED:
+        state.effects.warning(f"Clean group's offset, {group}, in {len(topics)} topics in all")
     state.offsets.remove(group=group)
     state.resets.remove(group=group)
     state.pops.remove(group=group)

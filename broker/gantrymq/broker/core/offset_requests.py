@@ -9,6 +9,7 @@ but by a slave, whose log is behind, as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from gantrymq.broker.core import steps
@@ -32,6 +33,9 @@ from gantrymq.wire.headers.offset import (
     UpdateConsumerOffsetRequest,
 )
 from gantrymq.wire.jsonvalue import INT64_MAX
+
+# Topics that are cloned in one turn, about 25 us each.
+TOPICS_A_TURN: Final = 512
 
 # ---------------------------------------------------------------------- asking
 
@@ -143,17 +147,31 @@ def clone_offsets(state: State, request: Request) -> Outcome | Steps[Outcome]:
         )
     if target == TRANSACTION_GROUP:
         return refused(ResponseCode.NO_PERMISSION, TRANSACTIONS_OWN)
-    for topic in topics:
-        if state.topics.find(topic) is None:
-            state.effects.warning(f"[cloneGroupOffset], topic config not exist, {topic}")
-        elif not header.offline and not _subscribes(state, source, topic):
-            state.effects.warning(
-                "cloneGroupOffset: topic does not exist in consumer group's subscription,"
-                f" topic={topic}, consumer group={source}"
-            )
-        else:
-            _clone(state, request, source, target, topic)
-    return _saved()
+    return _clone_all(state, request, header, topics)
+
+
+def _clone_all(
+    state: State, request: Request, header: CloneGroupOffsetRequest, topics: Sequence[str]
+) -> Steps[Outcome]:
+    yield from steps.each(
+        topics, lambda topic: _clone_topic(state, request, header, topic), TOPICS_A_TURN
+    )
+    return (yield from _saved())
+
+
+def _clone_topic(
+    state: State, request: Request, header: CloneGroupOffsetRequest, topic: str
+) -> None:
+    source, target = header.src_group, header.dest_group
+    if state.topics.find(topic) is None:
+        state.effects.warning(f"[cloneGroupOffset], topic config not exist, {topic}")
+    elif not header.offline and not _subscribes(state, source, topic):
+        state.effects.warning(
+            "cloneGroupOffset: topic does not exist in consumer group's subscription,"
+            f" topic={topic}, consumer group={source}"
+        )
+    else:
+        _clone(state, request, source, target, topic)
 
 
 def _subscribes(state: State, group: str, topic: str) -> bool:

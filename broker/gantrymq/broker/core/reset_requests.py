@@ -13,16 +13,16 @@ queue 5.x may name the offset instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gantrymq.broker.core import steps
+from gantrymq.broker.core import long_answers, steps
 from gantrymq.broker.core.clients import Client
 from gantrymq.broker.core.commits import queue_end
 from gantrymq.broker.core.handler import Handlers
 from gantrymq.broker.core.messages import File, Outcome, Reply, Request, Tell
 from gantrymq.broker.core.queue_figures import NO_BOUNDS, QUEUES_A_TURN
-from gantrymq.broker.core.responses import done_json, refused
+from gantrymq.broker.core.responses import done, refused
 from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import TRANSACTION_GROUP, TRANSACTIONS_OWN
@@ -36,7 +36,6 @@ from gantrymq.wire.bodies.shared import MessageQueue, TopicConfig
 from gantrymq.wire.codes import LanguageCode, RequestCode, ResponseCode
 from gantrymq.wire.command import FLAG_ONEWAY, Command
 from gantrymq.wire.headers.offset import ResetOffsetRequest
-from gantrymq.wire.jsonvalue import JsonObject
 from gantrymq.wire.version import OWN_VERSION, V5_0_0
 
 NO_OFFSET: Final = -1
@@ -97,7 +96,9 @@ def _reset(
     # Pulls that wait there hear of it now.
     state.holds.arrived([(header.topic, queue_id) for queue_id in offsets])
     _tell_older_clients(state, header, offsets)
-    return not_saved(failure) if failure is not None else done_json(_body(state, header, offsets))
+    if failure is not None:
+        return not_saved(failure)
+    return (yield from _answer(state, header, offsets))
 
 
 def _wanted_offsets(
@@ -174,7 +175,7 @@ def _tell_only(
         )
     # The tool says for whom: 4.9's has a switch for groups of C++ clients.
     _tell(state, header, offsets, clients, is_cpp=request.command.language == LanguageCode.CPP)
-    return done_json(_body(state, header, offsets))
+    return (yield from _answer(state, header, offsets))
 
 
 def _tell_older_clients(
@@ -195,11 +196,14 @@ def _tell(
     state: State,
     header: ResetOffsetRequest,
     offsets: Mapping[int, int],
-    clients: Iterable[Client],
+    clients: Sequence[Client],
     *,
     is_cpp: bool,
 ) -> None:
-    body = ResetOffsetBody(_by_queue(state, header, offsets))
+    if not clients:
+        return
+    moved = ResetOffsetBody(_by_queue(state, header, offsets))
+    body = javajson.dumps_fastjson(moved.to_json_for_cpp() if is_cpp else moved.to_json())
     said = ResetOffsetRequest(
         topic=header.topic, group=header.group, timestamp=header.timestamp, is_force=header.is_force
     )
@@ -209,7 +213,7 @@ def _tell(
             flag=FLAG_ONEWAY,
             version=OWN_VERSION,
             ext=said.encode(),
-            body=javajson.dumps_fastjson(body.to_json_for_cpp() if is_cpp else body.to_json()),
+            body=body,
         )
         state.effects.add(Tell(client.channel, command))
         state.effects.info(
@@ -218,8 +222,13 @@ def _tell(
         )
 
 
-def _body(state: State, header: ResetOffsetRequest, offsets: Mapping[int, int]) -> JsonObject:
-    return ResetOffsetBody(_by_queue(state, header, offsets)).to_json()
+def _answer(state: State, header: ResetOffsetRequest, offsets: Mapping[int, int]) -> Steps[Outcome]:
+    """The ResetOffsetBody."""
+    by_queue = _by_queue(state, header, offsets)
+    table = yield from long_answers.members(
+        {queue.to_key(): offset for queue, offset in by_queue.items()}
+    )
+    return done(body=b'{"offsetTable":%b}' % table)
 
 
 def _by_queue(

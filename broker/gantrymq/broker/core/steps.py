@@ -12,7 +12,7 @@ each step is answered once, by `works.Works`, which runs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TypeAlias, TypeVar, final
 
 from gantrymq.broker.core.messages import Channel, File
@@ -193,6 +193,15 @@ def saved(file: File) -> Steps[str | None]:
     failure = yield Save(file)
     assert failure is None or isinstance(failure, str)
     return failure
+
+
+def each(items: Iterable[T], do: Callable[[T], object], a_turn: int) -> Steps[None]:
+    """Do it for so many of the items a turn, and let others have theirs in between. What is true
+    of the broker when an item's turn comes may not have been true at the first."""
+    for number, item in enumerate(items, 1):
+        do(item)
+        if number % a_turn == 0:
+            yield Wait(0.0)
 
 
 def wait(until: float = 0.0) -> Steps[None]:

@@ -195,8 +195,9 @@ class Assignment:
     def to_json(self) -> JsonObject:
         if self.queues is None:
             return {}
-        return {
-            "messageQueueAssignments": [
-                {"messageQueue": queue.to_json(), "mode": self.mode.value} for queue in self.queues
-            ]
-        }
+        return {"messageQueueAssignments": [assigned(queue, self.mode) for queue in self.queues]}
+
+
+def assigned(queue: MessageQueue, mode: RequestMode) -> JsonObject:
+    """One entry of an Assignment."""
+    return {"messageQueue": queue.to_json(), "mode": mode.value}
