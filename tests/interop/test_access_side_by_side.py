@@ -231,3 +231,23 @@ def test_users_of_java_are_copied_with_their_passwords(sides: Sides) -> None:
     assert "copy user of mover from" in sides.mqadmin(sides.ours, line)
     sides.sign_as("mover", "mover-secret")
     assert "root" in sides.mqadmin(sides.ours, "listUser -b {broker}")
+
+
+def test_what_only_ours_has_is_refused_at_java(sides: Sides) -> None:
+    for broker in (sides.java, sides.ours):
+        gantry(broker, "user create {user} -b {broker} -p first-secret --role observer")
+        assert "Get, List" in gantry(broker, "acl list -b {broker} -f {user}")
+    rotate = "user rotate {user} -b {broker} -p second-secret"
+    assert "keeps one password for a user" in gantry(sides.java, rotate)
+    assert "<user> has a new password" in gantry(sides.ours, rotate)
+    assert "has no quotas" in gantry(sides.java, "quota list -b {broker}")
+    assert "#Amount" in gantry(sides.ours, "quota list -b {broker}")
+    for broker, password, is_known in (
+        (sides.java, "first-secret", True),
+        (sides.java, "second-secret", False),
+        (sides.ours, "first-secret", True),
+        (sides.ours, "second-secret", True),
+    ):
+        sides.sign_as(NAMES["gantry"], password)
+        printed = sides.mqadmin(broker, "listUser -b {broker}")
+        assert ("check signature failed" not in printed) == is_known, printed

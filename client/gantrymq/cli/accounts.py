@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from gantrymq.cli.access import new_password
 from gantrymq.cli.command import Command, chosen
 from gantrymq.cli.option import Option, Options, required
 from gantrymq.cli.page import Page, Part, Table, Text
@@ -58,7 +59,7 @@ async def update(admin: Administration, options: Options) -> Page:
     admins = options.maybe("admin")
     account = UpdateAclConfigRequest(
         access_key=options.text("accessKey"),
-        secret_key=options.text("secretKey"),
+        secret_key=await new_password.given(options, "secretKey"),
         white_remote_address=options.maybe("whiteRemoteAddress"),
         admin=None if admins is None else options.decision("admin"),
         default_topic_perm=options.maybe("defaultTopicPerm"),
@@ -66,10 +67,12 @@ async def update(admin: Administration, options: Options) -> Page:
         topic_perms=options.maybe("topicPerms"),
         group_perms=options.maybe("groupPerms"),
     )
+    text = options.maybe("oldSecretSeconds")
+    seconds = None if text is None else options.number("oldSecretSeconds")
     return await _everywhere(
         admin,
         options,
-        lambda address: admin.accounts.update(address, account),
+        lambda address: admin.accounts.update(address, account, seconds),
         "create or update plain access config to %s success.",
     )
 
@@ -115,7 +118,13 @@ COMMANDS: Final = {
             (
                 *_WHERE,
                 _KEY,
-                required("s", "secretKey", "its secret"),
+                *new_password.SECRET_KEY_OPTIONS,
+                Option(
+                    "",
+                    "oldSecretSeconds",
+                    "so long the key before stays valid, at brokers of Gantry: -1 for until it is"
+                    " removed, 0 removes it",
+                ),
                 Option("w", "whiteRemoteAddress", "where it may come from without a signature"),
                 Option("m", "admin", "true: it may administer"),
                 Option("i", "defaultTopicPerm", "DENY, PUB, SUB, or PUB|SUB"),

@@ -21,22 +21,23 @@ _STANDARD_INPUT: Final = "-"
 # Servers take 255 characters, each of at most four bytes, and a line end.
 _BYTES_MAX: Final = 4 * 255 + 2
 
-_FILE: Final = Option(
-    "",
-    "passwordFile",
-    f"file with the password in one line; - is standard input (without it: {VARIABLE})",
-)
+_FILE: Final = f"file with it in one line; - is standard input (without both: {VARIABLE})"
+_HERE: Final = "other users of this machine can read it here"
 OPTIONS: Final = (
-    Option("p", "password", "the password; other users of this machine can read it here"),
-    _FILE,
+    Option("p", "password", f"the password; {_HERE}"),
+    Option("", "passwordFile", _FILE),
+)
+SECRET_KEY_OPTIONS: Final = (
+    Option("s", "secretKey", f"its secret key; {_HERE}"),
+    Option("", "secretKeyFile", _FILE),
 )
 
 
-async def given(options: Options) -> str | None:
-    """The password; None where the command line and the environment have none."""
-    text, path = options.maybe("password"), options.maybe("passwordFile")
+async def given(options: Options, name: str = "password") -> str | None:
+    """The password, or secret key; None where neither command line nor environment has one."""
+    text, path = options.maybe(name), options.maybe(f"{name}File")
     if text is not None and path is not None:
-        raise UsageError("--password and --passwordFile exclude each other")
+        raise UsageError(f"--{name} and --{name}File exclude each other")
     if path is not None:
         return await _read(path)
     return os.environ.get(VARIABLE) if text is None else text

@@ -11,7 +11,7 @@ from gantrymq.cli.access.places import AT_BROKERS, brokers, changed
 from gantrymq.cli.access.roles import NAMES, ROLE, entries_of, role_of
 from gantrymq.cli.access.same_rows import same_rows
 from gantrymq.cli.command import Command
-from gantrymq.cli.failures import UsageError
+from gantrymq.cli.failures import CommandError, UsageError
 from gantrymq.cli.option import Option, Options, flag
 from gantrymq.cli.page import Page, Table
 from gantrymq.client.core.admin.asking import on_each
@@ -83,11 +83,18 @@ async def rotate(admin: Administration, options: Options) -> Page:
     password = await new_password.needed(options)
     seconds = options.number("oldPasswordSeconds", UNTIL_REMOVED)
     addresses = await brokers(admin, options, with_slaves=True)
-    shown = await changed(
-        addresses,
-        lambda address: admin.users.rotate(address, name, password, seconds),
-        f"{name} has a new password at %s.",
-    )
+
+    async def rotate_at(address: str) -> None:
+        known = await admin.users.get(address, name)
+        if known is not None and known.password is not None:
+            raise CommandError(
+                f"{address} is a broker of RocketMQ, which keeps one password for a user: the old"
+                " one would end at once. Give the new one to all clients, then use gantry user"
+                " update"
+            )
+        await admin.users.rotate(address, name, password, seconds)
+
+    shown = await changed(addresses, rotate_at, f"{name} has a new password at %s.")
     if seconds == UNTIL_REMOVED and shown.parts:
         end = f"The old password is valid until: gantry user rotate {name} --end"
         shown.say("next", end, f"gantry user rotate {name} --end")

@@ -85,6 +85,16 @@ def test_old_password_ends_by_itself(cluster: Cluster) -> None:
     assert not may_sign(cluster, "orders-secret")
 
 
+def test_broker_that_keeps_one_password_is_left_alone(cluster: Cluster) -> None:
+    shown = b'{"password":"orders-secret","username":"orders"}'
+    cluster.faults[RequestCode.AUTH_GET_USER] = lambda _, __: Command(0, body=shown)
+    page = page_of(cluster, "user rotate orders -p new-secret")
+    assert page.parts == []
+    assert "keeps one password" in str(page.failures[0])
+    assert "secret" not in str(page.failures)
+    assert cluster.asked_of(RequestCode.AUTH_UPDATE_USER) == []
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [

@@ -41,10 +41,15 @@ class Accounts:
         code = RequestCode.GET_BROKER_CLUSTER_ACL_INFO
         return GetBrokerAclInfoResponse.decode((await self._asking.ask(address, code)).ext)
 
-    async def update(self, address: str, account: UpdateAclConfigRequest) -> None:
-        """Make an account, or change what is given of it."""
+    async def update(
+        self, address: str, account: UpdateAclConfigRequest, old_secret_seconds: int | None = None
+    ) -> None:
+        """Make an account, or change what is given of it. A broker of Gantry keeps a secret key
+        that is replaced valid for so long, -1: until 0 is asked for; brokers of Java do not."""
         code = RequestCode.UPDATE_AND_CREATE_ACL_CONFIG
-        await self._asking.ask(address, code, account)
+        seconds = old_secret_seconds
+        own = None if seconds is None else {"oldSecretSeconds": str(seconds)}
+        await self._asking.ask(address, code, account, own_fields=own)
 
     async def delete(self, address: str, access_key: str) -> None:
         header = DeleteAclConfigRequest(access_key=access_key)

@@ -56,9 +56,14 @@ class Asking:
         body: bytes = b"",
         *,
         timeout_s: float | None = None,
+        own_fields: Mapping[str, str] | None = None,
     ) -> Command:
-        """The answer of a server that did it; raises BrokerError, or RequestError."""
-        command = Command(code, ext=None if header is None else header.encode(), body=body)
+        """The answer of a server that did it; raises BrokerError, or RequestError. `own_fields` are
+        beside those of the header, which is Java's: servers of Java ignore them."""
+        fields = None if header is None else header.encode()
+        if own_fields:
+            fields = {**(fields or {}), **own_fields}
+        command = Command(code, ext=fields, body=body)
         answer = await Ask(self.instance.vip(address), command, timeout_s or self.timeout_s)
         return accepted(answer, address)
 
