@@ -101,7 +101,9 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "SPARK",
     ),
     "interop-clients": Entry(
-        "real RocketMQ clients and mqadmin, and ours, at real brokers and at ours", REAL, "INTEROP"
+        "real RocketMQ clients, mqadmin and a proxy, and ours, at real brokers and at ours",
+        REAL,
+        "INTEROP",
     ),
     "interop-servers": Entry(
         "real RocketMQ servers beside ours: replication, stores, TLS, accounts", REAL, "INTEROP"
