@@ -114,7 +114,9 @@ class NameServerHost:
         self._clock = clock
         self.memory = MemoryAccount(limit_of(settings.max_peer_memory, memory_bytes()))
         namespaces = load_kv(Path(settings.kv_config_path))
-        self.core = NameServer(Configuration(settings), namespaces, clock.monotonic())
+        self.core = NameServer(
+            Configuration(settings), namespaces, clock.monotonic(), memory=self.memory
+        )
         self._server = Server(
             self,
             limits=_connection_limits(settings),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gantrymq.audit.record import AuditRecord
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.namesrv.core.kvconfig import Namespaces
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import (
@@ -101,10 +102,11 @@ class Desk:
         settings: NameServerSettings | None = None,
         namespaces: Namespaces | None = None,
         limits: NameServerLimits | None = None,
+        memory: MemoryAccount | None = None,
     ) -> None:
         self.now = 1000.0
         configuration = Configuration(settings or NameServerSettings())
-        self.core = NameServer(configuration, namespaces or {}, self.now, limits)
+        self.core = NameServer(configuration, namespaces or {}, self.now, limits, memory)
         self.channel = FakeChannel("10.9.9.9:50000")
         self.disk_failure: str | None = None
         self.writes: list[SaveKv | SaveSettings] = []

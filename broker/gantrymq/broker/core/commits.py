@@ -120,10 +120,11 @@ def _fault(state: State, group: str, topic: str, queue_id: int, offset: int) -> 
         return f"Offset is {offset}, topic is {topic}: a queue's first offset is 0"
     if not has_queue(state, topic, queue_id):
         return f"QueueId is {queue_id}, topic is {topic}, which has no such queue"
-    is_known = state.offsets.find(group, topic, queue_id) is not None
-    if not is_known and state.offsets.is_full:
+    if state.offsets.find(group, topic, queue_id) is not None:
+        return None
+    if state.offsets.is_full:
         return (
             f"the broker keeps {state.offsets.limit} offsets; delete groups with mqadmin"
             " deleteSubGroup -r true"
         )
-    return None
+    return state.table_memory.offset_obstacle()

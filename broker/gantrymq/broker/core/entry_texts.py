@@ -33,6 +33,10 @@ class EntryTexts(Generic[K]):
         self._texts: dict[K, bytes] = {}
         self._stale: dict[K, None] = {}
 
+    def __len__(self) -> int:
+        """Entries of the table."""
+        return len(self._texts)
+
     def changed(self, key: K) -> None:
         """The entry is new, or other than it was."""
         self._texts.setdefault(key, b"")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.broker.core.names import GROUP_CHARACTERS_MAX, RETRY_PREFIX, group_fault
+from gantrymq.broker.core.table_memory import GROUP_BYTES
 from gantrymq.wire.bodies.groups import GroupConfig
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ def ensure_group(state: State, group: str) -> GroupConfig | None:
     """Its configuration; None when there is none, and it may not be made: see `why_no_group`."""
     if state.groups.used(group, state.now):
         return state.groups.find(group)
-    if len(state.groups) >= GROUPS_MAX and _name_obstacle(state, group) is None:
-        state.group_expiry.make_room()
-    if _obstacle(state, group) is not None:
+    if _name_obstacle(state, group) is not None:
         return None
+    if _room_obstacle(state, group) is not None:
+        state.group_expiry.make_room()
+        if _room_obstacle(state, group) is not None:
+            return None
     config = GroupConfig(group_name=group)
     state.groups.create(config, state.wall_ms, state.now)
     state.effects.info(f"auto create a subscription group, {group}")
@@ -48,16 +51,19 @@ def why_no_group(state: State, group: str) -> str:
 
 def _obstacle(state: State, group: str) -> str | None:
     """What to do before a group of this name is there."""
-    obstacle = _name_obstacle(state, group)
-    if obstacle is not None:
-        return obstacle
+    return _name_obstacle(state, group) or _room_obstacle(state, group)
+
+
+def _room_obstacle(state: State, group: str) -> str | None:
+    """Why no consumer may make one more group."""
     if len(state.groups) >= GROUPS_MAX:
         return (
             f"and {GROUPS_MAX} groups are all that consumers may make by themselves, and all of"
             " them are used: delete some with mqadmin deleteSubGroup, or create it with mqadmin"
             f" updateSubGroup -g {group}"
         )
-    return None
+    obstacle = state.table_memory.obstacle(GROUP_BYTES)
+    return None if obstacle is None else f"and there is no room for it: {obstacle}"
 
 
 def _name_obstacle(state: State, group: str) -> str | None:

@@ -22,6 +22,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import SYSTEM_GROUPS
 from gantrymq.broker.core.table_changes import stored
+from gantrymq.broker.core.table_memory import GROUP_BYTES
 from gantrymq.broker.core.topic_requests import QUEUES_MAX, TOPICS_A_TURN, not_saved
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.consumption import GroupForbidden
@@ -110,6 +111,9 @@ def _no_room(state: State, configs: Mapping[str, GroupConfig]) -> Reply | None:
             f"no group was made: a broker has {GROUPS_MAX} groups at most, this one"
             f" {len(state.groups)}; delete some with mqadmin deleteSubGroup",
         )
+    obstacle = state.table_memory.obstacle(len(new) * GROUP_BYTES)
+    if obstacle is not None:
+        return refused(ResponseCode.SYSTEM_ERROR, f"no group was made: {obstacle}")
     return None
 
 

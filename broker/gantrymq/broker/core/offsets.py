@@ -26,8 +26,9 @@ from gantrymq.wire.jsonvalue import int_key, long_of, object_of, text_key
 
 SEPARATOR: Final = "@"
 
-# Offsets of queues, of all groups: 100 MB of memory, 25 MB of file. Far beyond it a hostile client
-# is at work, or groups nobody deletes.
+# Offsets of queues, of all groups: 100 MB of memory, 25 MB of file where a group consumes many
+# queues of a topic. Far beyond it a hostile client is at work, or groups nobody deletes; where each
+# group consumes one queue, maxPeerMemory is reached earlier (table_memory.py).
 OFFSETS_MAX: Final = 1_000_000
 
 # Java's: a version for each commit would have slaves fetch the table all the time.
@@ -76,6 +77,11 @@ class Offsets:
     def __len__(self) -> int:
         """Offsets of queues."""
         return self._count
+
+    @property
+    def place_count(self) -> int:
+        """Pairs of a topic and a group that has an offset in it."""
+        return len(self._texts)
 
     @property
     def is_full(self) -> bool:

@@ -51,6 +51,7 @@ from gantrymq.broker.core.settings import BrokerSettings
 from gantrymq.broker.core.stats import Stats
 from gantrymq.broker.core.stranded import Stranded
 from gantrymq.broker.core.strays import Strays
+from gantrymq.broker.core.table_memory import TableMemory
 from gantrymq.broker.core.timer_service import TimerService
 from gantrymq.broker.core.topics import Topics
 from gantrymq.broker.core.transaction_check import TransactionCheck
@@ -154,6 +155,7 @@ class State:
         "store_values",
         "stranded",
         "strays",
+        "table_memory",
         "timers",
         "topics",
         "transaction_check",
@@ -220,6 +222,7 @@ class State:
         """Topics that messages created and that a crash could still forget."""
         self.groups = Groups(self.files)
         self.offsets = Offsets(self.files)
+        self.table_memory = TableMemory(self)
         self.resets = Resets()
         self.retry_copies = RetryCopies()
         self.clients = Clients(self.memory)
@@ -264,6 +267,7 @@ class State:
             self.quotas,
             self.client_watch,
             self.group_expiry,
+            self.table_memory,
             self.stats,
             self.refusals,
             self.holds,

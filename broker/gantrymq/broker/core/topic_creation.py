@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from gantrymq.broker.core import steps, table_changes
 from gantrymq.broker.core.messages import File, Register, Spread
 from gantrymq.broker.core.steps import Steps
+from gantrymq.broker.core.table_memory import TOPIC_BYTES
 from gantrymq.broker.core.topic_names import (
     AUTO_CREATE_TOPIC,
     dead_letter_topic,
@@ -162,4 +163,6 @@ def _obstacle(state: State, default_topic: str, queues: int) -> str | None:
             f" {default_topic} has {default.write_queue_nums}"
         )
     count = min(queues, default.write_queue_nums)
-    return None if has_queues(state, count) else no_queues(state, count)
+    if not has_queues(state, count):
+        return no_queues(state, count)
+    return state.table_memory.obstacle(TOPIC_BYTES)

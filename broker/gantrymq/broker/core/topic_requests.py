@@ -21,6 +21,7 @@ from gantrymq.broker.core.state import State
 from gantrymq.broker.core.steps import Steps
 from gantrymq.broker.core.system_topics import is_guarded, system_topics
 from gantrymq.broker.core.table_changes import stored, undone
+from gantrymq.broker.core.table_memory import TOPIC_BYTES
 from gantrymq.broker.core.topics import TOPICS_MAX, queues_of
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
@@ -135,6 +136,9 @@ def _no_room(state: State, configs: Mapping[str, TopicConfig]) -> Reply | None:
             f"no topic was made: a broker has {TOPICS_MAX} topics at most, this one"
             f" {len(state.topics)}; delete some with mqadmin deleteTopic",
         )
+    obstacle = state.table_memory.obstacle(len(new) * TOPIC_BYTES)
+    if obstacle is not None:
+        return refused(ResponseCode.SYSTEM_ERROR, f"no topic was made: {obstacle}")
     return _too_many_queues(state, configs)
 
 

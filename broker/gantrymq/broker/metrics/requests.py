@@ -85,6 +85,7 @@ def _sends(core: Broker, base: str) -> Iterator[Samples]:
 def _accounts(core: Broker) -> Iterator[tuple[str, int, int]]:
     """Each kind of what is kept for peers, the bytes of it, and their limit; then all together."""
     memory = core.state.memory
+    core.state.table_memory.count()
     for kind, name in LABELS.items():
         if kind is not Kind.ROUTES:
             yield name, memory.held_of(kind), memory.limit_of(kind)

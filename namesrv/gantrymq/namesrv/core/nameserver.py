@@ -20,6 +20,7 @@ from gantrymq.acl.signature_throttle import SignatureThrottle
 from gantrymq.audit.actions import ACTIONS
 from gantrymq.audit.record import Actor
 from gantrymq.base.errors import RemoteError
+from gantrymq.base.memory_account import LIMIT_MAX, MemoryAccount
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.audit_trail import AuditTrail, values_of
 from gantrymq.namesrv.core.broker_requests import remove_members
@@ -70,8 +71,11 @@ class NameServer:
         namespaces: Namespaces,
         now: float,
         limits: NameServerLimits | None = None,
+        memory: MemoryAccount | None = None,
     ) -> None:
-        self.state = State(configuration, namespaces, limits or NameServerLimits(), now)
+        """`memory` counts what all peers together have the server keep."""
+        account = memory or MemoryAccount(LIMIT_MAX)
+        self.state = State(configuration, namespaces, limits or NameServerLimits(), now, account)
         # Until it is given rules it lets nobody in.
         is_guarded = configuration.settings.acl_enable
         self.guard = Guard(Rules(), NAME_SERVER_REQUESTS) if is_guarded else None
@@ -164,6 +168,7 @@ class NameServer:
             state.effects.warning(f"the master did not come back in time, {named(member)}")
         state.counters.expired_brokers += len(silent)
         remove_members(state, [*silent, *gone])
+        state.route_memory.count()
         if now >= self._kv_logged_at + KV_LOG_SECONDS:
             self._kv_logged_at = now
             for line in kvconfig.lines(state.namespaces):

@@ -26,22 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from gantrymq.base.errors import RemoteError
 from gantrymq.namesrv.core.brokers import MASTER_ID, Group, Member
 from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.placement import Placement
+from gantrymq.namesrv.core.route_memory import Queues, RouteMemory
 from gantrymq.namesrv.core.routes import Routes, named, some, without_write_permission
 from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.route import QueueData
 
 # New or changed topics of one registration that get a log line each; the rest are counted.
 TOPIC_LINES_MAX: Final = 50
-
-# Each topic's queues on the registering broker.
-Queues: TypeAlias = list[tuple[str, QueueData]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +82,13 @@ class Refused:
 class Registrar:
     """Applies registrations to the tables."""
 
-    def __init__(self, routes: Routes, effects: Effects, limits: NameServerLimits) -> None:
+    def __init__(
+        self, routes: Routes, effects: Effects, limits: NameServerLimits, memory: RouteMemory
+    ) -> None:
         self._routes = routes
         self._effects = effects
         self._limits = limits
+        self._memory = memory
 
     def register(
         self, registration: Registration, now: float, *, delete_topics: bool = False
@@ -162,7 +163,7 @@ class Registrar:
                     f"topics lie in too many different ways: {growth} more queues would exceed the"
                     f" {limits.placed_queues_max} of this name server"
                 )
-        return None
+        return self._memory.obstacle(new, queues)
 
     def _overruled(self, registration: Registration) -> str | None:
         """Why the epochs known forbid this registration."""

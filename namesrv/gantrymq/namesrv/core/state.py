@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
+from gantrymq.base.memory_account import MemoryAccount
 from gantrymq.namesrv.core import kvconfig
 from gantrymq.namesrv.core.answers import Answers
 from gantrymq.namesrv.core.kvconfig import KvChange, KvTables, Namespaces
@@ -14,6 +15,7 @@ from gantrymq.namesrv.core.limits import NameServerLimits
 from gantrymq.namesrv.core.liveness import Liveness
 from gantrymq.namesrv.core.messages import Effects, Outcome, Request
 from gantrymq.namesrv.core.registration import Registrar
+from gantrymq.namesrv.core.route_memory import RouteMemory
 from gantrymq.namesrv.core.routes import Routes
 from gantrymq.namesrv.core.safekeeping import Safekeeping
 from gantrymq.namesrv.core.settings import NameServerSettings, changed_settings
@@ -62,6 +64,7 @@ class State:
         "limits",
         "liveness",
         "registrar",
+        "route_memory",
         "routes",
         "started_at",
     )
@@ -72,6 +75,7 @@ class State:
         namespaces: Namespaces,
         limits: NameServerLimits,
         now: float,
+        memory: MemoryAccount,
     ) -> None:
         self.limits = limits
         self.started_at = now
@@ -79,7 +83,8 @@ class State:
         self.counters = Counters()
         self.routes = Routes(self.effects)
         self.answers = Answers(self.routes, limits.answer_cache_bytes_max)
-        self.registrar = Registrar(self.routes, self.effects, limits)
+        self.route_memory = RouteMemory(memory, self.routes)
+        self.registrar = Registrar(self.routes, self.effects, limits, self.route_memory)
         self.liveness = Liveness(self.routes, now)
         self.kv: Safekeeping[KvTables, KvChange] = Safekeeping(
             KvTables.of(namespaces), kvconfig.changed

@@ -1,0 +1,83 @@
+"""Counts what topics, groups and offsets take of a broker's memory account, and bounds it.
+
+The sizes are computed from the lengths of the tables, so that they cannot drift from what is there,
+and nothing is counted where a table changes. They are looked at whenever a client would have the
+broker keep more, and once a second, for tables also become shorter, or are copied from a master.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from gantrymq.base.memory_account import Kind
+from gantrymq.broker.core.messages import Channel
+
+if TYPE_CHECKING:
+    from gantrymq.broker.core.state import State
+
+LOOK_SECONDS: Final = 1.0
+
+# Measured with names of 120 characters: the entry, its text for the file and what is kept of it
+# beside the table.
+TOPIC_BYTES: Final = 1_700
+GROUP_BYTES: Final = 1_400
+# The first offset of a group in a topic, and each further queue's.
+PLACE_BYTES: Final = 900
+OFFSET_BYTES: Final = 100
+
+
+@final
+class TableMemory:
+    """The part of one broker's memory account for its tables, owned by the broker's state."""
+
+    __slots__ = ("_look_at", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._look_at = 0.0
+
+    def count(self) -> None:
+        """Have the account know the tables as they are."""
+        state = self._state
+        size = (
+            len(state.topics) * TOPIC_BYTES
+            + len(state.groups) * GROUP_BYTES
+            + state.offsets.place_count * PLACE_BYTES
+            + len(state.offsets) * OFFSET_BYTES
+        )
+        state.memory.set_table(Kind.TABLES, size)
+
+    def obstacle(self, more: int) -> str | None:
+        """Why the tables may not take so many bytes more, and what helps; None where they may."""
+        if more <= 0:
+            return None
+        self.count()
+        found = self._state.memory.overrun(None, Kind.TABLES, more)
+        if found is None:
+            return None
+        return (
+            f"{found.text}; delete some with mqadmin deleteTopic or deleteSubGroup -r true, or"
+            " start the broker with a higher one"
+        )
+
+    def offset_obstacle(self) -> str | None:
+        """Why no group may have an offset in a queue where it had none. Only what the tables take
+        counts: that clients hold much at the moment makes no consumer forget where it was."""
+        self.count()
+        memory, more = self._state.memory, PLACE_BYTES + OFFSET_BYTES
+        if memory.held_of(Kind.TABLES) + more <= memory.limit_of(Kind.TABLES):
+            return None
+        return self.obstacle(more)
+
+    # ------------------------------------------------------------------ the machine
+
+    def deadline(self) -> float:
+        return self._look_at
+
+    def expire(self, now: float) -> None:
+        if self._look_at <= now:
+            self._look_at = now + LOOK_SECONDS
+            self.count()
+
+    def closed(self, channel: Channel) -> None:
+        """Nothing belongs to a connection."""
