@@ -66,9 +66,9 @@ def lease_example() -> Sequence[str]:
 
 
 def lease_name_example() -> Sequence[str]:
-    """The name that a group's default settings give."""
+    """The default name of a group whose plain name could be that of another one."""
     disk = MemoryDisk()
-    name = lease_name.default_name("main", "a")
+    name = lease_name.default_name("a-b", "c")
     lease_name.note(disk, ObjectName("default", name))
     data = specimen.content_on(disk, lease_name.PATH)
     return [*Example(data, [Piece(NAME, {"n": len(data)})]).lines()]
