@@ -47,20 +47,22 @@ def group_name(number: int) -> str:
 def write_tables(config: Path) -> None:
     """Write the files of `config`, the folder of that name in a store that is not there yet."""
     config.mkdir(parents=True)
-    for name, content in tables().items():
+    for name, content in tables(TOPICS, GROUPS).items():
         (config / name).write_bytes(content)
 
 
-def tables() -> dict[str, bytes]:
-    """The files of the folder `config`, by name."""
+def tables(topic_count: int, group_count: int) -> dict[str, bytes]:
+    """The files of the folder `config`, by name, with so many topics and groups."""
     version = {"counter": 1, "stateVersion": 0, "timestamp": 1_700_000_000_000}
-    topics = {topic_name(number): _topic(topic_name(number), QUEUES) for number in range(TOPICS)}
+    topics = {
+        topic_name(number): _topic(topic_name(number), QUEUES) for number in range(topic_count)
+    }
     topics[WIDE] = _topic(WIDE, QUEUES_MAX)
-    groups = {name: {"groupName": name} for name in map(group_name, range(GROUPS))}
+    groups = {name: {"groupName": name} for name in map(group_name, range(group_count))}
     groups[EAGER] = {"groupName": EAGER}
     offsets = {str(queue): 0 for queue in range(QUEUES)}
-    table = {f"{topic_name(number)}@{EAGER}": offsets for number in range(TOPICS)}
-    for number in range(GROUPS):
+    table = {f"{topic_name(number)}@{EAGER}": offsets for number in range(topic_count)}
+    for number in range(group_count):
         table[f"{COMMON}@{group_name(number)}"] = offsets
         for each in range(8):
             table[f"{topic_name(8 * number + each)}@{group_name(number)}"] = offsets

@@ -6,14 +6,18 @@ queue that is gone is refused like one that another client owns; the consumer th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from gantrymq.broker.core import long_answers
 from gantrymq.broker.core.client_requests import CLIENT_ID_CHARACTERS_MAX
 from gantrymq.broker.core.group_creation import ensure_group, why_no_group
 from gantrymq.broker.core.handler import Handlers
-from gantrymq.broker.core.messages import Reply, Request
+from gantrymq.broker.core.long_answers import ENTRIES_A_TURN
+from gantrymq.broker.core.messages import Outcome, Reply, Request
 from gantrymq.broker.core.responses import done, done_json, refused
 from gantrymq.broker.core.state import State
+from gantrymq.broker.core.steps import Steps
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.locks import LockedQueues, QueuesOfClient
 from gantrymq.wire.bodies.shared import MessageQueue
@@ -23,7 +27,7 @@ from gantrymq.wire.codes import RequestCode, ResponseCode
 BODY_BYTES_MAX: Final = 1 << 20
 
 
-def lock_batch_mq(state: State, request: Request) -> Reply:
+def lock_batch_mq(state: State, request: Request) -> Outcome | Steps[Outcome]:
     asked = QueuesOfClient.from_json(javajson.loads(request.command.body, BODY_BYTES_MAX))
     if ensure_group(state, asked.consumer_group) is None:
         return refused(
@@ -36,7 +40,14 @@ def lock_batch_mq(state: State, request: Request) -> Reply:
         )
     queues = [queue for queue in asked.queues if _is_here(state, queue)]
     owned = state.locks.lock(asked.consumer_group, queues, asked.client_id, state.now)
-    return done_json(LockedQueues(tuple(owned)).to_json())
+    if len(owned) <= ENTRIES_A_TURN:
+        return done_json(LockedQueues(tuple(owned)).to_json())
+    return _long_answer(list(owned))
+
+
+def _long_answer(owned: Sequence[MessageQueue]) -> Steps[Outcome]:
+    entries = yield from long_answers.array(queue.to_json() for queue in owned)
+    return done(body=b'{"lockOKMQSet":%b}' % entries)
 
 
 def unlock_batch_mq(state: State, request: Request) -> Reply:

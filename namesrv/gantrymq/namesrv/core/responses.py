@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from gantrymq.base.limits import FRAME_BYTES_MAX
 from gantrymq.namesrv.core.messages import Reply
 from gantrymq.remoting.refusal import refusal
 from gantrymq.wire import javajson
@@ -9,6 +12,9 @@ from gantrymq.wire.bodies.topics import TopicList
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 from gantrymq.wire.header import Header
+
+# The header of the answer has a few hundred bytes.
+LIST_BYTES_MAX: Final = FRAME_BYTES_MAX - (64 << 10)
 
 
 def done(header: Header | None = None, body: bytes = b"") -> Reply:
@@ -22,7 +28,16 @@ def refused(code: ResponseCode, remark: str) -> Reply:
 
 
 def topic_list(topics: TopicList) -> Reply:
-    return done(body=javajson.dumps_fastjson(topics.to_json()))
+    """The list, or why no client would take it."""
+    body = javajson.dumps_fastjson(topics.to_json())
+    if len(body) <= LIST_BYTES_MAX:
+        return done(body=body)
+    return refused(
+        ResponseCode.SYSTEM_ERROR,
+        f"the list of {len(topics.topics)} topics has {len(body)} bytes, and clients take answers"
+        f" of {LIST_BYTES_MAX}: ask for one topic with mqadmin topicRoute -t, or for those of one"
+        " cluster",
+    )
 
 
 def disabled() -> Reply:
