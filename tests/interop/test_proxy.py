@@ -1,5 +1,6 @@
 """RocketMQ's own proxy, in cluster mode before our name server and broker, serves gRPC clients."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,8 +10,10 @@ from types import MappingProxyType
 
 import pytest
 
+from gantrymq.client import ConsumeFrom, Message, Producer, PushConsumer
 from gantrymq.interop.broker_kinds import BrokerKind, running
 from gantrymq.interop.drivers import JavaClient
+from gantrymq.interop.own_stage import Inbox
 from gantrymq.interop.proxy import GrpcClient, Proxy
 from gantrymq.interop.releases import GRPC_CLIENT, NEWEST
 from gantrymq.interop.servers import Broker
@@ -162,3 +165,21 @@ def test_clients_of_the_older_protocol_are_served_at_the_proxys_other_port(
     client.produce(topic, [setup.proxy.remoting], 100)
     received = client.received(topic, 100)
     assert (received.numbers, received.damaged) == (frozenset(range(100)), ())
+
+
+def test_gantrys_client_is_served_at_the_proxys_other_port(setup: Setup) -> None:
+    topic = setup.topic("ProxyOwn")
+    asyncio.run(_send_and_receive(setup.proxy.remoting.address, topic))
+
+
+async def _send_and_receive(proxy: str, topic: str) -> None:
+    inbox, sent = Inbox(), [f"body {number}" for number in range(100)]
+    producer = Producer("ProxyOwnProducers", name_servers=proxy)
+    consumer = PushConsumer(
+        "ProxyOwnGroup", name_servers=proxy, consume_from=ConsumeFrom.FIRST_OFFSET
+    )
+    consumer.subscribe(topic, "*", inbox)
+    async with producer, consumer:
+        for body in sent:
+            await producer.send(Message(topic, body.encode()))
+        await inbox.gets_exactly(sent)
