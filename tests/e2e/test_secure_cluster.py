@@ -71,6 +71,7 @@ def test_a_secure_cluster_serves_those_with_its_account_over_tls_alone(
                "the old key is refused", ROTATION_SECONDS)  # fmt: skip
     assert containers(cluster) == before, "a server was restarted"
 
+    cluster.wait_until_whole()
     cluster.delete_pod(cluster.pod_name("broker-0", cluster.holder()), by_force=True)
     wait_until(lambda: not cluster.is_whole(), "the loss is seen", 60.0, cluster.describe)
     cluster.wait_until_whole()

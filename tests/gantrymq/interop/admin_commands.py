@@ -192,6 +192,7 @@ GANTRY_ONLY_SETTINGS: Final = {
     "metricsQueueLagEnable": "the lag of each queue as a metric",
     "minInSyncReplicas": "4.9 has none, and 5.3's 1 waits for nobody: 0 is two of such a group",
     **dict.fromkeys(("producerSessionHours", "producerSessionsMax"), "sends that are stored once"),
+    "aclFileReadOnly": "accounts that come from elsewhere",
     "secureDefaults": "a broker that protects itself",
     "publishService": "groups that elect their master",
     "filterServerNums": "Java has dropped it, and its own exportConfigs reads it",

@@ -73,6 +73,19 @@ def test_a_new_account_counts_when_the_file_has_it() -> None:
     assert ask_as(newcomers, broker, Code.GET_BROKER_CONFIG, {}).code == ResponseCode.SUCCESS
 
 
+@pytest.mark.parametrize(("code", "ext", "failure"), CHANGES)
+def test_accounts_that_come_from_elsewhere_are_not_changed_and_the_refusal_says_where_to(
+    code: int, ext: dict[str, str], failure: int
+) -> None:
+    settings = BrokerSettings(acl_enable=True, acl_file=PATH, acl_file_read_only=True)
+    broker = OpenedBroker(settings)
+    broker.state.access.replace(plain_acl.read(RULES))
+    answer = ask(broker, code, **ext)
+    assert answer.code == failure
+    assert "aclFileReadOnly=true" in (answer.remark or "")
+    assert File.ACL not in broker.saved
+
+
 def test_an_update_leaves_the_rest_of_an_account() -> None:
     broker = guarded()
     ask(broker, 50, accessKey="somebody", whiteRemoteAddress="10.1.*.*")

@@ -79,6 +79,16 @@ def test_filters_and_modes_are_the_masters() -> None:
     assert follower.state.filters.content() == master.state.filters.content()
 
 
+def test_accounts_that_come_from_elsewhere_are_not_the_masters() -> None:
+    settings = BrokerSettings(acl_enable=True, acl_file="plain_acl.yml", acl_file_read_only=True)
+    member = Member(2, settings)
+    own = member.state.access.content()
+    assert ACCOUNTS not in member.broker.tables()
+    take(member, ACCOUNTS, b"accounts:\n- {accessKey: masters, secretKey: 12345678}\n")
+    assert member.state.access.content() == own
+    assert not member.state.carried.unstored
+
+
 def test_accounts_are_the_masters() -> None:
     settings = BrokerSettings(acl_enable=True, acl_file="plain_acl.yml")
     master, follower = Member(1, settings), Member(2, settings)

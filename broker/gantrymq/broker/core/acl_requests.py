@@ -190,6 +190,12 @@ def _rights(text: str) -> dict[str, Right]:
 
 def _write(state: State, rules: Rules, failure_code: int) -> Outcome | Steps[Outcome]:
     access = state.access
+    if state.settings.acl_file_read_only:
+        return refused(
+            failure_code,
+            f"nothing was changed: aclFileReadOnly=true, so {state.settings.acl_file} is written by"
+            " whatever provides it, such as a Secret of Kubernetes; change it there",
+        )
     if access.is_changing:
         return refused(
             ResponseCode.SYSTEM_BUSY,

@@ -112,7 +112,7 @@ class CarriedTables:
             FILTERS: state.filters.content(),
             QUOTAS: state.quotas.content(),
         }
-        if state.settings.acl_enable:
+        if state.settings.acl_enable and not state.settings.acl_file_read_only:
             tables[ACCOUNTS] = state.access.content()
         if state.access.users is not None:
             tables[USERS] = state.access.users.content()
@@ -169,7 +169,8 @@ class CarriedTables:
 
     def _replace(self, name: str, content: bytes) -> None:
         state = self._state
-        if name == ACCOUNTS and not state.settings.acl_enable:
+        settings = state.settings
+        if name == ACCOUNTS and (not settings.acl_enable or settings.acl_file_read_only):
             return
         if name == USERS and state.access.users is None:
             return

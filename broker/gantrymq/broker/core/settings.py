@@ -78,6 +78,12 @@ class BrokerSettings:
     acl_file: str = setting(
         "", "the accounts; config/plain_acl.yml of the store if empty", changes=Changes.NEVER
     )
+    acl_file_read_only: bool = setting(
+        False,
+        "aclFile comes from elsewhere, as a mounted Secret does: no request changes it, and members"
+        " of a group do not copy it from their master, but read their own",
+        changes=Changes.NEVER,
+    )
     audit_log_file: str = setting(
         "",
         "who changed what, as JSON lines; if empty, in the log alone",

@@ -22,7 +22,7 @@ _SERVER_KEYS: Final = (
     "tls.server.keyPassword", "tls.test.mode.enable",
 )  # fmt: skip
 _BROKER_KEYS: Final = (
-    *_SERVER_KEYS, "aclCredentialsFile", "haAllowUnauthenticatedSlaves", "haListen",
+    *_SERVER_KEYS, "aclCredentialsFile", "aclFileReadOnly", "haAllowUnauthenticatedSlaves", "haListen",
     "tls.client.authServer", "tls.client.trustCertPath", "tls.enable", "useTLS",
 )  # fmt: skip
 

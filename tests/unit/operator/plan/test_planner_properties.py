@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gantrymq.operator.plan.actions import AnnotateLease, Delete
+from gantrymq.operator.plan.actions import AnnotateLease, Delete, Json
 from gantrymq.operator_model.controllers import BAD
 from gantrymq.operator_model.world import DEFAULTS, KINDS, NAME, World, must_be_single
 
@@ -26,6 +26,7 @@ SPECS = st.fixed_dictionaries(
         "membersPerGroup": st.integers(1, 3),
         "nameServers": st.integers(1, 2),
         "replication": st.sampled_from(["sync", "async"]),
+        "security": st.sampled_from([{}, {"profile": "secure"}]),
     }
 )
 CHANGES: dict[str, st.SearchStrategy[Any]] = {
@@ -159,7 +160,9 @@ def heal(world: World) -> None:
         world.set_node(f"node-{number}", is_ready=True)
     resource = world.resource
     assert resource is not None
-    fields = {"paused": False, "config": {}, "image": {}, "preferredMasters": {}}
+    fields: Json = {"paused": False, "config": {}, "image": {}, "preferredMasters": {}}
+    if resource["spec"].get("security"):
+        fields["replicationTls"] = None  # other values are refused of a secure cluster
     if any(resource["spec"].get(key, value) != value for key, value in fields.items()):
         world.change(**fields)
     for lease in world.api.of_kind("Lease"):

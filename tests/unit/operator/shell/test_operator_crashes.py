@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+from typing import Any
+
 import pytest
 
+from gantrymq.acl import plain_acl
 from gantrymq.fakes_kube.life import Life
 from gantrymq.fakes_kube.objects import Objects
 from gantrymq.fakes_kube.operating import (
@@ -18,15 +22,17 @@ from gantrymq.fakes_kube.waiting import until
 
 # More than making this cluster takes; the test says how many there were.
 WRITES_MAX = 60
+SECRETS = 4
+"""Writes from the first Secret of a secure cluster on, after which its objects are all there."""
 
 
-async def made(objects: Objects, *, kill_after: int | None) -> tuple[KubeServer, bool]:
+async def made(objects: Objects, *, kill_after: int | None, **spec: Any) -> tuple[KubeServer, bool]:
     """Run the operator until the cluster is made, or it is killed; whether it was killed."""
     server = await KubeServer.start(objects)
     life = Life(server)
     life.begin()
     if server.get("BrokerCluster", "one", "orders") is None:
-        add_cluster(server, nameServers=1, storage={"onClusterDeletion": "Delete"})
+        add_cluster(server, nameServers=1, storage={"onClusterDeletion": "Delete"}, **spec)
     server.faults.kill_after_writes = kill_after
     async with operating(server):
         await until(lambda: server.faults.killed.is_set() or is_quiet(server))
@@ -53,6 +59,32 @@ async def test_every_single_write_may_be_the_last_one() -> None:
     else:
         pytest.fail(f"the cluster takes more than {WRITES_MAX} writes")
     assert count > 10
+
+
+async def test_accounts_fit_together_whichever_write_was_the_last_one() -> None:
+    secure = {"security": {"profile": "secure"}}
+    tried = 0
+    for count in range(1, WRITES_MAX):
+        objects = Objects()
+        first, is_killed = await made(objects, kill_after=count, **secure)
+        if not is_killed or tried == SECRETS:
+            break
+        tried += bool(first.get("Secret", "one", "orders-accounts"))
+        second, _ = await made(objects, kill_after=None, **secure)
+
+        accounts, client = (content(second, f"orders-{each}") for each in ("accounts", "client"))
+        rules = plain_acl.read(accounts["plain_acl.yml"])
+        assert rules.accounts["application"].secret_key == client["secretKey"].decode()
+        authority = second.get("ConfigMap", "one", "orders-ca")
+        assert authority is not None
+        assert authority["data"]["ca.crt"].encode() == content(second, "orders-tls")["ca.crt"]
+    assert tried == SECRETS
+
+
+def content(server: KubeServer, secret: str) -> dict[str, bytes]:
+    found = server.get("Secret", "one", secret)
+    assert found is not None
+    return {key: base64.b64decode(text) for key, text in found["data"].items()}
 
 
 async def test_a_deletion_may_be_cut_off_after_any_write() -> None:

@@ -83,6 +83,7 @@ def broker_settings(cluster: Cluster, bind_address: str) -> dict[str, str]:
     if not settings:
         return {}
     return settings | {
+        "aclFileReadOnly": "true",
         "aclCredentialsFile": f"{ACCOUNTS_FOLDER}/{_PATHS[ADMINISTRATOR_ENTRY]}",
         # With it, commands in the pod can read this file: gantry ... --tls /etc/gantry/broker.conf
         "tls.enable": "true",
