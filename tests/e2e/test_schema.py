@@ -159,4 +159,4 @@ def test_kubectl_explains_fields_in_sentences(namespace: Namespace) -> None:
 
 def test_examples_are_found() -> None:
     kinds = [each["kind"] for path in EXAMPLES for each in yaml.safe_load_all(path.read_text())]
-    assert {"BrokerCluster", "Topic"} == set(kinds)
+    assert {"BrokerCluster", "Topic", "Pod"} == set(kinds)
