@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gantrymq.broker.core.messages import File
 from tools.docs import FOLDER, PAGES
 from tools.formats import blocks
 
@@ -46,3 +47,22 @@ def test_code_that_a_concept_names_exists(page: Path) -> None:
 def test_links_lead_somewhere(text: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text.read_text())
     assert [link for link in links if not (text.parent / link).exists()] == []
+
+
+def test_each_file_of_a_store_has_a_page() -> None:
+    own = {
+        name
+        for path in (ROOT / "broker").rglob("*.py")
+        for name in re.findall(r'f"\{OWN\}/([a-z.0-9-]+)"', path.read_text())
+    }
+    config = {f"config/{file.value}" for file in File if file is not File.SETTINGS}
+    index = (blocks.FOLDER / "README.md").read_text()
+    assert own
+    assert [name for name in own if f"gantry/{name}" not in index] == []
+    assert [name for name in config if f"`{name}`" not in index] == []
+
+
+def test_each_page_of_a_format_says_who_writes_it_and_what_damage_does() -> None:
+    pages = {page.stem: page.read_text().lower() for page in FORMAT_PAGES if page.stem != "README"}
+    for word in ("writer", "damage", "limits", "compatibility"):
+        assert [name for name, text in pages.items() if word not in text] == [], word

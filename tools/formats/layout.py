@@ -140,7 +140,8 @@ def _value(each: Field, data: bytes) -> str:
     if each.type == "host" and len(data) == _HOST_BYTES:
         (port,) = _STRUCTS["int32"].unpack(data[4:])
         return f" = {'.'.join(map(str, data[:4]))}:{port}"
-    if each.type == "text" and len(data) <= _TEXT_SHOWN:
+    is_text = each.type == "text" or (data.isascii() and data.decode("ascii").isprintable())
+    if is_text and 0 < len(data) <= _TEXT_SHOWN:
         text = data.decode()
         return f" = {text}" if text.isprintable() else f" = {text!r}"
     return ""

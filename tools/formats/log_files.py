@@ -34,7 +34,7 @@ RECORD: Final = Part(
             "prepared transaction offset", "int64", "position of the half message, 0 without one"
         ),
         Field("body length", "int32", "b"),
-        Field("body", "text", "as the producer sent it, compressed if sysFlag bit 0 is set", "b"),
+        Field("body", "bytes", "as the producer sent it, compressed if sysFlag bit 0 is set", "b"),
         _TOPIC_LENGTH_V1,
         Field("topic", "text", "UTF-8", "t"),
         Field("properties length", "int16", "p"),
