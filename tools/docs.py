@@ -6,6 +6,7 @@ A test in tests/tidy fails while a written table differs from what the code says
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from gantrymq.store.settings import StoreSettings
 from gantrymq.wire.codes import RequestCode
 from gantrymq.wire.header import Header, required_names, wire_names
 from gantrymq.wire.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
+from tools.command_reference import commands_page
 from tools.formats import blocks
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -250,6 +252,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "audit.md": audit_page,
     "broker-settings.md": broker_settings_page,
     "codes.md": codes_page,
+    "commands.md": partial(commands_page, _MADE),
     "metrics.md": metrics_page,
     "namesrv-settings.md": name_server_settings_page,
     "requests.md": requests_page,

@@ -6,7 +6,7 @@ of two words are Gantry's own. A family without a title belongs to the one befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 PROGRAMS: Final = (
@@ -347,23 +347,32 @@ def similar(name: str) -> str:
     return f" Is it {' or '.join(lowered[each] for each in close)}?"
 
 
+def families() -> list[tuple[str, list[str]]]:
+    """The names of all commands by the titles of their families."""
+    found: list[tuple[str, list[str]]] = []
+    for title, _, commands in _FAMILIES:
+        if title:
+            found.append((title, []))
+        found[-1][1].extend(commands)
+    return found
+
+
 def overview() -> str:
     """Every command with its line."""
     lines = []
-    for title, _, commands in _FAMILIES:
-        if title:
-            lines.append(f"\n{title}:\n")
-        lines += _lines(commands)
+    for title, commands in families():
+        lines.append(f"\n{title}:\n")
+        lines += map(_line, commands)
     return "".join(lines)
 
 
 def overview_of(noun: str) -> str:
     """The commands that begin with this word."""
-    lines = [f"usage: gantry {noun} {'|'.join(verbs()[noun])} [OPTIONS]\n\n"]
-    for _, _, commands in _FAMILIES:
-        lines += _lines({name: commands[name] for name in commands if name.split()[0] == noun})
-    return "".join(lines)
+    usage = f"usage: gantry {noun} {'|'.join(verbs()[noun])} [OPTIONS]\n\n"
+    return usage + "".join(_line(f"{noun} {verb}") for verb in verbs()[noun])
 
 
-def _lines(commands: Mapping[str, str]) -> list[str]:
-    return [f"  {name:24} {about}\n" for name, about in commands.items()]
+def _line(name: str) -> str:
+    entry = find(name)
+    assert entry is not None, "the catalog finds its own names"
+    return f"  {name:24} {entry.about}\n"
