@@ -84,7 +84,7 @@ def test_metrics_tell_of_slaves_and_of_the_master() -> None:
     assert metrics_of(slave, "master") == {
         "gantry_broker_master_heard_timestamp_seconds": 5,
         "gantry_broker_master_known": 1,
-        "gantry_broker_master_tables_not_copied": 6,
+        "gantry_broker_master_tables_not_copied": 7,
     }
 
 
