@@ -17,9 +17,9 @@ connection that is closing is dropped.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar, final
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 from gantrymq.base.memory_account import SETTING, Kind, MemoryAccount
 from gantrymq.base.stalls import STALL_SECONDS, StallWatch
@@ -63,13 +63,17 @@ class Sender(Protocol):
 
 S = TypeVar("S", bound=Sender)
 
+Work: TypeAlias = "Generator[None, None, None]"
+"""A long request that is under way: each step of it is a slice."""
+
 
 @dataclass(slots=True)
 class _Line:
-    """What waits for one connection."""
+    """What waits for one connection. While the first request is under way it is still there."""
 
     commands: deque[Command]
     weight: int
+    work: Work | None = None
 
 
 @final
@@ -88,7 +92,7 @@ class Backlog(Generic[S]):
 
     def __init__(
         self,
-        serve: Callable[[S, Command, float], None],
+        serve: Callable[[S, Command, float], Work | None],
         monotonic: Callable[[], float],
         long_codes: frozenset[int] = frozenset(),
         long_bytes: int = LONG_BYTES,
@@ -96,7 +100,8 @@ class Backlog(Generic[S]):
         memory: MemoryAccount,
         stalls: StallWatch | None = None,
     ) -> None:
-        """Requests of these codes take long whatever they carry, and those with such a body."""
+        """Requests of these codes take long whatever they carry, and those with such a body. For
+        one of them `serve` may answer its further work."""
         self._stalls = stalls or StallWatch()
         self._long_bytes = long_bytes
         self._long_codes = long_codes
@@ -135,7 +140,8 @@ class Backlog(Generic[S]):
                 is_long = len(command.body) >= long_bytes or command.code in long_codes
                 if is_long:
                     break
-                serve(channel, command, now)
+                work = serve(channel, command, now)
+                assert work is None, "a short request is carried out at once"
                 served += 1
             ended = self._monotonic()
             if ended - began >= STALL_SECONDS:
@@ -147,42 +153,54 @@ class Backlog(Generic[S]):
             began = ended
 
     def serve_next(self) -> None:
-        """One slice of the connection whose turn it is: a long request, or some short ones."""
+        """One slice of the connection whose turn it is: a long request, or a piece of one that can
+        be cut, or some short ones."""
         channel, line = self._lines.popitem(last=False)
+        began = self._monotonic()
+        weight_before = line.weight
+        if line.work is None:
+            done = self._serve_slice(channel, line, began)
+        else:
+            done = [line.commands[0]]
+            _go_on(line)
+        seconds = self._monotonic() - began
+        if seconds >= STALL_SECONDS:
+            self._note_stall(channel, done, seconds)
+        left = 0 if channel.is_closing else line.weight
+        self._memory.add(channel, Kind.WAITING_REQUESTS, left - weight_before)
+        if channel.is_closing:
+            _abandon(line)
+        elif line.commands:
+            self._lines[channel] = line
+        else:
+            channel.go_on()
+
+    def _serve_slice(self, channel: S, line: _Line, now: float) -> list[Command]:
+        """A long request, or some short ones; which."""
         commands = line.commands
         done: list[Command] = []
-        now = self._monotonic()
         ends_at = now + SLICE_SECONDS
-        weight_before = line.weight
         while commands:
             served = len(done)
             if served and self._is_long(commands[0]):
                 break
             if served % STRIDE == 0 and self._is_over(channel, ends_at):
                 break
-            command = commands.popleft()
-            line.weight -= _weight(command)
-            self._serve(channel, command, now)
+            command = commands[0]
             done.append(command)
+            line.work = self._serve(channel, command, now)
+            if line.work is None:
+                _end_first(line)
             if self._is_long(command):
                 break
-        seconds = self._monotonic() - now
-        if seconds >= STALL_SECONDS:
-            self._note_stall(channel, done, seconds)
-        left = 0 if channel.is_closing else line.weight
-        self._memory.add(channel, Kind.WAITING_REQUESTS, left - weight_before)
-        if channel.is_closing:
-            return
-        if commands:
-            self._lines[channel] = line
-        else:
-            channel.go_on()
+        return done
 
     def drop(self, channel: S) -> None:
         """The connection is gone."""
         line = self._lines.pop(channel, None)
         if line is not None:
             self._memory.add(channel, Kind.WAITING_REQUESTS, -line.weight)
+            _abandon(line)
 
     def _note_stall(self, channel: S, commands: Sequence[Command], seconds: float) -> None:
         """These held the loop for so long."""
@@ -214,6 +232,27 @@ class Backlog(Generic[S]):
             )
             self.drop(greediest)
             greediest.close(Reason.MEMORY_BUDGET, detail)
+
+
+def _go_on(line: _Line) -> None:
+    """One more piece of the request that is under way."""
+    assert line.work is not None
+    try:
+        next(line.work)
+    except StopIteration:
+        line.work = None
+        _end_first(line)
+
+
+def _end_first(line: _Line) -> None:
+    line.weight -= _weight(line.commands.popleft())
+
+
+def _abandon(line: _Line) -> None:
+    """The connection ends: what is under way has no effect any more."""
+    if line.work is not None:
+        line.work.close()
+        line.work = None
 
 
 def _weight(command: Command) -> int:

@@ -19,6 +19,7 @@ from gantrymq.base.properties import rewrite_properties
 from gantrymq.base.stalls import StallWatch
 from gantrymq.namesrv import metrics
 from gantrymq.namesrv.configuration import Setup, listeners, load_kv
+from gantrymq.namesrv.core.broker_requests import LONG_BYTES
 from gantrymq.namesrv.core.exposure import exposed
 from gantrymq.namesrv.core.messages import (
     Audit,
@@ -29,11 +30,13 @@ from gantrymq.namesrv.core.messages import (
     Level,
     LogLine,
     Notify,
+    Outcome,
     Reply,
     Request,
     SaveKv,
     SaveSettings,
     Silent,
+    Working,
 )
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings
@@ -46,7 +49,7 @@ from gantrymq.remoting.refusal import failed
 from gantrymq.runtime import descriptors
 from gantrymq.runtime.acl_file import AclFile
 from gantrymq.runtime.audit_log import AuditFile, AuditLog, audit_file
-from gantrymq.runtime.backlog import Backlog
+from gantrymq.runtime.backlog import Backlog, Work
 from gantrymq.runtime.bearer_token import token_file
 from gantrymq.runtime.certificates import ServerContexts, TlsMode
 from gantrymq.runtime.channel import Channel
@@ -130,9 +133,7 @@ class NameServerHost:
         )
         self._acl_file = AclFile(Path(settings.acl_file), self._log)
         self.stalls = StallWatch(clock.monotonic)
-        self._backlog: Backlog[Channel] = Backlog(
-            self._serve, clock.monotonic, LONG_CODES, memory=self.memory, stalls=self.stalls
-        )
+        self._backlog = self._make_backlog()
         self._watchdog = Watchdog(self.stalls, self._log)
         self._saver = FileSaver()
         self._audit_log = AuditLog("name server", _audit_file(settings), clock)
@@ -146,6 +147,16 @@ class NameServerHost:
         few_files = descriptors.few_files(settings.max_connections)
         for warning in (*setup.warnings, *few_files):
             self._log.warning(warning)
+
+    def _make_backlog(self) -> Backlog[Channel]:
+        return Backlog(
+            self._serve,
+            self._clock.monotonic,
+            LONG_CODES,
+            LONG_BYTES,
+            memory=self.memory,
+            stalls=self.stalls,
+        )
 
     # ------------------------------------------------------------------ life
 
@@ -232,18 +243,28 @@ class NameServerHost:
             asyncio.get_running_loop().call_soon(self._serve_backlog)
         self._after(now)
 
-    def _serve(self, channel: Channel, command: Command, now: float) -> None:
+    def _serve(self, channel: Channel, command: Command, now: float) -> Work | None:
         try:
             outcome = self.core.handle(Request(command, channel), now, self._clock.wall_ms())
         except Exception as error:
-            text = f"a request of code {command.code} broke its handler"
-            self._quiet_log.error("broken handler", now, text, cause=error)
-            self._settle_log_later()
-            outcome = Reply(failed(f"{type(error).__name__}: {error}"))
-        if isinstance(outcome, Reply):
-            channel.respond(command, outcome.command)
-        elif isinstance(outcome, Silent):
-            channel.release(command)
+            outcome = self._broken(command, error)
+        if isinstance(outcome, Working):
+            return self._finish(channel, command, outcome)
+        _answer(channel, command, outcome)
+        return None
+
+    def _finish(self, channel: Channel, command: Command, working: Working) -> Work:
+        try:
+            outcome = yield from working.pieces
+        except Exception as error:
+            outcome = self._broken(command, error)
+        _answer(channel, command, outcome)
+
+    def _broken(self, command: Command, error: Exception) -> Reply:
+        text = f"a request of code {command.code} broke its handler"
+        self._quiet_log.error("broken handler", self._clock.monotonic(), text, cause=error)
+        self._settle_log_later()
+        return Reply(failed(f"{type(error).__name__}: {error}"))
 
     def _serve_backlog(self) -> None:
         """One slice of what waits; the next one after others had their turn."""
@@ -361,6 +382,13 @@ class NameServerHost:
             assert isinstance(request.channel, Channel)
             request.channel.respond(request.command, reply.command)
         self._after(self._clock.monotonic())
+
+
+def _answer(channel: Channel, command: Command, outcome: Outcome) -> None:
+    if isinstance(outcome, Reply):
+        channel.respond(command, outcome.command)
+    elif isinstance(outcome, Silent):
+        channel.release(command)
 
 
 def _connection_limits(settings: NameServerSettings) -> ServerLimits:

@@ -23,13 +23,14 @@ from gantrymq.namesrv.core.messages import (
     Request,
     SaveKv,
     SaveSettings,
+    Working,
 )
 from gantrymq.namesrv.core.nameserver import NameServer
 from gantrymq.namesrv.core.settings import NameServerSettings
 from gantrymq.namesrv.core.state import Configuration
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.cluster import ClusterInfo
-from gantrymq.wire.bodies.registration import RegisterBrokerBody
+from gantrymq.wire.bodies.registration import RegisterBrokerBody, finished
 from gantrymq.wire.bodies.route import TopicRouteData
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig
 from gantrymq.wire.bodies.topics import TopicList
@@ -129,6 +130,8 @@ class Desk:
         command = Command(code, version=version, ext=None if ext is None else dict(ext), body=body)
         request = Request(command, channel or self.channel)
         outcome = self.core.handle(request, self.now, WALL_MS)
+        if isinstance(outcome, Working):
+            outcome = finished(outcome.pieces)
         answers = self.settle()
         if isinstance(outcome, Parked):
             return next(reply.command for asked, reply in answers if asked is request)

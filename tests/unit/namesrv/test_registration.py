@@ -6,9 +6,12 @@ import pytest
 
 from gantrymq.fakes.namesrv import Broker, Desk, FakeChannel
 from gantrymq.namesrv.core.limits import NameServerLimits
+from gantrymq.namesrv.core.messages import Reply, Request, Working
 from gantrymq.namesrv.core.settings import NameServerSettings
+from gantrymq.wire.bodies.registration import TOPICS_A_PIECE, finished
 from gantrymq.wire.bodies.shared import DataVersion
 from gantrymq.wire.codes import RequestCode as Code
+from gantrymq.wire.command import Command
 
 MASTER = Broker()
 SLAVE = Broker(id=1, address="10.0.0.2:10911", channel=FakeChannel("10.0.0.2:40000"))
@@ -449,3 +452,54 @@ def test_order_configuration_comes_with_the_answer_once_it_exists() -> None:
         {"ORDER_TOPIC_CONFIG": {"T": "a:4"}},
     )
     assert silent.register(MASTER).body == b""
+
+
+class TestPieces:
+    """A long body is read with pauses, and applied as a whole."""
+
+    topics = tuple(f"topic-{number:05}" for number in range(3_000))
+
+    def begin(self, desk: Desk, broker: Broker) -> Working:
+        command = Command(
+            Code.REGISTER_BROKER,
+            version=479,
+            ext=dict(broker.header()),
+            body=broker.body().encode(),
+        )
+        outcome = desk.core.handle(Request(command, broker.channel), desk.now, 0)
+        assert isinstance(outcome, Working)
+        return outcome
+
+    def test_nothing_is_known_before_the_last_piece(self) -> None:
+        desk = Desk()
+        working = self.begin(desk, MASTER.newer(topics=self.topics))
+        for _ in range(len(self.topics) // TOPICS_A_PIECE):
+            next(working.pieces)
+            assert desk.addresses("topic-00000") == {}
+        reply = finished(working.pieces)
+        assert isinstance(reply, Reply)
+        assert reply.command.code == 0
+        assert desk.addresses("topic-02999") == {"a": {0: MASTER.address}}
+
+    def test_a_newer_master_that_registers_in_a_pause_stays(self) -> None:
+        desk = Desk()
+        desk.registered(MASTER)
+        working = self.begin(desk, MASTER.newer(topics=self.topics))
+        next(working.pieces)
+        rival = Broker(
+            address="10.0.0.7:10911", channel=FakeChannel("10.0.0.7:40000"), ext=epoch(5)
+        )
+        assert desk.register(rival).code == 0
+
+        assert isinstance(reply := finished(working.pieces), Reply)
+
+        assert reply.command.code == 1
+        assert "epoch" in (reply.command.remark or "")
+        assert desk.addresses("T") == {"a": {0: rival.address}}
+
+    def test_a_long_body_that_cannot_be_read_is_refused(self) -> None:
+        desk = Desk()
+        body = b'{"topicConfigSerializeWrapper":{"topicConfigTable":[' + b"1," * 40_000 + b"1]}}"
+        answer = desk.ask(Code.REGISTER_BROKER, MASTER.header(), body)
+        assert answer.code == 1
+        assert "decode" in (answer.remark or "")

@@ -15,6 +15,7 @@ from gantrymq.runtime.backlog import (
     SLICE_SECONDS,
     STRIDE,
     Backlog,
+    Work,
 )
 from gantrymq.runtime.clock import VirtualClock
 from gantrymq.wire.command import Command
@@ -24,6 +25,8 @@ SHORT = Command(105)
 LONG = Command(103, body=bytes(LONG_BYTES))
 ALL_TOPICS = 206
 HEART_BEAT = Command(34)
+# This one is carried out in pieces.
+CUT = Command(103, body=bytes(LONG_BYTES))
 # Serving this one takes the time of a whole slice.
 SLOW = Command(100)
 
@@ -54,6 +57,8 @@ class Bench:
         self.closes_at: int | None = None
         self.stalls = StallWatch(self.clock.monotonic)
         self.stalling_code = 0
+        self.pieces = self.ended = self.closed = 0
+        self.piece_seconds = 0.0
         self.memory = MemoryAccount(4 * BYTES_MAX, share_min=0)
         self.backlog: Backlog[Sender] = Backlog(
             self._serve,
@@ -63,14 +68,28 @@ class Bench:
             stalls=self.stalls,
         )
 
-    def _serve(self, sender: Sender, command: Command, now: float) -> None:
+    def _serve(self, sender: Sender, command: Command, now: float) -> Work | None:
         self.served.append((sender, command))
+        if command is CUT:
+            return self._pieces()
         if command.code == SLOW.code:
             self.clock.advance(SLICE_SECONDS)
         if command.code == self.stalling_code:
             self.clock.advance(STALL_SECONDS)
         if len(self.served) == self.closes_at:
             sender.is_closing = True
+        return None
+
+    def _pieces(self) -> Work:
+        """The further work of CUT: three more slices, the last of which ends it."""
+        try:
+            for _ in range(2):
+                self.pieces += 1
+                self.clock.advance(self.piece_seconds)
+                yield
+            self.ended += 1
+        finally:
+            self.closed += 1
 
     def take(self, sender: Sender, *commands: Command) -> None:
         self.backlog.take(sender, commands, self.clock.monotonic())
@@ -238,3 +257,50 @@ def test_requests_that_share_a_stall_are_all_named_and_have_one_label() -> None:
 
     assert dict(bench.stalls.counts) == {SEVERAL: 1}
     assert told == ["GET_ROUTEINFO_BY_TOPIC,HEART_BEAT,unknown request"]
+
+
+def test_others_are_served_between_the_pieces_of_a_long_request() -> None:
+    bench, sender, other = Bench(), Sender(), Sender()
+    bench.take(sender, CUT, SHORT)
+    bench.take(other, LONG)
+
+    bench.backlog.serve_next()
+    bench.backlog.serve_next()
+    assert bench.served == [(sender, CUT), (other, LONG)]
+    while not bench.backlog.is_empty:
+        bench.backlog.serve_next()
+
+    assert (bench.pieces, bench.ended) == (2, 1)
+    assert bench.served[2:] == [(sender, SHORT)], "what follows it waits for its end"
+    assert not sender.is_held_up
+    assert bench.backlog.weight == 0
+
+
+def test_a_request_that_is_under_way_ends_with_its_connection() -> None:
+    for closes_itself in (False, True):
+        bench, sender = Bench(), Sender()
+        bench.take(sender, CUT)
+        bench.backlog.serve_next()
+        bench.backlog.serve_next()
+        assert bench.backlog.weight > 0
+
+        if closes_itself:
+            sender.is_closing = True
+            bench.backlog.serve_next()
+        else:
+            bench.backlog.drop(sender)
+
+        assert (bench.ended, bench.closed) == (0, 1)
+        assert bench.backlog.is_empty
+        assert bench.backlog.weight == 0
+
+
+def test_a_piece_that_stalls_is_counted_by_the_name_of_its_request() -> None:
+    bench, sender = Bench(), Sender()
+    bench.piece_seconds = STALL_SECONDS
+    bench.take(sender, CUT)
+
+    while not bench.backlog.is_empty:
+        bench.backlog.serve_next()
+
+    assert dict(bench.stalls.counts) == {"REGISTER_BROKER": 2}

@@ -1,16 +1,16 @@
 """What goes into the name server's core and what comes out: requests, outcomes, effects.
 
 A request's outcome is a `Reply`, or `Parked` when a file must be safe first, or `Silent` when the
-sender wants no answer. Everything else that has to happen is an effect: a value that the assembly
-carries out.
+sender wants no answer, or `Working` when it is carried out in pieces. Everything else that has to
+happen is an effect: a value that the assembly carries out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, final
+from typing import Final, Protocol, TypeAlias, final
 
 from gantrymq.audit.record import AuditRecord
 from gantrymq.base.logline import one_line
@@ -63,7 +63,18 @@ class Silent:
     """A oneway request: it was carried out and must not be answered."""
 
 
-Outcome = Reply | Parked | Silent
+@final
+class Working:
+    """A request with a long body, which is carried out in pieces: the owner goes on with `pieces`
+    until they return the outcome, or closes them if the connection ends."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: Generator[None, None, Outcome]) -> None:
+        self.pieces: Generator[None, None, Outcome] = pieces
+
+
+Outcome: TypeAlias = "Reply | Parked | Silent | Working"
 
 
 class Level(Enum):

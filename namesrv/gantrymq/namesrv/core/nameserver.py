@@ -10,6 +10,7 @@ After each of them the owner calls `take_effects` and carries them out.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Final, final
 
 from gantrymq.acl.accounts import Rules
@@ -39,6 +40,7 @@ from gantrymq.namesrv.core.messages import (
     SaveKv,
     SaveSettings,
     Silent,
+    Working,
 )
 from gantrymq.namesrv.core.request_quota import RequestQuota
 from gantrymq.namesrv.core.requests import REQUESTS
@@ -104,9 +106,21 @@ class NameServer:
         else:
             carry_out = self._audited if code in ACTIONS else _carried_out
             outcome = carry_out(handler, self.state, request, now)
+        if isinstance(outcome, Working):
+            return Working(self._finish(request, outcome))
+        return self._counted(request, code, outcome)
+
+    def _finish(self, request: Request, working: Working) -> Generator[None, None, Outcome]:
+        try:
+            outcome = yield from working.pieces
+        except RemoteError as error:
+            outcome = Reply(failed(str(error)))
+        return self._counted(request, request.command.code, outcome)
+
+    def _counted(self, request: Request, code: int, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Reply):
             self._count(code, outcome)
-        return _SILENT if command.is_oneway else outcome
+        return _SILENT if request.command.is_oneway else outcome
 
     def _audited(self, handler: Handler, state: State, request: Request, now: float) -> Outcome:
         before = values_of(state, request)

@@ -35,7 +35,7 @@ from gantrymq.namesrv.core.messages import Channel, Effects
 from gantrymq.namesrv.core.placement import Placement
 from gantrymq.namesrv.core.route_memory import Queues, RouteMemory
 from gantrymq.namesrv.core.routes import Routes, named, some, without_write_permission
-from gantrymq.wire.bodies.registration import RegisterBrokerBody, fingerprint
+from gantrymq.wire.bodies.registration import Pieces, RegisterBrokerBody, fingerprint
 from gantrymq.wire.bodies.route import QueueData
 
 # New or changed topics of one registration that get a log line each; the rest are counted.
@@ -92,8 +92,10 @@ class Registrar:
 
     def register(
         self, registration: Registration, now: float, *, delete_topics: bool = False
-    ) -> Registered | Refused:
-        """`delete_topics`: topics that a full body no longer lists are taken off the broker."""
+    ) -> Pieces[Registered | Refused]:
+        """Register in pieces: a body is read with pauses, in which other brokers may register, and
+        then applied as a whole. `delete_topics`: topics that a full body no longer lists are taken
+        off the broker."""
         cause = self._beyond_bounds(registration) or self._overruled(registration)
         if cause is not None:
             return Refused(cause)
@@ -107,7 +109,7 @@ class Registrar:
         ):
             return self._refresh(known, group, registration, now)
         try:
-            body = RegisterBrokerBody.decode(
+            body = yield from RegisterBrokerBody.decode_in_pieces(
                 registration.body,
                 registration.version,
                 compressed=registration.compressed,
@@ -115,6 +117,10 @@ class Registrar:
             )
         except RemoteError as error:
             return Refused(f"Failed to decode RegisterBrokerBody, {error}")
+        cause = self._beyond_bounds(registration) or self._overruled(registration)
+        if cause is not None:
+            return Refused(cause)
+        group = self._routes.groups.get(registration.broker_name)
         if self._has_older_state(group, registration, body):
             return Registered()
         queues = _queues(registration, body)
