@@ -41,7 +41,13 @@ def pytest_terminal_summary(
     terminalreporter.section("attacks")
     for line in terminal_lines(rows):
         terminalreporter.write_line(line)
-    if record := os.environ.get("ATTACK_RECORD"):
+
+
+@pytest.fixture(autouse=True)
+def _record(rows: list[Row]) -> Iterator[None]:
+    """Save the rows so far: a run that is ended early has recorded what it did."""
+    yield
+    if rows and (record := os.environ.get("ATTACK_RECORD")):
         save(Path(record), rows)
 
 

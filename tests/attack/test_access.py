@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from gantrymq.acl.signature import ACCESS_KEY, SIGNATURE, Credentials, signature
+from gantrymq.attack import requests
 from gantrymq.attack.legitimate import TOPIC
 from gantrymq.attack.peer import Answers, Peer, ask_each
 from gantrymq.attack.site import ADMINISTRATOR, USER, Site
@@ -13,6 +14,7 @@ from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.wire.codes import RequestCode, ResponseCode
 from gantrymq.wire.header import field_kinds
 from gantrymq.wire.headers.table import REQUEST_HEADERS
+from gantrymq.wire.message import sys_flag
 
 ELSEWHERE = "127.0.0.2"  # the legitimate clients are at 127.0.0.1
 NAMED = {"topic": TOPIC, "consumerGroup": "legitimate-consumers", "group": "legitimate-consumers"}
@@ -143,4 +145,73 @@ def test_accounts_without_end_are_kept_in_bounds(guarded_attack: Trial, guarded_
                     answers.ended(error)
                     break
         assert not answers.counts["code 0"]
+        attempt.outcome = str(answers)
+
+
+def test_properties_of_the_broker_lead_no_message_elsewhere(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
+    guarded_site.create_topic("closed-orders", 1)
+    own = {
+        "REAL_TOPIC": "closed-orders",
+        "REAL_QID": "0",
+        "RETRY_TOPIC": "closed-orders",
+        "ORIGIN_MESSAGE_ID": "x",
+        "INNER_MULTI_DISPATCH": "closed-orders",
+        "INNER_MULTI_QUEUE_OFFSET": "0",
+    }
+    twice = requests.properties(**own) * 2
+    ways = ("", requests.properties(DELAY="1"), requests.properties(TIMER_DELAY_SEC="1"))
+    half = requests.properties(TRAN_MSG="true", PGROUP="x", UNIQ_KEY="x")
+    what = "sends of an account whose properties name a topic it may not send to, in 12 ways"
+    with guarded_attack("access", what) as attempt:
+        tried = [
+            (RequestCode.SEND_MESSAGE_V2, requests.send(TOPIC, text, sys_flag=flag), b"for others")
+            for way in ways
+            for text in (twice + way, way + twice)
+            for flag in (0, sys_flag.TRANSACTION_COMMIT)
+        ]
+        ext = requests.send(TOPIC, twice + half, sys_flag=sys_flag.TRANSACTION_PREPARED)
+        answers = ask_each(guarded_site.broker, [*tried, (tried[0][0], ext, b"half")], USER)
+        time.sleep(3.0)
+        with Peer(guarded_site.broker, ADMINISTRATOR) as peer:
+            look = {"topic": "closed-orders", "queueId": "0"}
+            stored = peer.ask(RequestCode.GET_MAX_OFFSET, look)
+        assert (stored.ext or {}).get("offset") == "0", "messages came to the topic"
+        attempt.outcome = f"nothing comes to the other topic ({answers})"
+
+
+def test_refused_administration_fills_no_log(guarded_attack: Trial, guarded_site: Site) -> None:
+    what = "2 000 deletions by an account without rights, and 2 000 unsigned, names of 1 KB"
+    long = "n" * 1_000
+    with guarded_attack("audit", what) as attempt:
+        answers = Answers()
+        for credentials in (USER, None):
+            with Peer(guarded_site.broker.seen_from(ELSEWHERE), credentials) as peer:
+                for first in range(0, 2_000, 1_000):
+                    frames = [
+                        peer.frame(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": f"{each}-{long}"})
+                        for each in range(first, first + 1_000)
+                    ]
+                    peer.send_bytes(b"".join(frames))
+                    answers.drain(peer, 1_000, 5.0)
+        assert not answers.counts["code 0"]
+        attempt.outcome = str(answers)
+
+
+def test_wrong_signatures_of_a_neighbour_lock_nobody_out(
+    guarded_attack: Trial, guarded_site: Site
+) -> None:
+    wrong = Credentials(USER.access_key, "a-wrong-secret-key")
+    what = "500 wrong signatures of the clients' own account from their own address"
+    with guarded_attack("signatures", what) as attempt:
+        answers = Answers()
+        ext = {"topic": TOPIC, "queueId": "0"}
+        for _ in range(250):
+            with Peer(guarded_site.broker, wrong) as peer:
+                for _ in range(2):
+                    answers.add(peer.ask(RequestCode.GET_MAX_OFFSET, ext))
+        assert not answers.counts["code 0"]
+        with Peer(guarded_site.broker, USER) as peer:
+            assert peer.ask(RequestCode.GET_MAX_OFFSET, ext).code == ResponseCode.SUCCESS
         attempt.outcome = str(answers)

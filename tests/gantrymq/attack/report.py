@@ -1,13 +1,9 @@
-"""What became of attacks, as a table on the terminal, as JSON, and as the table of a document.
-
-python -m gantrymq.attack.report before.json after.json     prints the document's table
-"""
+"""What became of attacks, as a table on the terminal and as JSON."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, final
@@ -35,12 +31,15 @@ class Row:
     slowest_send_ms: int
     slowest_answer_ms: int
     seconds: float
+    state: str = ""
+    """The commit of the servers, where it is not the one that the file is about."""
 
     @property
     def verdict(self) -> str:
         """What came of the attack, in one cell."""
         if self.faults:
-            return "**succeeds**: " + "; ".join(_short(fault) for fault in self.faults)
+            faults = dict.fromkeys(map(_short, self.faults))
+            return "**succeeds**: " + "; ".join(faults)
         return self.outcome or "held"
 
     @property
@@ -89,30 +88,6 @@ def load(path: Path) -> list[Row]:
     ]
 
 
-def document_lines(before: Sequence[Row], after: Sequence[Row]) -> list[str]:
-    """The table "what was tried" as Markdown, one line an attack."""
-    earlier: Mapping[str, Row] = {row.what: row for row in before}
-    lines = [
-        "| attack | before | after | memory | probes | slowest answer | legitimate clients |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in after:
-        old = earlier.get(row.what)
-        cells = list(row.cells())
-        cells.insert(1, "new" if old is None else _before(old))
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return lines
-
-
-def _before(row: Row) -> str:
-    text = row.verdict
-    return f"{text} (+{row.rss_growth_mib} MiB, probes {row.probes}, {row.slowest_answer_ms} ms)"
-
-
 def _short(text: str) -> str:
+    text = text.removeprefix("AssertionError: ")
     return text if len(text) <= 160 else text[:157] + "..."
-
-
-if __name__ == "__main__":
-    table = document_lines(*(load(Path(name)) for name in sys.argv[1:3]))
-    sys.stdout.write("\n".join(table) + "\n")
