@@ -126,6 +126,18 @@ def test_after_a_start_a_group_has_all_its_hours_again(pulls: PulledBroker) -> N
     assert not is_there(again, "invented")
 
 
+def test_many_groups_expire_in_several_looks(
+    pulls: PulledBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_expiry, "SCAN_GROUPS", 2)
+    for number in range(5):
+        pulls.ask(consumer_group=f"invented-{number}")
+    pass_hours(pulls, 24)
+    assert len(pulls.state.groups.auto_created) == 3
+    pulls.broker.pass_time(2 * group_expiry.REST_SECONDS)
+    assert not pulls.state.groups.auto_created
+
+
 def test_a_slave_leaves_the_groups_to_its_master() -> None:
     slave = OpenedBroker(identity=replace(IDENTITY, broker_id=1))
     slave.state.groups.create(GroupConfig(group_name="copied"), 1, 0.0)
