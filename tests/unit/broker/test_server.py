@@ -24,6 +24,7 @@ from gantrymq.ha.disk_decision import Choice, Decision
 from gantrymq.interop import ports
 from gantrymq.namesrv.configuration import load as load_namesrv
 from gantrymq.namesrv.server import NameServerHost
+from gantrymq.runtime import shared_pages
 from gantrymq.runtime.dialer import Dialer
 from gantrymq.runtime.disk import FolderDisk
 from gantrymq.store.recovery import Progress, Recovery
@@ -241,6 +242,7 @@ async def test_metrics_are_there_before_the_store_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(shared_pages, "REUSE_SECONDS_MAX", 0.0)
     port, told = ports.free_port(), []
     steps = Recovery.steps
 
