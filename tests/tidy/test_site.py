@@ -38,6 +38,13 @@ def test_diagrams_are_left_to_the_script_beside_the_pages(site: Path) -> None:
     assert "../javascripts/mermaid.min.js" in page
 
 
+def test_each_decision_is_in_the_navigation_once(site: Path) -> None:
+    page = (site / "decisions" / "index.html").read_text()
+    navigation = page[page.index("md-nav--primary") : page.index("<article")]
+    decisions = [path.stem for path in (ROOT / "docs" / "decisions").glob("0*.md")]
+    assert [each for each in decisions if navigation.count(f'href="{each}.html"') != 1] == []
+
+
 def test_broken_links_and_pages_outside_the_navigation_fail_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copytree(ROOT / "tools" / "site", tmp_path / "tools" / "site")
