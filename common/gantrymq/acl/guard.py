@@ -141,7 +141,9 @@ class Guard:
 
     def _is_white(self, command: Command, caller: Caller) -> bool:
         """Whether the address needs no account. It never stands for an administrator of users."""
-        if not self.has_accounts or not self.rules.lets_in(places_of(caller.peer)):
+        if not self.has_accounts or not self.rules.global_white:
+            return False
+        if not self.rules.lets_in(places_of(caller.peer)):
             return False
         return not (self._user_rules.authenticates and command.code in ACCOUNT_REQUESTS)
 
@@ -201,8 +203,9 @@ class Guard:
                 AuthenticationFailure.UNSIGNED,
                 is_user=is_user,
             )
-        if any(is_signed(command, secret) for secret in secrets):
-            return None
+        for secret in secrets:
+            if is_signed(command, secret):
+                return None
         return _wrong_signature(principal)
 
     def _check_fresh(self, command: Command, caller: Caller, *, is_user: bool) -> Refusal | None:

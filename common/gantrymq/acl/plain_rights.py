@@ -41,7 +41,7 @@ def lacking(account: Account, needs: Iterable[Need]) -> Refusal | None:
     """The first right of these that the account does not have."""
     for need in needs:
         right = account.right_to(need)
-        if not need.right & right and not _is_trace(need):
+        if not right.has(need.right) and not _is_trace(need):
             return refusal(
                 f"No default permission for {need.resource.value}:{shortened(need.name)};"
                 f" {need.right.text} is needed, and {account.access_key} has {right.text}:"

@@ -61,7 +61,7 @@ def is_signed(command: Command, secret_key: str) -> bool:
 
 
 def _content(ext: Mapping[str, str], body: bytes) -> bytes:
-    values = "".join(ext[name] for name in sorted(ext) if name != SIGNATURE)
+    values = "".join([ext[name] for name in sorted(ext) if name != SIGNATURE])
     return values.encode("utf-8", "replace") + body
 
 

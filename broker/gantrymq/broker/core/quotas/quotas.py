@@ -204,7 +204,7 @@ class Quotas:
     # ------------------------------------------------------------------ the machine
 
     def deadline(self) -> float:
-        return min(self._look_at, self.storage.deadline())
+        return min(self._look_at, self.storage.deadline()) if self.is_on else NEVER
 
     def expire(self, now: float) -> None:
         if now >= self._look_at:
