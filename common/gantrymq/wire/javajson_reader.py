@@ -70,7 +70,7 @@ _TEXT: Final = {
 }
 # Escaped halves of characters beyond the Basic Multilingual Plane: the standard parser would let a
 # half through, and a str with a half cannot be encoded again.
-_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _NUMBER: Final = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?([LSBFD])?")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ESCAPE: Final = re.compile(
@@ -300,11 +300,11 @@ def _may_stand_in_key(value: Json) -> TypeGuard[str | int | None]:
 def read_standard(text: str, position: int, depth_max: int = DEPTH_MAX) -> tuple[Json, int] | None:
     """The value that starts here and where it ends, if it is standard JSON (else None)."""
     try:
-        part: tuple[Json, int] = _STANDARD.raw_decode(text, position)
+        part: tuple[Json, int] = STANDARD.raw_decode(text, position)
     except (ValueError, RecursionError):
         return None
     value, end = part
-    if _SURROGATE_ESCAPE.search(text, position, end) is not None:
+    if SURROGATE_ESCAPE.search(text, position, end) is not None:
         return None
     if text.count("{", position, end) + text.count("[", position, end) > depth_max:
         _check_depth(value, depth_max)
@@ -315,7 +315,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-_STANDARD: Final = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+STANDARD: Final = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _CONTAINERS: Final = frozenset((dict, list))
 
 

@@ -38,6 +38,7 @@ from gantrymq.base.lazy_dataclass import dataclass
 from gantrymq.wire import javajson
 from gantrymq.wire.bodies.route import texts_from_json
 from gantrymq.wire.bodies.shared import DataVersion, TopicConfig, TopicFilterType
+from gantrymq.wire.javajson_members import cut_members
 from gantrymq.wire.jsonvalue import INT32_MAX, INT32_MIN, JsonObject, object_of, text_map_field
 from gantrymq.wire.version import V3_0_11
 
@@ -103,12 +104,16 @@ class RegisterBrokerBody:
             data = inflate(body)
             yield
             return (yield from _from_lines(data, topics_max))
-        bean = object_of(javajson.loads(body), "RegisterBrokerBody")
+        cut = yield from cut_members(body.decode("utf-8", "replace"), "topicConfigTable")
+        bean = object_of(javajson.loads(body if cut is None else cut[0]), "RegisterBrokerBody")
+        wrapper = _wrapper_of(bean, version)
+        if cut is not None and wrapper.get("topicConfigTable") == {}:
+            wrapper["topicConfigTable"] = cut[1]
+        elif cut is not None:  # the table of this name is elsewhere
+            bean = object_of(javajson.loads(body), "RegisterBrokerBody")
+            wrapper = _wrapper_of(bean, version)
         yield
-        if version < V3_0_11:
-            return (yield from _from_wrapper(bean, None, topics_max))
-        wrapper = object_of(bean.get("topicConfigSerializeWrapper") or {}, "topic configuration")
-        servers = bean.get("filterServerList")
+        servers = None if version < V3_0_11 else bean.get("filterServerList")
         filters = None if servers is None else texts_from_json(servers, "filterServerList")
         return (yield from _from_wrapper(wrapper, filters, topics_max))
 
@@ -168,6 +173,12 @@ def inflate(body: bytes) -> bytes:
     if len(data) >= bytes_max:
         raise RemoteError(f"the body of {len(body)} bytes inflates to more than {bytes_max}")
     raise RemoteError("the compressed body ends early")
+
+
+def _wrapper_of(bean: JsonObject, version: int) -> JsonObject:
+    if version < V3_0_11:
+        return bean
+    return object_of(bean.get("topicConfigSerializeWrapper") or {}, "topic configuration")
 
 
 def _from_wrapper(

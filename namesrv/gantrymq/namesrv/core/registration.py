@@ -117,13 +117,14 @@ class Registrar:
             )
         except RemoteError as error:
             return Refused(f"Failed to decode RegisterBrokerBody, {error}")
+        queues = _queues(registration, body)
+        yield
         cause = self._beyond_bounds(registration) or self._overruled(registration)
         if cause is not None:
             return Refused(cause)
         group = self._routes.groups.get(registration.broker_name)
         if self._has_older_state(group, registration, body):
             return Registered()
-        queues = _queues(registration, body)
         cause = self._unfit(body, queues) or _increment_refusal(group, registration, body)
         if cause is not None:
             self._effects.warning(
