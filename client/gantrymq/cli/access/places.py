@@ -6,7 +6,7 @@ master are the exception: they refuse such changes and take what their master ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gantrymq.acl.refusal import MASTER_DECIDES
@@ -65,9 +65,16 @@ async def changed(addresses: Sequence[str], work: Callable[[str], Flow[None]], t
     for address in told.done:
         shown.say("done", text % address, address)
     for address, failure in told.failed.items():
-        if isinstance(failure, BrokerError) and failure.remark.startswith(MASTER_DECIDES):
+        if _follows(failure, told.done):
             follows = f"{address} takes users and policies from its master."
             shown.say("followers", follows, address)
         else:
             shown.failures.append(failure)
     return shown
+
+
+def _follows(failure: Exception, changed_at: Iterable[str]) -> bool:
+    """Whether a broker refused because it takes the change from a master that has made it."""
+    if not isinstance(failure, BrokerError) or not failure.remark.startswith(MASTER_DECIDES):
+        return False
+    return any(failure.remark.endswith(f" is {master}") for master in changed_at)

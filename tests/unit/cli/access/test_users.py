@@ -150,13 +150,35 @@ def test_no_password_that_a_broker_shows_is_printed(cluster: Cluster) -> None:
     }
 
 
+def _as_follower(cluster: Cluster, where: str) -> str:
+    """The second broker refuses as a member that is not master does; its address."""
+    follower = cluster.addresses[1]
+    remark = f"{MASTER_DECIDES}, and {follower} is not. {where}"
+    cluster.faults[follower] = lambda _, __: Command(1, remark=remark)
+    return follower
+
+
 def test_member_that_follows_a_master_is_no_failure() -> None:
     cluster = guarded_cluster("a", "b")
-    follower = cluster.addresses[1]
-    cluster.faults[follower] = lambda _, __: Command(1, remark=f"{MASTER_DECIDES}, and it is not")
+    follower = _as_follower(cluster, f"The master of a is {cluster.addresses[0]}")
     page = page_of(cluster, "deleteUser -c DefaultCluster -u orders")
     assert page.failures == []
     assert f"{follower} takes users and policies from its master." in page.text()
+
+
+@pytest.mark.parametrize("where", ["The master of a is 10.0.0.9:10911", "b has no master now"])
+def test_member_whose_master_has_not_made_the_change_is_a_failure(where: str) -> None:
+    cluster = guarded_cluster("a", "b")
+    _as_follower(cluster, where)
+    assert len(page_of(cluster, "deleteUser -c DefaultCluster -u orders").failures) == 1
+
+
+def test_member_that_is_asked_alone_refuses() -> None:
+    cluster = guarded_cluster("a", "b")
+    follower = _as_follower(cluster, f"The master of a is {cluster.addresses[0]}")
+    page = page_of(cluster, f"deleteUser -b {follower} -u orders")
+    assert page.parts == []
+    assert f"The master of a is {cluster.addresses[0]}" in str(page.failures[0])
 
 
 def test_copy_names_the_users_whose_passwords_are_not_shown() -> None:
