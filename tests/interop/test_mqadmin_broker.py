@@ -26,6 +26,7 @@ from gantrymq.interop.admin_commands import (
     PLACES_IN_SETTINGS,
     READS,
     READS_OF_5,
+    READS_OF_5_5,
     REFUSED,
     REFUSED_OF_5,
     USERS_AND_RIGHTS,
@@ -89,7 +90,7 @@ def test_the_same_is_printed(both: Pair, command: str) -> None:
     both.same(command)
 
 
-@pytest.mark.parametrize("command", READS_OF_5)
+@pytest.mark.parametrize("command", [*READS_OF_5, *READS_OF_5_5])
 def test_the_same_is_printed_by_the_newer_tool(of_5: Pair, command: str) -> None:
     of_5.same(command)
 

@@ -30,7 +30,7 @@ def test_languages_are_numbered_without_a_gap() -> None:
     assert [int(language) for language in LanguageCode] == list(range(14))
 
 
-def test_only_pop_requests_do_not_fit_into_a_binary_header() -> None:
+def test_only_requests_of_pops_and_lite_topics_do_not_fit_into_a_binary_header() -> None:
     too_large = {code.name for code in RequestCode if code > 0x7FFF}
-    assert len(too_large) == 8
+    assert len(too_large) == 18
     assert {"POP_MESSAGE", "ACK_MESSAGE", "BATCH_ACK_MESSAGE"} < too_large

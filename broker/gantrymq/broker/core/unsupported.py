@@ -24,6 +24,7 @@ _CONTAINER: Final = "one process is one broker: start another process"
 _CLIENTS_OWN: Final = "brokers send it to clients"
 _GONE: Final = "no release of 4.9 or 5.x sends it"
 _TIMER_FILES: Final = "timers are kept in other files here, of which a Java slave can make nothing"
+_LITE: Final = "there are no lite topics: use a topic with tags or properties, and filters"
 
 REASONS: Final[Mapping[Code, str]] = {
     Code.QUERY_BROKER_OFFSET: _GONE,
@@ -91,7 +92,18 @@ REASONS: Final[Mapping[Code, str]] = {
     Code.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: _COLD,
     Code.GET_COLD_DATA_FLOW_CTR_INFO: _COLD,
     Code.SET_COMMITLOG_READ_MODE: "the log is not mapped here: there is no read mode to set",
+    Code.SWITCH_TIMER_ENGINE: "there is one engine of timers, and it keeps no timers in RocksDB",
     Code.POP_ROLLBACK: "what was popped is in config/popCheckouts.json, in no RocksDB",
+    Code.POP_LITE_MESSAGE: _LITE,
+    Code.LITE_SUBSCRIPTION_CTL: _LITE,
+    Code.ACK_LITE_MESSAGE: _LITE,
+    Code.NOTIFY_UNSUBSCRIBE_LITE: _CLIENTS_OWN,
+    Code.GET_BROKER_LITE_INFO: _LITE,
+    Code.GET_PARENT_TOPIC_INFO: _LITE,
+    Code.GET_LITE_TOPIC_INFO: _LITE,
+    Code.GET_LITE_CLIENT_INFO: _LITE,
+    Code.GET_LITE_GROUP_INFO: _LITE,
+    Code.TRIGGER_LITE_DISPATCH: _LITE,
 }
 
 
