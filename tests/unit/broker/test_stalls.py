@@ -17,7 +17,7 @@ from gantrymq.attack.large_state import COMMON, EAGER, WIDE, bodies, group_name,
 from gantrymq.broker.core.messages import File, Request
 from gantrymq.broker.core.requests import REQUESTS
 from gantrymq.fakes.broker import OpenedBroker
-from gantrymq.wire.codes import RequestCode, request_name
+from gantrymq.wire.codes import RequestCode, ResponseCode, request_name
 from gantrymq.wire.command import Command
 
 CALLS_MAX = 250_000
@@ -103,3 +103,19 @@ def test_a_request_is_carried_out_in_short_pieces(code: int, shared: OpenedBroke
 @pytest.mark.parametrize("code", REMOVING, ids=request_name)
 def test_what_is_removed_is_removed_in_short_pieces(code: int, shared: OpenedBroker) -> None:
     assert longest_piece(shared, code, WIDE, EAGER) <= CALLS_MAX
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
+    ],
+    ids=request_name,
+)
+def test_long_lists_are_carried_out_whole(code: RequestCode) -> None:
+    broker = OpenedBroker()
+    answer = broker.ask(code, body=bodies(code, COMMON, EAGER))
+
+    assert answer.code == ResponseCode.SUCCESS
+    assert broker.state.topics.find("new-4999") or broker.state.groups.find("new-4999")
