@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-# A client notices a pause of this length, and a probe of Kubernetes waits ten times as long.
+# Longer than any turn of a busy broker that is as it should be, and short beside the 3 s for which
+# producers wait.
 STALL_SECONDS: Final = 0.05
 
 # Names of work come from code and from RocketMQ's request codes, of which there are 150. The bound
