@@ -18,7 +18,7 @@ from gantrymq.metrics.samples import Samples
 from gantrymq.metrics.tables import process
 from gantrymq.runtime.logs import Log, QuietLog
 
-# Often enough to find most stalls, and as rare as the looks that an idle broker takes at its machines.
+# Often enough to find most stalls, and as rare as an idle broker looks at its machines.
 TICK_SECONDS: Final = 0.1
 
 # Lines of each kind of work in an interval. One that stalls the loop all the time writes 3.
