@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gantrymq.runtime.authority import Issued, make_authority, make_certificate
 from gantrymq.base.errors import ConfigurationError
+from gantrymq.runtime.authority import Issued, make_authority, make_certificate
 
 NOW = datetime.datetime.now(datetime.UTC)
 

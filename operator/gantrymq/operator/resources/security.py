@@ -22,8 +22,8 @@ _SERVER_KEYS: Final = (
     "tls.server.keyPassword", "tls.test.mode.enable",
 )  # fmt: skip
 _BROKER_KEYS: Final = (
-    *_SERVER_KEYS, "aclCredentialsFile", "aclFileReadOnly", "haAllowUnauthenticatedSlaves", "haListen",
-    "tls.client.authServer", "tls.client.trustCertPath", "tls.enable", "useTLS",
+    *_SERVER_KEYS, "aclCredentialsFile", "aclFileReadOnly", "haAllowUnauthenticatedSlaves",
+    "haListen", "tls.client.authServer", "tls.client.trustCertPath", "tls.enable", "useTLS",
 )  # fmt: skip
 
 
