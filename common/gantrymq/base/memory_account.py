@@ -67,6 +67,9 @@ class Kind(IntEnum):
     """What brokers registered with a name server."""
 
 
+# To count the members of an enum takes as long as the rest of a new share.
+_KINDS: Final = len(Kind)
+
 LABELS: Final[Mapping[Kind, str]] = {
     Kind.CONNECTIONS: "connections",
     Kind.WAITING_REQUESTS: "waiting requests",
@@ -123,7 +126,7 @@ class _Share:
 
     def __init__(self, address: str) -> None:
         self.address: str = address
-        self.kinds: list[int] = [0] * len(Kind)
+        self.kinds: list[int] = [0] * _KINDS
         self.total: int = 0
         self.is_written_off: bool = False
 
@@ -157,7 +160,7 @@ class MemoryAccount:
         self.connection_limit: int = max(share_min, limit * _CONNECTION_EIGHTHS // 8)
         self._limits: list[int] = [max(share_min, limit * _EIGHTHS[kind] // 8) for kind in Kind]
         self._held: int = 0
-        self._kinds: list[int] = [0] * len(Kind)
+        self._kinds: list[int] = [0] * _KINDS
         self._shares: dict[Holder, _Share] = {}
         self._addresses: dict[str, int] = {}
 
