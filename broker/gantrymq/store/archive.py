@@ -1,13 +1,16 @@
-"""Moves all of a store into a folder beside it, so that its member begins with an empty store.
+"""Moves all files of a store into a folder beside it, so that its member starts with an empty
+store.
 
     DIR/archive-20261128T031500.123456Z/commitlog, consumequeue, index, config, gantry, ...
 
-These stay where they are: the lock, which the archiving process holds; the decision to archive
-(ha/disk_decision.py), until all else was moved; the accounts in config/plain_acl.yml, without which
-a broker with aclEnable does not start; earlier archives; lost+found of the file system.
+These files stay where they are: the lock, which the archiving process holds; the decision to
+archive (ha/disk_decision.py), until everything else is moved; the accounts in config/plain_acl.yml,
+without which a broker with aclEnable does not start; earlier archives; the file system's
+lost+found.
 
-Invariants. No byte is deleted or replaced: a file that takes a name again after it was archived
-gets another name in the archive. It may stop anywhere and be done again with the same folder.
+Invariants. No byte is deleted or replaced: if a file of the same name was archived before, the new
+one gets another name in the archive. Archiving may stop anywhere and be repeated with the same
+folder.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ PREFIX: Final = "archive-"
 _ACCOUNTS: Final = f"{CONFIG}/plain_acl.yml"
 _LOST_AND_FOUND: Final = "lost+found"
 
-# Folders of which some files stay: their entries are moved one by one, ours last.
+# Some files of these folders stay, so their entries are moved one by one, those of OWN last.
 _SPLIT: Final = (CONFIG, OWN)
 
 
@@ -38,7 +41,8 @@ class Move:
 
 
 def plan(present: Iterable[str], archived: Iterable[str], archive: str) -> Sequence[Move]:
-    """Where these paths go; `archived` are those that are in the archive already."""
+    """Plan the moves of the paths `present`. `archived` are paths that are in the archive
+    already."""
     taken = set(archived)
     moves = []
     for source in sorted(present, key=_order):
@@ -61,7 +65,7 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 
 
 def sources(disk: Disk, stays: str) -> Sequence[str]:
-    """What would be moved; `stays` is one more path that is not."""
+    """The paths to be moved. `stays` is one more path that is not moved."""
     kept = {LOCK, _LOST_AND_FOUND, _ACCOUNTS, stays}
     names = [each for each in _names(disk.list(""), "") if not each.startswith(PREFIX)]
     for folder in _SPLIT:
@@ -72,8 +76,7 @@ def sources(disk: Disk, stays: str) -> Sequence[str]:
 
 
 def carry_out(disk: Disk, archive: str, stays: str) -> Sequence[Move]:
-    """Move everything but `stays`, for good when this returns; the caller holds the store's
-    lock."""
+    """Move everything but `stays`, and sync that; the caller holds the store's lock."""
     archived = [*_names(disk.list(archive), f"{archive}/")]
     for folder in _SPLIT:
         archived += _names(disk.list(f"{archive}/{folder}"), f"{archive}/{folder}/")

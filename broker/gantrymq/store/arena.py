@@ -1,14 +1,14 @@
-"""The records of one loop turn, laid out from the end of the log on, before anything is written.
+"""Lays out the records of one turn behind the end of the log, before anything is written.
 
-    run       one write into one file: records behind each other, and a blank one at the file's end
+    run       one write into one file: consecutive records, and a blank one at the file's end
 
-A message goes to the next file when less than its size and a blank record's 8 bytes are left;
-a batch goes there as one. Only the blank's 8 bytes are written of what is left then.
+A message goes to the next file when less than its size and a blank record's 8 bytes are left. A
+batch goes there as a whole. Of the rest of the old file only the blank's 8 bytes are written.
 
-Invariant: each record carries its own position and one store timestamp for all of them, which is
-never lower than one handed out before. The layout is a pure function of the log's end, the
-segments' size and the messages. kernel.py, which turns frames into records, asks for `room` and
-writes them by itself.
+Invariant: each record carries its own position, and all carry the same store time, which is never
+lower than an earlier one. The layout is a pure function of the log's end, the segments' size and
+the messages. kernel.py, which turns frames into records, asks for `room` and writes the records
+itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from gantrymq.wire.message.record import BLANK_BYTES, Record, encode, encode_bla
 
 @final
 class Run:
-    """Bytes for one file. Hot, hence slotted and not frozen."""
+    """The bytes of one write. Created on the hot path, hence slotted rather than a frozen
+    dataclass."""
 
     __slots__ = ("data", "position")
 
@@ -36,7 +37,7 @@ class Run:
 
 @final
 class Arena:
-    """Filled by `add`, written whole or not at all by the log that made it."""
+    """The records of one turn. The log that created it writes all of them or none."""
 
     __slots__ = (
         "_file_bytes",
@@ -62,32 +63,33 @@ class Arena:
         self.writer: BytesWriter = BytesWriter()
 
     def add(self, message: Record) -> None:
-        """Place one message: its position and timestamp are set, and it must not change again."""
+        """Place one message: set its position and store time. The message must not change
+        afterwards."""
         self.room(message.size)
         self._put(message)
 
     def add_batch(self, messages: Sequence[Record]) -> None:
-        """Place messages that stay in one file."""
+        """Place messages that must be in one file."""
         self.room(sum([message.size for message in messages]))
         for message in messages:
             self._put(message)
 
     def room(self, size: i64) -> i64:
-        """The position where so many bytes go, all into one file.
+        """Make room for `size` bytes in one file, and return their position.
 
-        Who asks writes records of this size into `writer`, and says so of each by `took`.
+        The caller then writes records of this total size into `writer`, and calls `took` for each.
         """
         if self.end + size + BLANK_BYTES > self._file_end:
             self._next_file(size)
         return self.end
 
     def took(self, size: i64) -> None:
-        """A record was written."""
+        """Note that a record of `size` bytes was written into `writer`."""
         self.last_record = self.end
         self.end += size
 
     def runs(self) -> Sequence[Run]:
-        """What is to be written, in this order."""
+        """The writes to be done, in this order."""
         self._close_run()
         return self._runs
 

@@ -1,10 +1,11 @@
-"""What the log got, on its way to queues and index, and to those who wait for it.
+"""Dispatches what the log received, and reports which queues have new messages.
 
-Records are dispatched when they are written. What could not be, because the disk refused, is read
-from the log again and dispatched later, before anything that comes behind it.
+Records are dispatched when they are written. If the disk refuses that, they are read from the log
+again and dispatched later, before any record behind them.
 
-Invariant. An arrival is told once, and not before its queue has the unit and the log is readable
-up to there. A number that does not continue its queue is a fault of ours, unless the log is a copy.
+Invariant. Each arrival is reported once, and not before its queue has the unit and the log is
+readable up to there. A queue offset that does not continue its queue is a defect, unless the log is
+a copy.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from gantrymq.store.entry import Entry
 from gantrymq.store.log_walk import LogWalk
 from gantrymq.store.segments import SyncFailedError
 
-# A group each. What cannot be read for long, as nobody else has it yet, is told at once then.
+# Each one is a group. If the log is not readable for long, for example because followers lag, later
+# groups are merged into one.
 UNTOLD_MAX: Final = 1024
 
 
 @final
 class Arrivals:
-    """Of one store."""
+    """The arrivals of one store, which owns it."""
 
     __slots__ = (
         "_dispatcher",
@@ -58,7 +60,7 @@ class Arrivals:
         self._takes_over: bool = False
         self._untold: deque[tuple[int, Sequence[tuple[str, int]]]] = deque()
         self.failure: DiskError | None = None
-        """Why queues and index are behind the log."""
+        """Why queues and index are behind the log, or None."""
 
     @property
     def is_empty(self) -> bool:
@@ -66,16 +68,18 @@ class Arrivals:
 
     @property
     def told_at(self) -> i64:
-        """How far the log has to be readable for the first that is not told; there is one."""
+        """The log position that must be readable before the oldest arrival is reported. Needs
+        one."""
         return self._untold[0][0]
 
     def begin(self) -> None:
-        """What recovery dispatched is news to nobody."""
+        """Start after recovery. Arrivals that recovery dispatched are not reported."""
         self._dispatcher.take_arrived()
         self._dispatcher.begins_anew = self._is_copy
 
     def lead(self) -> None:
-        """The log is no copy any more, from where what was copied is dispatched."""
+        """The log is no copy any more. The change takes effect when all copied records are
+        dispatched."""
         if self._dispatcher.position < self._log.end:
             self.catch_up()
         self._takes_over = self.failure is not None
@@ -88,7 +92,7 @@ class Arrivals:
         self._is_copy = self._dispatcher.begins_anew = True
 
     def dispatch(self, entries: Sequence[Entry]) -> None:
-        """What was written just now; where that fails, `catch_up` goes on from there."""
+        """Dispatch what was just written. If that fails, `catch_up` continues from there."""
         if self.failure is not None:
             return  # what could not be dispatched comes first
         try:
@@ -118,24 +122,25 @@ class Arrivals:
         self._note()
 
     def _failed(self, error: DiskError) -> None:
-        """A queue that begins anew removes the old one's folder, for good."""
+        """Keep the error. A failed sync is final: it may occur when a queue begins anew and the old
+        queue's folder is removed."""
         if error.operation in {"sync", "sync_folder"}:
             raise SyncFailedError(error) from error
         self.failure = error
 
     def _note(self) -> None:
-        # Else this process gave out wrong offsets: nothing may be built on that.
+        # Otherwise this process has assigned wrong queue offsets, and must not continue.
         assert not self._dispatcher.gaps, f"units are missing: {self._dispatcher.gaps}"
         arrived = self._dispatcher.take_arrived()
         if not arrived:
             return
-        if len(self._untold) >= UNTOLD_MAX:  # the last ones are told together
+        if len(self._untold) >= UNTOLD_MAX:  # the last ones are reported together
             told = dict.fromkeys((*self._untold.pop()[1], *arrived))
             arrived = tuple(told)
         self._untold.append((self._dispatcher.position, arrived))
 
     def take(self, readable: i64) -> Sequence[tuple[str, int]]:
-        """Queues with something new below this place of the log."""
+        """Topic and queue id of the queues with new messages below this log position."""
         untold = self._untold
         if not untold or untold[0][0] > readable:
             return ()

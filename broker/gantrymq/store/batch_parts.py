@@ -1,10 +1,10 @@
-"""The messages of a batch, found in place in the body of its send; wire/message/batch.py has the
-layout.
+"""Finds the messages of a batch in the body of its send request, without decoding the batch.
 
-Each is stored with its own properties, and behind them those of the batch, which win. Invariant:
-what is read here `batch.decode` reads as well, and nothing in it asks for more than being stored.
+wire/message/batch.py has the layout. Each message is stored with its own properties followed by
+those of the batch, which take precedence. Invariant: `batch.decode` reads the same messages, and no
+property of theirs requires more than storing them.
 
-Written for the compiler: one look at each byte of the properties.
+This module is written to be compiled: it reads each byte of the properties once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIXED_BYTES: Final = 22
 
 @final
 class Part:
-    """One message as it will be stored."""
+    """One message of a batch as it will be stored."""
 
     __slots__ = ("body", "flag", "properties", "scan")
 
@@ -44,8 +44,8 @@ def read_parts(
     shared_properties: bytes,
     bytes_max: i64,
 ) -> list[Part]:
-    """The messages in data[start:end]; none when anything about one of them is odd, or when they
-    become more than so many bytes."""
+    """The messages in data[start:end]. Empty if one of them is malformed or not plain, or if their
+    bodies and properties are longer than `bytes_max`."""
     parts: list[Part] = []
     nothing: list[Part] = []
     at: i64 = start

@@ -1,14 +1,15 @@
-"""The commit log: every message of every queue, in the order of arrival.
+"""Stores every message of every queue in one log, in the order of arrival.
 
     turn      arena = log.start_group(now_ms); arena.add(message) ...; log.write(arena, now)
 
-Invariants. `end` moves only when a whole group is written: a group that failed leaves the log as
-it was, and before anything else is written in its place it is erased for good, so that no recovery
-can find refused messages behind accepted ones. Bytes below `end` never change. Store timestamps
-never fall. Nothing is written that has no reserved space, and nothing above `end` is answered.
+Invariants. `end` moves only when a whole group is written. A group that failed leaves the log as it
+was; before anything else is written in its place it is erased and the erasure is synced, so that
+recovery cannot find refused messages behind accepted ones. Bytes below `end` never change. Store
+timestamps never decrease. Nothing is written without reserved space, and nothing above `end` is
+acknowledged.
 
-A full disk or a failed write is a `Refused`; a failed sync is a `SyncFailedError`, after which the
-process must end. What is on disk for good is told by `flush.py`.
+A full disk or a failed write returns `Refused`. A failed sync raises `SyncFailedError`, after which
+the process must end. `flush.py` tracks how much of the log is fsynced.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ KEY: Final = "mappedFileSizeCommitLog"
 
 @final
 class CommitLog:
-    """Opened by `load`; recovery walks `segments` and then says by `resume` where the log ends."""
+    """The commit log of one store. After `load`, recovery reads `segments` and sets the end of the
+    log with `resume`."""
 
     __slots__ = (
         "_blank",
@@ -80,21 +82,22 @@ class CommitLog:
         """The number of writes since the start; each writes one group of messages."""
 
     def load(self, *, is_size_known: bool = False) -> None:
-        """Look at the files, whose size the flush mark knows; nothing is read before `resume`."""
+        """List the log's files and check their sizes unless the marks already know them. No record
+        is read before `resume`."""
         self.segments.load(is_size_known=is_size_known)
         self.end = self.segments.first
 
     def resume(self, mark: LogMark) -> None:
-        """The log ends here.
+        """Set the end of the log.
 
-        The caller has made sure, by `segments.truncate`, that only zeros lie above.
+        The caller has made sure, with `segments.truncate`, that only zeros lie behind it.
         """
         self.segments.resume(mark.position)
         self._end_at(mark)
 
     @property
     def mark(self) -> LogMark:
-        """Where the log ends, and its last record."""
+        """The end of the log and its last record."""
         return LogMark(self.end, self.last_record, self.store_timestamp_ms)
 
     @property
@@ -113,12 +116,13 @@ class CommitLog:
     # ------------------------------------------------------------------ writing
 
     def start_group(self, now_ms: int) -> Arena:
-        """An arena for the messages of this turn; a clock set back is not followed."""
+        """An arena for the messages of this turn. Its store time never goes back, even if the clock
+        does."""
         stamp = max(now_ms, self.store_timestamp_ms)
         return Arena(self.end, self.segments.file_bytes, stamp)
 
     def write(self, arena: Arena, now: float) -> Refused | None:
-        """Write the whole group, or say why none of it is stored."""
+        """Write the whole group, or return why none of it is stored."""
         if arena.start != self.end:
             raise LocalError(f"the arena begins at {arena.start}, but the log ends at {self.end}")
         segments = self.segments
@@ -144,8 +148,8 @@ class CommitLog:
         return None
 
     def copy(self, position: int, data: bytes, mark: LogMark, now: float) -> Refused | None:
-        """Write whole records of a master's log, which end at the mark: at the end, or behind the
-        blank there that `fill` has written."""
+        """Write whole records of a master's log, whose end and last record are `mark`. `position`
+        is the end of the log, or the end of the blank that `fill` has written behind it."""
         assert position >= self.end and position + len(data) == mark.position  # noqa: PT018 - one row
         refused = self._write_behind(position, data, now)
         if refused is not None:
@@ -159,14 +163,14 @@ class CommitLog:
         return None
 
     def fill(self, position: int, data: bytes, now: float) -> Refused | None:
-        """Write a piece of a master's blank. It is no part of the log before a record is copied
-        behind it; until then it may be tidied away, and come again."""
+        """Write a part of a master's blank at a file's end. It becomes part of the log when a
+        record is copied behind it; until then it may be erased and received again."""
         if position == self.end:
             self._blank = data[:BLANK_BYTES]
         return self._write_behind(position, data, now)
 
     def _write_behind(self, position: int, data: bytes, now: float) -> Refused | None:
-        """At the end, or further on; what a failed write left there is erased for good before."""
+        """Write at or behind the end, after erasing what a failed write left there."""
         segments = self.segments
         end = position + len(data)
         try:
@@ -180,13 +184,14 @@ class CommitLog:
         return None
 
     def clear(self) -> None:
-        """A log without a record has no file either, for good; blocks."""
+        """Remove the files of a log without a record, and sync their removal; blocks."""
         assert self.is_empty
         self.segments.truncate(self.start)
         self._untidy_end = 0
 
     def begin(self, position: int) -> None:
-        """A log without a file begins here, with the first that is written."""
+        """Place the start of a log without a file at `position`. The first write creates the
+        file."""
         assert self.is_empty
         self.segments.place(position)
         self._tail.clear()
@@ -194,11 +199,13 @@ class CommitLog:
         self._end_at(LogMark(position))
 
     def prepare(self, now: float) -> None:
-        """Have space reserved ahead; `write` sees to it, the owner once before the first."""
+        """Reserve disk space ahead. `write` does it after each group; the owner calls it once at
+        first."""
         self.segments.prepare(self.end, now)
 
     def tidy(self) -> None:
-        """Erase for good what a failed group left behind; for a clean stop, `write` does it too."""
+        """Erase what a failed group left behind, and sync that. For a clean stop; `write` does it
+        too."""
         if self._untidy_end:
             self.segments.erase(self.end, self._untidy_end)
             self._untidy_end = 0
@@ -208,9 +215,9 @@ class CommitLog:
         return self.segments.take(completion, now)
 
     def truncate(self, mark: LogMark) -> None:
-        """Cut everything behind a record, for good; blocks.
+        """Cut everything behind a record, and sync that; blocks.
 
-        The log's mark on disk has been settled here or below before.
+        The caller must first save a flush position of the log that is not above `mark`.
         """
         end = mark.position
         if not self.start <= end <= self.end:
@@ -224,7 +231,8 @@ class CommitLog:
         self._end_at(mark)
 
     def remove_first(self) -> bool:
-        """Begin to remove the oldest file; False when it is needed, or one is going already."""
+        """Begin to remove the oldest file. False if it is the last file, or if a removal is under
+        way."""
         if self.segments.start_of(self.end) == self.start:
             return False
         return self.segments.remove_first()
@@ -236,7 +244,8 @@ class CommitLog:
         return self.start <= position < self.end
 
     def read(self, position: int, size: int) -> bytes | None:
-        """At most to the end of the file or of the log, without waiting; None: `ask_read`."""
+        """At most `size` bytes, up to the end of the file or of the log, without waiting for the
+        disk. None: use `ask_read`."""
         size = self._clip(position, size)
         data = self._tail.read(position, size)
         if data is None:
@@ -244,8 +253,8 @@ class CommitLog:
         return data
 
     def block(self, position: int) -> bytes | None:
-        """The whole block that this byte lies in, from `block_start` on, when many look at it and
-        it is in memory."""
+        """The whole block that contains this byte, from `block_start` on. None unless many readers
+        ask for it and it is in memory."""
         if not self.holds(position):
             return None
         start = self.block_start(position)
@@ -253,7 +262,7 @@ class CommitLog:
         return self._new_block(start) if found is None else found
 
     def block_start(self, position: int) -> int:
-        """Where the block begins that this byte lies in."""
+        """The start of the block that contains this byte."""
         return position - position % self.segments.file_bytes % self._blocks.block_bytes
 
     def _new_block(self, start: int) -> bytes | None:
@@ -264,7 +273,7 @@ class CommitLog:
         try:
             data = self.read(start, size)
         except DiskError:
-            return None  # part of it nobody may have asked for; who did will hear of it
+            return None  # the caller may not need the failed bytes; if it does, its own read fails
         if data is None or len(data) < size:
             return None
         blocks.keep(start, data)
@@ -272,11 +281,12 @@ class CommitLog:
 
     @property
     def recent(self) -> int:
-        """From here on the log is in memory."""
+        """The position from which on the log is in memory."""
         return self._tail.start if self._tail.end == self.end else self.end
 
     def ask_read(self, position: int, size: int) -> int:
-        """The same by a ticket, which the caller keeps an eye on."""
+        """Read in the background; the ticket's completion carries the bytes that `read` would
+        return."""
         return self.segments.ask_read(position, self._clip(position, size))
 
     def _end_at(self, mark: LogMark) -> None:

@@ -1,22 +1,22 @@
-"""One consume queue: the row of units of one topic's queue, its new end in memory.
+"""Stores the consume queue of one message queue: units that point into the commit log.
 
     start <= written <= end           unit numbers; `written` is where the files' units end
       |  files   |  tail  |
-    start <= minimum <= end           the first unit that is shown: its record is in the log, and
+    start <= minimum <= end           the first visible unit: its record is in the log, and
                                       it is not below `floor`
 
-A unit once below `end` never changes, except that `cut` takes units away from the end. New units
-gather in `tail` and cost no I/O until `write`; a queue nobody writes to has no tail. `write` and
+A unit below `end` never changes, except that `cut` removes units from the end. New units are
+buffered in `tail` and cost no I/O until `write`; a queue without new units has no tail. `write` and
 `cut` may be repeated after a DiskError: they change the state only when they have succeeded.
 
-The log is on disk before its units are: `write` leaves in the tail what lies behind the log's
-flushed part. So whatever a crash leaves behind the end of a queue, whole or torn, is a part of
-what the log will write there again, and nothing has to be wiped nor synced for it. That does not
-hold for what another program wrote, and not for what `cut` takes away: this is wiped from the
-files, for units of another history must not be found behind new ones after a crash. Wiping needs
-a sync like new units do, so that `synced` falls back to the start of the wiped file.
+The log is fsynced before its units are written: `write` keeps the units of records behind the log's
+flush position in the tail. So whatever a crash leaves behind the end of a queue, whole or torn, is
+part of what the log will write there again. It needs neither wiping nor a sync. This does not hold
+for what another program wrote, nor for what `cut` removes: `cut` wipes those units in the files,
+for otherwise units of a discarded history could be found behind new ones after a crash. Wiping
+needs a sync as new units do, so `synced` goes back to the start of the wiped file.
 
-Bytes are in queue_unit.py, files in queue_folder.py.
+queue_unit.py has the byte layout, queue_folder.py the files.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gantrymq.store.queue_unit import UNIT, UNIT_BYTES, below_count, is_blank, p
 
 
 class Appended(Enum):
-    """What became of a unit."""
+    """The outcome of appending a unit."""
 
     ADDED = "added"
     KNOWN = "known"
-    """The queue has it already: dispatching a stretch of the log again changes nothing."""
+    """The queue has the unit already: dispatching a part of the log again changes nothing."""
     GAP = "gap"
-    """Units before it are missing; nothing was changed. The queue is to be cleared and rebuilt."""
+    """Units before it are missing; nothing was changed. The queue must be cleared and rebuilt."""
 
 
 ADDED: Final = Appended.ADDED
@@ -51,7 +51,8 @@ GAP: Final = Appended.GAP
 
 @final
 class ConsumeQueue:
-    """Made closed; `open` finds out what its files hold. 100 000 of these are in memory."""
+    """One consume queue, owned by `Queues`. It is created closed; `open` reads the state of its
+    files. A broker may have 100 000 of these in memory, hence the slots."""
 
     __slots__ = (
         "_minimum",
@@ -81,17 +82,18 @@ class ConsumeQueue:
         self.queue_id: int = queue_id
         self._number: int = folders.pages.join()
         self.is_open: bool = False
-        """Not so before it was opened, and after its topic was deleted: whoever keeps a queue
-        looks here, and asks the table again."""
+        """False before the queue is opened, and after its topic is deleted. Code that caches a
+        queue checks this, and looks it up again if False."""
         self.has_new_name: bool = False
-        self.cuts: int = 0  # a sync asked for before a cut says nothing about the units after it
+        self.cuts: int = 0  # a sync begun before a cut does not cover the units after it
         self.tail: BytesWriter | None = None
         self.taken: i64 = 0
-        """Messages of the group at hand that have their numbers, but no units yet."""
+        """The number of messages of the current group that have queue offsets but no units yet."""
         self.has_news: bool = False
-        """Whether whoever takes note of new units will be told of this queue already."""
+        """Whether the queue is already in the dispatcher's list of queues with new units."""
         self.floor: i64 = 0
-        """Units below are not shown, whatever the log still has; 0: all are."""
+        """Units below this number are hidden even if the log still has their records; 0: none
+        are."""
         self.start: i64 = 0
         self.files_end: i64 = 0
         self.synced: i64 = 0
@@ -102,9 +104,9 @@ class ConsumeQueue:
         self.physical_end: i64 = 0
 
     def open(self, crash: AfterCrash | None = None) -> str:
-        """Read the state from the files; answers what was wrong with them, "" when nothing.
+        """Read the state from the files. Return what is wrong with them, or "".
 
-        A queue with a fault is to be mended next.
+        The caller must mend a queue with a fault next.
         """
         found = survey(self.folders, self.topic, self.queue_id, crash)
         self.start, self.files_end = found.start, found.files_end
@@ -112,20 +114,20 @@ class ConsumeQueue:
         self._minimum = found.start
         self.physical_end = physical_end(found.last) if found.last else 0
         self.is_open = True
-        # The names may have been found in memory only, when the process alone had ended.
+        # After a crash of the process alone, the names may exist only in the kernel's memory.
         self.has_new_name = crash is not None and found.files_end > found.start
         if crash is not None and not crash.is_ours and not found.fault:
             self.mend()
         return found.fault
 
     def mend(self) -> None:
-        """Nothing lies behind the end any more, for good."""
+        """Wipe everything behind the end, and sync the folder."""
         self._wipe(self.end)
-        # The process before may have been killed between a removal and its sync.
+        # The previous process may have been killed between a removal and its sync.
         self.folders.sync(self.topic, self.queue_id)
 
     def restore(self, state: QueueState) -> None:
-        """Take the state from where a clean stop wrote it, instead of opening."""
+        """Take the state that a clean stop saved, instead of reading the files."""
         self.start, self.files_end = state.start, state.files_end
         self.synced = self.written = self.end = state.end
         self.physical_end = state.physical_end
@@ -133,7 +135,7 @@ class ConsumeQueue:
         self.is_open = True
 
     def state(self) -> QueueState:
-        """What `restore` takes; nothing is in the tail."""
+        """The state for `restore`. The tail must be empty."""
         return QueueState(
             self.queue_id,
             self.start,
@@ -146,9 +148,9 @@ class ConsumeQueue:
 
     @property
     def minimum(self) -> int:
-        """The first unit that is shown.
+        """The number of the first visible unit.
 
-        It is looked for when the log's start has passed it since; that may wait for the disk.
+        The search for it, after the log's start has moved, may wait for the disk.
         """
         self.correct_minimum(self.folders.log_minimum)
         return max(self._minimum, self.floor)
@@ -159,7 +161,7 @@ class ConsumeQueue:
             return KNOWN
         if offset != self.end:
             if self.end != self.start:
-                # A record behind all that are known, yet not a new unit: one of them is false.
+                # The record is behind all known ones, but its number is not next.
                 return GAP
             self._begin(offset)  # a queue without units may begin anywhere
         tail = self.tail
@@ -173,9 +175,9 @@ class ConsumeQueue:
         return ADDED
 
     def read(self, offset: int, count: int) -> bytes | None:
-        """Units from `offset` on: at most `count`, at least one where the queue has one.
+        """Units from `offset` on: at most `count`, and at least one if the queue has one there.
 
-        None when they are not in memory: `request` them.
+        None if they are not in memory: use `request`.
         """
         wanted = min(count, self.end - offset)
         if offset < self.start or wanted <= 0:
@@ -191,7 +193,7 @@ class ConsumeQueue:
         return data
 
     def request(self, background: Background, offset: int, count: int) -> int:
-        """A ticket for the units that `read` could not answer; its data are units."""
+        """Read in the background the units that `read` could not return; returns the ticket."""
         in_file = self._in_file(offset, min(count, self.end - offset))
         if offset < self.start or in_file <= 0:
             raise LocalError(f"{self._path(offset)} has no unit {offset}")
@@ -215,7 +217,7 @@ class ConsumeQueue:
         return (self.end - self.synced) * UNIT_BYTES
 
     def write(self) -> None:
-        """Move the tail, as far as its records are on disk, into the files."""
+        """Move the units whose records are fsynced from the tail into the files."""
         if self.tail is None:
             return
         tail = self.tail.getvalue()
@@ -234,29 +236,29 @@ class ConsumeQueue:
         self.tail = _writer(rest) if rest else None
 
     def unsynced_files(self) -> list[str]:
-        """The files that units were written to since the last sync."""
+        """The paths of the files that have units written since the last sync."""
         step = self.folders.file_units
         first = self.synced - self.synced % step
         return [self._path(unit) for unit in range(first, self.written, step)]
 
     def sync_names(self) -> None:
-        """New files, and a new queue's folders, are found again after a crash."""
+        """Sync the folders of new files, so that a crash does not lose their names."""
         if self.has_new_name:
             disk = self.folders.files.disk
             folder = self.folders.folder(self.topic, self.queue_id)
             disk.sync_folder(folder)
-            if self.synced == self.start:  # its first file: the folders may be as new
+            if self.synced == self.start:  # its first file: the folders may be new too
                 topic_folder = folder.rpartition("/")[0]
                 disk.sync_folder(topic_folder)
                 disk.sync_folder(self.folders.root)
             self.has_new_name = False
 
     def cut(self, end: int) -> None:
-        """Take away the units from `end` on."""
+        """Remove the units from `end` on."""
         if not self.start <= end <= self.end:
             raise LocalError(f"{self._path(end)}: cannot end at {end}, it ends at {self.end}")
         if end < self.files_end:
-            self._wipe(end)  # behind `written` too a crash may have left what is false from now on
+            self._wipe(end)  # also units that a crash left behind `written`: they are invalid now
         if self.tail is not None:
             self.tail.truncate(max(0, end - self.written) * UNIT_BYTES)
             if len(self.tail) == 0:
@@ -270,13 +272,13 @@ class ConsumeQueue:
         self.physical_end = physical_end(self._unit(end - 1)) if end > self.start else 0
 
     def end_in_log(self, physical_offset: int) -> int:
-        """Where the queue would end if the log ended here: to cut it there."""
+        """The end that the queue would have if the log ended here; the caller cuts it there."""
         if self.physical_end <= physical_offset:
             return self.end
         return self._first_from(self.start, physical_offset)
 
     def clear(self) -> None:
-        """No unit, no file: the next unit may have any number."""
+        """Remove all units and files. The next unit may have any number."""
         self._wipe(self.start)
         self.cuts += 1
         self.tail = None
@@ -286,7 +288,7 @@ class ConsumeQueue:
         self.floor = 0
 
     def correct_minimum(self, log_minimum: int) -> None:
-        """Let `minimum` be the first unit whose record is at or behind the log's start."""
+        """Move `minimum` to the first unit whose record is at or behind the log's start."""
         if self._minimum < self.end and self.minimum_physical >= log_minimum:
             return
         if self.physical_end <= log_minimum:
@@ -296,10 +298,11 @@ class ConsumeQueue:
         self.minimum_physical = self.unit(self._minimum)[0] if self._minimum < self.end else -1
 
     def expired_file(self, log_minimum: int) -> str:
-        """The path of the first file when none of its records is in the log any more, else "".
+        """The path of the first file if the log has none of its records any more, else "".
 
-        It is no part of the queue from now on and is to be removed, its folder synced, before
-        the next one is asked for: so a crash never leaves a gap. The last file always stays.
+        The file no longer belongs to the queue. The caller must remove it and sync its folder
+        before it asks for the next one, so that a crash never leaves a gap. The last file always
+        stays.
         """
         next_start = self.start + self.folders.file_units
         if next_start >= self.files_end or next_start > self.written:
@@ -314,11 +317,12 @@ class ConsumeQueue:
         return path
 
     def keep_file(self) -> None:
-        """The file that `expired_file` named last could not be removed: it is a part again."""
+        """Take the file back that `expired_file` returned last, because it could not be removed."""
         self.start -= self.folders.file_units
 
     def _begin(self, offset: int) -> None:
-        """Blank units up to the first one of a queue that does not begin at a file's start."""
+        """Write blank units before the first unit of a queue that does not begin at a file's
+        start."""
         start = offset - offset % self.folders.file_units
         self._wipe(self.start)
         self.start = self.files_end = start
@@ -333,7 +337,7 @@ class ConsumeQueue:
         self.minimum_physical = -1
 
     def _write_at(self, unit: int, piece: bytes) -> None:
-        """Write into one file, which is made when the queue has come to it."""
+        """Write units into one file, and create the file if it is new."""
         files = self.folders.files
         path = self._path(unit)
         if unit < self.files_end:
@@ -346,7 +350,7 @@ class ConsumeQueue:
         file.write(self._position(unit), [piece])
 
     def _wipe(self, end: int) -> None:
-        """Zeros behind `end`, and no file that starts there or later."""
+        """Zero everything behind `end`, and remove the files that start there or later."""
         self.folders.pages.drop(self._number)
         files = self.folders.files
         step = self.folders.file_units
@@ -364,12 +368,12 @@ class ConsumeQueue:
         self.synced = min(self.synced, end - end % step)
 
     def _in_file(self, offset: int, wanted: int) -> int:
-        """How many of the wanted units are in the file that has the first of them."""
+        """How many of the wanted units are in the file that contains the first one."""
         step = self.folders.file_units
         return max(0, min(wanted, self.written - offset, step - offset % step))
 
     def _from_file(self, offset: int, count: int) -> bytes | None:
-        """These units; and a page of those that follow, when somebody goes through the queue."""
+        """Units from a file. If a consumer reads sequentially, a page of units is read ahead."""
         pages = self.folders.pages
         size = count * UNIT_BYTES
         file = self.folders.files.get(self._path(offset))
@@ -401,9 +405,9 @@ class ConsumeQueue:
         return data
 
     def _first_from(self, low: int, physical_offset: int) -> int:
-        """The first unit, from `low` on, of a record at or behind this place of the log."""
+        """The first unit, from `low` on, whose record is at or behind this log position."""
         high = self.end
-        middle = low  # it often is the first one
+        middle = low  # it is often the result
         while low < high:
             offset, size, _ = self.unit(middle)
             if offset >= physical_offset and not is_blank(offset, size):
@@ -427,7 +431,7 @@ def _writer(data: bytes) -> BytesWriter:
 
 
 def _piece(writer: BytesWriter, start: i64, stop: i64) -> bytes:
-    """These bytes, without a copy of all the others."""
+    """A part of the buffer, without a copy of the rest."""
     piece = BytesWriter()
     at = start
     while at < stop:

@@ -1,18 +1,21 @@
-"""Dispatch: what the log holds becomes units of queues and keys of the index, in the log's order.
-Dispatch also brings the table of producer sessions up to date (sessions/table.py).
+"""Derives consume queue units and index keys from the records of the log, in the log's order.
 
-Every record becomes a unit of its queue, except those of prepared and rolled back transactions and
-of topics that were deleted since (deletions.py), and is entered under its keys, except rolled back
-ones. One that does not continue its queue has a place only in a copy: where the log comes from the
-topic was deleted behind the queue's last message, which nobody told us, and the queue begins anew
-with this one, which is noted before the old queue goes (replaced_queues.py). The topic's other
-queues stay until a message of their own tells the same: what they have may have been sent before,
-or since.
+Dispatch also updates the table of producer sessions (sessions/table.py).
 
-Doing a stretch of the log again changes nothing: queues know what they have, and keys are entered
-from `index_from` on only.
+Every record gets a unit in its queue, except those of prepared and rolled back transactions and of
+topics that have been deleted since (deletions.py). Every record except rolled back ones is entered
+in the index under its keys.
 
-Invariant: below `position` everything is dispatched. What the disk refuses leaves it where it is.
+A record may not continue its queue if the log is a copy. The master deleted the topic after the
+queue's last message, and slaves are not told of that. The queue then begins anew with this record;
+that is noted (replaced_queues.py) before the old queue is removed. The topic's other queues stay
+until one of their own records shows the same, for their messages may have been sent before the
+deletion or after it.
+
+Dispatching a part of the log again changes nothing: queues know which units they have, and keys are
+entered from `index_from` on only.
+
+Invariant: everything below `position` is dispatched. If the disk refuses a write, `position` stays.
 """
 
 from __future__ import annotations
@@ -33,13 +36,13 @@ from gantrymq.store.replaced_queues import ReplacedQueues
 from gantrymq.store.sessions.table import ProducerSessions
 from gantrymq.wire import java_string
 
-# Topics whose queues are remembered by the name's bytes; what is not is found again.
+# How many topics are cached by the bytes of their name. Others are looked up again.
 TOPICS_MAX: Final = 100_000
 
 
 @final
 class Dispatcher:
-    """Of queues and an index that have everything below the mark it starts at."""
+    """The dispatcher of one store. Queues and index have everything below the mark it starts at."""
 
     __slots__ = (
         "_arrived",
@@ -79,29 +82,30 @@ class Dispatcher:
         self.record_start: i64 = 0
         self.store_timestamp_ms: i64 = 0
         self.begins_anew: bool = False
-        """Whether the log is a copy, and a queue may begin anew."""
+        """Whether the log is a copy, in which a queue may begin anew."""
         self.gaps: dict[tuple[str, int], None] = {}
-        """Else: queues that miss units before one that was to be added; they have to be rebuilt."""
+        """If not: queues that miss units before one that was to be added. They must be rebuilt."""
         self.unplaced = 0
-        """Records of topics that cannot have a folder, as a log of another hand may hold."""
+        """The number of records whose topic cannot be a folder's name. Other programs may write
+        them."""
 
     @property
     def mark(self) -> LogMark:
         return LogMark(self.position, self.record_start, self.store_timestamp_ms)
 
     def start_at(self, mark: LogMark) -> None:
-        """Everything below is dispatched."""
+        """Continue at this mark: everything below is dispatched."""
         self.position = mark.position
         self.record_start = mark.record_start
         self.store_timestamp_ms = mark.store_timestamp_ms
 
     def skip(self, topics: Mapping[str, Deleted]) -> None:
-        """What was deleted of these has no units."""
+        """Add no units for the deleted records of these topics."""
         self._skipped = dict(topics)
         self._skipped_below = max([each.position for each in topics.values()], default=0)
 
     def dispatch(self, entries: Sequence[Entry]) -> None:
-        """The next records of the log; after a DiskError go on from `position`."""
+        """Dispatch the next records of the log. After a DiskError continue from `position`."""
         for entry in entries:
             if entry.has_unit:
                 self.unit(entry)
@@ -113,7 +117,7 @@ class Dispatcher:
             self.store_timestamp_ms = entry.store_timestamp_ms
 
     def unit(self, entry: Entry) -> None:
-        """The queue's part."""
+        """Add the record's unit to its queue."""
         if entry.physical_offset < self._skipped_below and self._is_skipped(entry):
             return
         queue = self._queue(entry.topic, entry.queue_id)
@@ -140,7 +144,7 @@ class Dispatcher:
                 self.gaps[queue.topic, queue.queue_id] = None
 
     def keys(self, entry: Entry) -> None:
-        """The index's part."""
+        """Enter the record's keys in the index."""
         index = self._index
         if index is None or not entry.has_keys or entry.physical_offset < self.index_from:
             return
@@ -154,7 +158,7 @@ class Dispatcher:
             )
 
     def take_arrived(self) -> Sequence[tuple[str, int]]:
-        """Topic and id of each queue that has new units since the last call."""
+        """Topic and queue id of each queue that has new units since the last call."""
         if not self._arrived:
             return ()
         arrived, self._arrived = self._arrived, []
@@ -168,13 +172,13 @@ class Dispatcher:
         return deleted is not None and deleted.covers(*place)
 
     def known(self, topic: bytes, queue_id: i64) -> ConsumeQueue | None:
-        """The queue of a record that was dispatched before, if it is still there."""
+        """The cached queue of an earlier record, unless it is closed."""
         queues = self._known.get(topic)
         queue = None if queues is None else queues.get(queue_id)
         return queue if queue is not None and queue.is_open else None
 
     def _queue(self, topic: bytes, queue_id: i64) -> ConsumeQueue | None:
-        """The queue, which is made when it is new; None where it cannot have a folder."""
+        """The queue, created if it is new; None if its topic cannot be a folder's name."""
         queue = self.known(topic, queue_id)
         if queue is not None:
             return queue

@@ -1,21 +1,22 @@
-"""The store: one broker's log, queues and index, as one machine that is turned.
+"""Provides the message store of one broker: commit log, consume queues and index, driven by turns.
 
     start    for progress in store.open(now): ...
     turn     store.put(message) ...; turn = store.turn(now, wall_ms); sleep to store.deadline()
     stop     turn = store.close(now, wall_ms)
 
-A turn takes what the disk has finished, writes the messages put since the last one as one group,
-dispatches them, moves the flushes on, and says who gets an answer, which queues have something new
-for consumers, and which readings have ended.
+One turn takes the completions of background I/O, writes the messages put since the last turn as one
+group, dispatches them to queues and index, and advances the flushes. It returns the answers to
+sends, the queues that have new messages for consumers, and the reads that have ended.
 
-A store takes messages, or is a copy of one that does; it goes from one to the other while it is
-open (`lead`, `follow`).
+A store either accepts messages (on a master) or is a copy of a master's log (on a slave). `lead`
+and `follow` switch between the two while the store is open.
 
-Invariants. A put is answered once, and not before what flushDiskType promises is true. Consumers
-see only what is below `readable`. Nothing that was put is written once the store is a copy. While
-units cannot be stored no message is taken, so that the queues never fall behind the log by more
-than one group. A failed sync raises SyncFailedError, from this turn and all that follow: nothing is
-answered any more, and the process must end.
+Invariants. Each put is answered exactly once, and not before the guarantee of flushDiskType holds.
+Consumers see only records below `readable`. A message that was put but not yet written is never
+written once the store has become a copy. While units cannot be stored, the store accepts no
+messages, so the queues are never more than one group behind the log. After a failed sync this turn
+and all later ones raise SyncFailedError: the store answers nothing any more, and the process must
+end.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from gantrymq.wire.message.record import Record
 
 NEVER: Final = float("inf")
 
-# How long a stop waits for the device before it looks whether there is anything left to wait for.
+# How long a stop waits for I/O before it checks again whether a sync is still under way.
 DRAIN_SECONDS: Final = 1.0
 
 SLAVE: Final = Refused(
@@ -75,8 +76,10 @@ SLAVE: Final = Refused(
 
 @final
 class Store:
-    """Made cold; nothing is touched before `open`. Whoever serves those that follow the log turns
-    `log_readings`, and takes what ended of them."""
+    """The store of one broker; its broker owns it. Nothing on disk is touched before `open`.
+
+    The code that sends the log to followers turns `log_readings` and takes their results.
+    """
 
     __slots__ = (
         "_arrivals",
@@ -124,10 +127,10 @@ class Store:
         is_copy: bool = False,
         monotonic: Callable[[], float] = standing,
     ) -> None:
-        """`new_index_name` answers the time as yyyyMMddHHmmssSSS and `local_hour` the hour of
-        a wall-clock time in ms, both where this broker stands. So many bytes of the log's end
-        are kept in memory. A copy takes what its master has, and no messages. `monotonic` is a
-        clock that measures how long filters take, in seconds."""
+        """`new_index_name` returns the time as yyyyMMddHHmmssSSS. `local_hour` returns the hour of
+        a wall-clock time in ms. Both use the broker's time zone. The last `tail_bytes` of the log
+        are kept in memory. A store that `is_copy` takes the bytes of its master's log and refuses
+        messages. `monotonic` is a clock in seconds that measures the time spent in filters."""
         self._levels = levels = DelayLevels(settings.message_delay_level)
         sizes = IndexSizes(settings.max_hash_slot_num, settings.max_index_num)
         self._background, self._local_hour = background, local_hour
@@ -138,7 +141,8 @@ class Store:
         self.waiters = Waiters(settings)
         self._broken: SyncFailedError | None = None
         self.safe: int | None = None
-        """From here on in the log consumers see nothing: it may be taken back; None: all."""
+        """Consumers see no record from this position on, for a new master may still truncate it.
+        None: no limit."""
         self.disk, self.settings = disk, settings
         self._claim = Claim(disk)
         self.queues = Queues(disk, settings.mapped_file_size_consume_queue)
@@ -151,7 +155,7 @@ class Store:
         self._make_parts(levels)
 
     def _make_parts(self, levels: DelayLevels) -> None:
-        """What works between the log, the queues and the index."""
+        """Create the parts that connect the log, the queues and the index."""
         disk, background, settings, log = self.disk, self._background, self.settings, self.log
         index = self.index if settings.message_index_enable else None
         replaced = ReplacedQueues(disk)
@@ -170,8 +174,9 @@ class Store:
     # ------------------------------------------------------------------ start
 
     def open(self, now: float) -> Iterator[Progress]:
-        """To be gone through to its end. StoreRefusedError tells what to do about a directory that
-        cannot be used as it is; DiskError of LOCKED that another process uses it."""
+        """Recover the store; the caller must exhaust the iterator. StoreRefusedError says what to
+        do about a directory that cannot be used as it is. DiskError LOCKED means that another
+        process uses the directory."""
         self._claim.take(self.settings)
         try:
             yield from self._recover(now)
@@ -227,10 +232,12 @@ class Store:
     def put(
         self, message: Record, *, waits: bool = True, was_accepted: bool = False
     ) -> int | Refused:
-        """Take a message for this turn's group: a number, which its answer will carry, or why not.
+        """Add a message to this turn's group. Return the number that its answer will carry, or a
+        refusal.
 
-        The store sets its offsets and its store time. With SYNC_FLUSH and `waits` the answer
-        comes when it is on disk. What `was_accepted` before may be longer than maxMessageSize.
+        The store sets the message's offsets and store time. With SYNC_FLUSH and `waits` the answer
+        comes when the message is on disk. A message that `was_accepted` earlier may be longer than
+        maxMessageSize.
         """
         refused = self._refusal() or check_message(
             message, self.settings, was_accepted=was_accepted
@@ -240,7 +247,7 @@ class Store:
         return self._intake.put([message], is_batch=False, waits=waits)
 
     def put_batch(self, messages: Sequence[Record], *, waits: bool = True) -> int | Refused:
-        """The same for messages of one queue that are stored together, with one answer."""
+        """Like `put`, for messages of one queue that are stored together and get one answer."""
         refused = self._refusal() or check_batch(messages, self.settings)
         if refused is not None:
             return refused
@@ -249,9 +256,9 @@ class Store:
     def put_session(
         self, messages: Sequence[Record], send: SessionSend, *, is_batch: bool, waits: bool = True
     ) -> int | Refused:
-        """The same for a message or a batch of a producer session, whose properties name it: those
-        that are repeats are not stored again. Where all are, the answer comes when everything the
-        log has by then is as safe as `waits` asks for."""
+        """Like `put`, for a message or batch of a producer session, which its properties name.
+        Messages that repeat stored ones are not stored again. If all of them are repeats, the
+        answer comes when everything that is in the log by then is as safe as `waits` asks for."""
         assert len(messages) == send.count
         refused = self._refusal() or check_batch(messages, self.settings)
         if refused is None and not self._session_copies.is_ready:
@@ -267,48 +274,49 @@ class Store:
         return self._intake.put(rest, is_batch=is_batch, waits=waits, repeats=admission.repeats)
 
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
-        """Take the send requests from data[start] on for this turn's group, up to the first that
-        only `put` can judge; the answer to `Fed.number` has their replies.
+        """Take the send requests in data[start:] into this turn's group, up to the first one that
+        only `put` can handle. Their replies may be sent when `Fed.number` is answered.
 
-        They come before everything that was put, or will be, in this turn.
+        Requests that are fed come before all messages that are put in the same turn.
         """
         if self._refusal() is not None:
             return Fed(start, 0, b"")
         return self._intake.feed(kernel, data, start, born_host, wall_ms)
 
     def sizes_of(self, fed: Fed) -> list[TopicSize]:
-        """How much of what was just fed goes to which topic, before anything else comes in."""
+        """The bytes that the last `feed` added, by topic. Call it before anything else is put or
+        fed."""
         return self._intake.sizes_of(fed)
 
     @property
     def waiting_bytes(self) -> int:
-        """What the next turn writes to the log."""
+        """The number of bytes that the next turn writes to the log."""
         return self._intake.waiting_bytes
 
     @property
     def answers_wait(self) -> bool:
-        """Whether a message is answered once more than this process has it: the disk, a slave."""
+        """Whether sends are answered only after an fsync or after replication."""
         return self._is_sync or self.waiters.for_members
 
     def delete_topic(self, topic: str) -> None:
-        """Its queues go with the next turn, behind what this turn's group has for them."""
+        """Delete the topic's queues in the next turn, after this turn's group has been written."""
         self._deletions.ask(topic)
         self.ages.keep(topic, None)
 
     def change(self, settings: StoreSettings) -> None:
-        """Other settings count from now on, as far as they are not read at the start alone."""
+        """Apply changed settings, except those that are only read at the start."""
         self.settings = settings
         self.watch.change(settings)
         if self.retention is not None:
             self.retention.change(settings)
 
     def keep_topic(self, topic: str, age_ms: int | None) -> None:
-        """Show its messages for so long only; None: as long as the log has them. It does not
-        outlive the process."""
+        """Show the topic's messages for `age_ms` only. None: for as long as the log has them. The
+        setting is lost when the process ends."""
         self.ages.keep(topic, age_ms)
 
     def refusal(self) -> Refused | None:
-        """What keeps the store from writing now, if only what came last."""
+        """The most recent obstacle that keeps the store from writing, or None."""
         return self._obstacles.refusal()
 
     def stall(self, now: float) -> str | None:
@@ -320,14 +328,14 @@ class Store:
         return self._obstacles.trouble(now)
 
     def _refusal(self) -> Refused | None:
-        """Why no message is taken now."""
+        """Why the store accepts no message now, or None."""
         return SLAVE if self._is_copy else self._obstacles.to_writing()
 
     # ------------------------------------------------------------------ roles
 
     def lead(self, now: float) -> None:
-        """A copy takes messages from now on, behind what it has. What its master had begun to send
-        is forgotten."""
+        """Turn a copy into a store that accepts messages and appends them to what it has. An
+        incomplete record that its master had begun to send is discarded."""
         self._opened()
         assert self._is_copy, "it takes messages already"
         self._is_copy = False
@@ -336,8 +344,8 @@ class Store:
         self.log.prepare(now)
 
     def follow(self, wall_ms: int) -> None:
-        """It takes messages no more, and is a copy. What was put and not written never will be;
-        whoever waits for disk or members is not told that all is well."""
+        """Stop accepting messages and become a copy. Messages that were put but not written are
+        dropped. Sends that wait for an fsync or for replication are not answered with success."""
         self._opened()
         assert not self._is_copy, "it is a copy already"
         self._is_copy = True
@@ -347,7 +355,7 @@ class Store:
         self._copies.begin()
 
     def flush_soon(self, now: float) -> None:
-        """Have the log on disk as it is now, if not by the flush that is under way."""
+        """Start a flush of the log, unless one is under way."""
         persistence, _ = self._opened()
         try:
             persistence.flusher.start(now)
@@ -358,14 +366,14 @@ class Store:
     # ------------------------------------------------------------------ copies
 
     def begin_copy(self) -> int | None:
-        """From now on what comes continues the log, whose end is answered; None: there is no
-        record yet, and it may begin where any file of the master's does."""
+        """Expect the master's bytes from the end of the log on, and return that position. None: the
+        log has no record yet, and the copy may begin where any of the master's files begins."""
         self._copies.begin()
         return None if self.log.is_empty else self.log.end
 
     def append_copy(self, position: int, data: bytes, now: float) -> CopyRefused | None:
-        """The next bytes of the master's log. Those of whole records are in the log when this
-        returns; after a refusal `begin_copy` comes next."""
+        """Append the next bytes of the master's log. Whole records are in the log when this
+        returns. After a refusal the caller must call `begin_copy` before it appends again."""
         assert self._is_copy, "a log that takes messages is no copy"
         persistence, _ = self._opened()
         obstacle = self._obstacles.to_writing()
@@ -382,7 +390,7 @@ class Store:
     # ------------------------------------------------------------------ the turn
 
     def turn(self, now: float, wall_ms: int) -> Turn:
-        """Everything there is to do; call it again at `deadline`, or when something happens."""
+        """Do everything that is due. Call it again at `deadline`, or when something happens."""
         try:
             return self._turn(now, wall_ms)
         except SyncFailedError as error:
@@ -415,7 +423,7 @@ class Store:
         return self._result()
 
     def _opened(self) -> tuple[Persistence, Retention]:
-        """What there is of an open store that did not fail."""
+        """The parts of a store that is open; raises if it is not open, or if a sync has failed."""
         if self._broken is not None:
             raise self._broken
         if self._persistence is None or self.retention is None:
@@ -423,11 +431,12 @@ class Store:
         return self._persistence, self.retention
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """The time at which `turn` has work, if nothing happens before; `-NEVER` if it has work
+        now."""
         persistence, retention = self._persistence, self.retention
         if persistence is None or retention is None or self._is_due:
             return -NEVER
-        # Two by two: the compiler knows that, while more of them are objects, and a call.
+        # `min` of two: mypyc compiles that inline, but boxes the values and makes a call for more.
         due = min(persistence.deadline(), self.watch.deadline())
         due = min(due, retention.deadline())
         due = min(due, self._deletions.deadline())
@@ -444,7 +453,7 @@ class Store:
 
     @property
     def readable(self) -> int:
-        """The place of the log below which messages are there for consumers."""
+        """The log position below which consumers may see messages."""
         readable: int = self._dispatcher.position
         if self._is_sync and self._persistence is not None:
             readable = min(self._persistence.flusher.flushed.position, readable)
@@ -452,7 +461,7 @@ class Store:
 
     @property
     def flushed(self) -> int:
-        """Up to here the log is on the disk, for good."""
+        """The log position below which everything is fsynced."""
         return 0 if self._persistence is None else self._persistence.flusher.flushed.position
 
     @property
@@ -462,17 +471,17 @@ class Store:
 
     @property
     def _kept(self) -> int:
-        """Up to here the log is on the disk, and no other master takes it back."""
+        """The log position below which everything is fsynced, and no new master truncates it."""
         return self.flushed if self.safe is None else min(self.safe, self.flushed)
 
     @property
     def dispatch_behind(self) -> int:
-        """Bytes of the log that queues and index do not know yet."""
+        """The number of bytes of the log that are not dispatched to queues and index yet."""
         return self.log.end - self._dispatcher.position
 
     def dispatch_behind_ms(self, wall_ms: int) -> int:
-        """How long ago the oldest record was stored that queues and index do not know yet; 0 when
-        they know all. What they do not know is of one group, hence of one store time."""
+        """The age in ms of the oldest record that is not dispatched to queues and index; 0 if there
+        is none. All such records belong to one group, hence they have the same store time."""
         return max(0, wall_ms - self.log.store_timestamp_ms) if self.dispatch_behind else 0
 
     def _take_completions(self, now: float) -> None:
@@ -490,7 +499,8 @@ class Store:
             assert is_known, f"nobody asked for ticket {completion.ticket}"
 
     def _write_group(self, persistence: Persistence, now: float, wall_ms: int) -> None:
-        """What was fed, and behind it what was put: all of it with one write, or nothing."""
+        """Write the group with one write, fed requests first and then put messages, or none of
+        it."""
         group, pending = self._intake.take(wall_ms)
         refused = None
         if group.entries:
@@ -507,7 +517,7 @@ class Store:
         answers_wait, end, is_sync = self.answers_wait, group.arena.end, self._is_sync
         waiting: list[Pending] = []
         for one in pending:
-            if one.waits and answers_wait:  # it has to be safer before its answer
+            if one.waits and answers_wait:
                 waiting.append(one)
             else:
                 self.waiters.answer(one, PutStatus.PUT_OK)
@@ -524,7 +534,8 @@ class Store:
         return Turn(answers, self._arrivals.take(self.readable), self.readings.take_finished())
 
     def _keep_from(self) -> int:
-        """No file of the log goes that holds this position, or what is behind."""
+        """The log position from which on no file may be deleted: recovery or dispatch still needs
+        it."""
         assert self._persistence is not None
         marks = self._persistence.safe_marks
         return min(self._dispatcher.position, marks.queues, marks.log.record_start)
@@ -532,8 +543,8 @@ class Store:
     # ------------------------------------------------------------------ stop
 
     def close(self, now: float, wall_ms: int) -> Turn:
-        """A clean stop, which waits for the disk: everyone who waits is answered, everything is
-        on disk, and the next start has nothing to repair."""
+        """Stop cleanly, waiting for the disk. Every waiting send is answered, everything is on
+        disk, and the next start has nothing to recover."""
         turn = self.turn(now, wall_ms)
         persistence, _ = self._opened()
         try:
@@ -554,13 +565,14 @@ class Store:
         return Turn([*turn.answers, *rest.answers], turn.arrived, turn.readings)
 
     def _drain(self, persistence: Persistence, now: float) -> None:
-        """Hear what became of the syncs under way: a later one that succeeds would not tell."""
+        """Wait for the syncs under way: if one fails, a later successful sync would hide that."""
         while persistence.is_syncing:
             self._background.wait(DRAIN_SECONDS)
             self._take_completions(now)
 
     def _finish(self, persistence: Persistence) -> bool:
-        """Whether nothing is left to do at the next start; the reserve helps where space lacks."""
+        """Whether everything is on disk, so that the next start has nothing to recover. If space is
+        lacking, the reserve is given up and the work is tried again."""
         while True:
             try:
                 return persistence.finish()

@@ -1,19 +1,20 @@
-"""The kernel: send requests straight from a receive buffer into the log's next group.
+"""Turns plain send requests in a receive buffer into records of the log's next group.
 
     frame -> fields (send_binary.py, send_json.py) -> record (record_writer.py) -> entry -> reply
              a batch's messages (batch_parts.py)   -> records, all or none      -> entries -> reply
 
-One call takes a run of whole frames. It ends at the first that is no send, is not whole, or is not
-entirely plain: a topic that is not `served`, the first message of a queue, a transaction, a delay,
-a property that the store or the broker acts upon, anything near a limit, anything malformed. Such a
-frame becomes a command and takes the general path, which judges, refuses and explains.
+One call takes a run of whole frames. It stops at the first frame that is not a send, not whole, or
+not entirely plain: a topic that is not `served`, the first message of a queue, a transaction, a
+delay, a property that the store or the broker acts on, a size near a limit, or malformed bytes. The
+broker decodes such a frame into a command and takes the general path, which checks, refuses and
+explains.
 
-Invariant: what is taken here would have been taken there, with the same bytes in the log. The
-stored properties are the sender's with the broker's own behind them; those of a message in a batch
-are its own with the batch's between.
+Invariant: the general path would accept every message that the kernel takes, and would write the
+same bytes to the log. The stored properties are the producer's, followed by the broker's. For a
+message in a batch they are the message's own, the batch's, and the broker's, in this order.
 
-Written for the compiler. Interpreted it is right, but slower than the general path with the
-standard library's JSON: who has the choice asks `IS_QUICK`.
+This module is written to be compiled. Interpreted it is correct, but slower than the general path
+with the standard library's JSON; a caller that can choose checks `IS_QUICK`.
 """
 
 from __future__ import annotations
@@ -46,41 +47,42 @@ from gantrymq.wire.message.record import PROPERTIES_BYTES_MAX, TOPIC_BYTES_MAX_V
 
 _PREFIX: Final = 8
 _ONEWAY: Final = 2
-# Transaction types, inner batches: a plain message has none of these bits.
+# Transaction types and inner batches: a plain message has none of these bits.
 _SPECIAL_BITS: Final = 0xCC
 _BLANK_BYTES: Final = 8
 
-# Longer frames gain nothing from being taken here; every limit of a session is higher.
+# Taking longer frames here gains nothing. Every limit of a session is higher.
 FRAME_BYTES_MAX: Final = 262144
 
-# Messages of these, like those of topics that begin with a %, are not stored as they come.
+# Messages of these topics, and of topics that begin with %, are not stored as they come.
 _NEVER_SERVED: Final = frozenset({SCHEDULE_TOPIC, b"RMQ_SYS_TRANS_HALF_TOPIC"})
 
 
 @final
 class Fed:
-    """What became of a buffer."""
+    """The result of feeding a buffer to the kernel."""
 
     __slots__ = ("at", "count", "first_entry", "number", "replies")
 
     def __init__(self, at: int, count: int, replies: bytes, first_entry: int = 0) -> None:
         self.at: int = at
-        """Where in the buffer the first frame begins that was not taken."""
+        """The offset in the buffer of the first frame that was not taken."""
         self.count: int = count
         self.first_entry: int = first_entry
-        """The first of its entries in the group."""
+        """The index in `Group.entries` of the first entry that was added."""
         self.number: int = 0
-        """The store's, for the answer to these sends; 0 when it took none."""
+        """The store's number for the answer to these sends; 0 if none was taken."""
         self.replies: bytes = replies
-        """Frames that say code 0, to be sent when that is true; oneway sends have none."""
+        """Response frames with code 0, to be sent when the store answers `number` with success.
+        Oneway sends have none."""
 
 
 @final
 class _Topic:
-    """A topic that is served, and what was taken for it since somebody asked.
+    """A topic that the kernel serves, with the counts since the last `take_counts`.
 
-    `queues` grows up to the highest queue that a message was taken for: a topic of thousands of
-    queues that is not used takes no room for them.
+    `queues` grows up to the highest queue id that received a message, so an unused topic with
+    thousands of queues takes no memory for them.
     """
 
     __slots__ = ("fifo", "name", "normal", "queue_count", "queues", "text")
@@ -92,12 +94,13 @@ class _Topic:
         self.queues: list[ConsumeQueue | None] = []
         self.normal: SizeCounts = SizeCounts()
         self.fifo: SizeCounts = SizeCounts()
-        """Counts messages that have a sharding key, which are sent in order."""
+        """The counts of messages that have a sharding key, which are sent in order."""
 
 
 @final
 class Kernel:
-    """One broker's. `added_properties` are those that the broker puts behind the sender's."""
+    """The send kernel of one broker. `added_properties` are the broker's, appended to the
+    producer's."""
 
     __slots__ = (
         "_added",
@@ -138,9 +141,9 @@ class Kernel:
         self._left: list[_Topic] = []
 
     def serve(self, topic: bytes, queue_count: int) -> None:
-        """From now on take messages for so many queues of this topic, which may be written to.
+        """Take messages for the first `queue_count` queues of this topic, which must be writable.
 
-        Not for topics whose messages the broker changes, nor for those of groups.
+        Topics whose messages the broker changes, and topics of consumer groups, must not be served.
         """
         is_plain = 0 < len(topic) <= TOPIC_BYTES_MAX_V1 and topic[0] != 0x25 and 0 not in topic
         if not is_plain or topic in _NEVER_SERVED:
@@ -151,7 +154,7 @@ class Kernel:
         self._served[topic] = _Topic(topic, text, queue_count)
 
     def forget(self, topic: bytes) -> None:
-        """Leave this topic to the general path."""
+        """Leave this topic to the general path from now on."""
         served = self._served.pop(topic, None)
         if served is not None and (served.normal.count or served.fifo.count):
             self._left.append(served)
@@ -174,7 +177,7 @@ class Kernel:
         return counts
 
     def feed(self, group: Group, data: bytes, start: int, born_host: bytes) -> Fed:
-        """Take the frames from data[start] on into the group."""
+        """Take the frames in data[start:] into the group, up to the first that is not plain."""
         replies = BytesWriter()
         self._records.begin(born_host)
         first_entry = len(group.entries)
@@ -189,7 +192,8 @@ class Kernel:
         return Fed(int(at), count, replies.getvalue(), first_entry)
 
     def _frame(self, data: bytes, at: i64) -> i64:
-        """The length of the send request at `at`, which is then in `_fields`; 0 for all else."""
+        """Decode the send request at `at` into `_fields`; return its length, or 0 if it is not
+        one."""
         left = len(data) - at
         if left < _PREFIX:
             return 0
@@ -204,11 +208,11 @@ class Kernel:
         else:
             is_plain = send_binary.read(self._fields, data, at + _PREFIX, header_end)
         if not is_plain or not self._fields.is_complete:
-            return 0  # in a statement of its own: else the compiler makes an object of the length
+            return 0  # a separate statement: otherwise mypyc boxes the length
         return length
 
     def _take(self, group: Group, data: bytes, at: i64, end: i64, replies: BytesWriter) -> bool:
-        """Store the request in `_fields` and reply to it; False when it is not plain."""
+        """Store the request in `_fields` and write its reply; False if it is not plain."""
         fields = self._fields
         topic = self._served.get(fields.topic)
         if topic is None or not self._is_plain():
@@ -235,7 +239,7 @@ class Kernel:
         return topic.fifo if self._scan.has_sharding_key else topic.normal
 
     def _take_one(self, group: Group, topic: _Topic, queue: ConsumeQueue, body: bytes) -> i64:
-        """Take one message; the bytes of its record, or 0 if the kernel does not take it."""
+        """Take one message. Return the size of its record, or 0 if the kernel does not take it."""
         fields = self._fields
         properties = codec.join(fields.properties, self._added)
         size = self._records.size(len(body), len(fields.topic), len(properties))
@@ -252,8 +256,8 @@ class Kernel:
     def _take_batch(
         self, group: Group, topic: _Topic, queue: ConsumeQueue, data: bytes, at: i64, end: i64
     ) -> i64:
-        """Take all messages of the batch data[at:end] into one file of the log, or none of them.
-        The bytes of their records, or 0."""
+        """Take all messages of the batch in data[at:end] into one file of the log, or none of them.
+        Return the size of their records, or 0."""
         fields = self._fields
         body_bytes: i64 = end - at
         if body_bytes > self._body_bytes_max:
@@ -272,13 +276,13 @@ class Kernel:
             return 0
         group.arena.room(total)
         for part in parts:
-            fields.flag = part.flag  # the request's own is nobody's
+            fields.flag = part.flag  # the flag of the request belongs to no message
             size = self._records.size(len(part.body), len(fields.topic), len(part.properties))
             self._store(group, topic, queue, part.body, part.properties, part.scan, size)
         return total
 
     def _queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
-        """None when the topic has no such queue, or nobody has stored into it yet."""
+        """The queue; None if the topic has no such queue, or the queue has no message yet."""
         if 0 <= queue_id < len(topic.queues):
             queue = topic.queues[queue_id]
             if queue is not None and queue.is_open:
@@ -286,13 +290,13 @@ class Kernel:
         return self._find_queue(topic, queue_id)
 
     def _find_queue(self, topic: _Topic, queue_id: i64) -> ConsumeQueue | None:
-        """The same for a queue that is not at hand."""
+        """Look up a queue that is not cached in the topic; None as in `_queue`."""
         if not 0 <= queue_id < topic.queue_count:
             return None
         try:
             queue = self._queues.find(topic.text, queue_id)
         except (DiskError, CorruptionError):
-            return None  # it cannot be opened: the general path tells
+            return None  # it cannot be opened: the general path reports that
         if queue is not None:
             missing = queue_id + 1 - len(topic.queues)
             if missing > 0:
@@ -301,7 +305,7 @@ class Kernel:
         return queue
 
     def _is_plain(self) -> bool:
-        """Whether the request is one that nobody acts upon but by storing what it brings."""
+        """Whether the request only has to be stored, without any other action on it."""
         fields = self._fields
         if fields.command_flag & ~_ONEWAY or fields.sys_flag & _SPECIAL_BITS:
             return False
@@ -323,7 +327,7 @@ class Kernel:
         scan: PropertyScan,
         size: i64,
     ) -> None:
-        """Put a message of the request in `_fields` into the group."""
+        """Add a message of the request in `_fields` to the group."""
         fields = self._fields
         arena = group.arena
         position = arena.room(size)
@@ -362,7 +366,7 @@ class Kernel:
 
 
 def _is_utf8(text: bytes) -> bool:
-    """Whether these bytes come back when they were decoded and encoded."""
+    """Whether decoding and encoding gives the same bytes."""
     if text.isascii():
         return True
     try:
@@ -372,5 +376,5 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-# A compiled function is a builtin; this is how the module knows what it is.
+# A compiled function is a builtin. This tells whether the module is compiled.
 IS_QUICK: Final = type(_is_utf8).__name__ != "function"

@@ -1,11 +1,12 @@
-"""What keeps a store from writing, now or lately.
+"""Reports what keeps a store from writing, now or recently.
 
     to_writing    the store is not open, queues cannot follow the log, or the disk is full
-    refusal       that, or that the log could not be written last
-    stall         nobody can tell when the disk will have anything for good
-    trouble       any of these: by it members judge who may lead
+    refusal       as above, or the last write to the log failed
+    stall         a sync of the log takes so long that no end is in sight
+    trouble       any of these; by this a member judges whether it may become master
 
-Where units find no space the reserve is given up for them: what was acknowledged before needs them.
+If there is no space for units, the reserve is given up for them, for acknowledged messages need
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gantrymq.store.put import UNAVAILABLE, PutStatus, Refused
 from gantrymq.store.queue_flush import UNWRITTEN_BYTES_MAX
 from gantrymq.store.queues import Queues
 
-# A sync that takes longer is not slow any more: who has to be able to write should not rely on it.
+# A sync that takes longer counts as stuck, not as slow: a master must not rely on it to end.
 STUCK_SECONDS: Final = 2.0
 
 NOT_OPEN: Final = Refused(
@@ -34,7 +35,7 @@ NOT_OPEN: Final = Refused(
 
 @final
 class Obstacles:
-    """Of one store. It has one from the beginning: that it is not open."""
+    """The obstacles of one store, which owns it. At first the store is not open."""
 
     __slots__ = (
         "_arrivals",
@@ -63,17 +64,17 @@ class Obstacles:
         self._watch: DiskWatch = watch
 
     def opened(self, persistence: Persistence) -> None:
-        """This is what writes from now on."""
+        """The store is open, and writes through `persistence`."""
         self._persistence = persistence
 
     def closed(self) -> None:
-        """Nothing is written any more."""
+        """The store is closed and writes nothing any more."""
         self._persistence = None
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ queries
 
     def to_writing(self) -> Refused | None:
-        """Why nothing may be written to the log now. Asked for each message."""
+        """Why nothing may be written to the log now, or None. Called for each message."""
         persistence = self._persistence
         if persistence is None:
             return NOT_OPEN
@@ -88,11 +89,12 @@ class Obstacles:
         return self._watch.refusal()
 
     def refusal(self) -> Refused | None:
-        """What keeps the store from writing now, if only what came last."""
+        """Why the store cannot write now, or why its last write to the log failed; None
+        otherwise."""
         return self.to_writing() or self._log_refusal.last
 
     def stall(self, now: float) -> str | None:
-        """Why nobody can tell when this disk will have anything for good; None where it answers."""
+        """Why it is unknown when the disk will finish a sync; None if the disk answers."""
         persistence = self._persistence
         if persistence is None:
             return "the store is not open"
@@ -102,31 +104,32 @@ class Obstacles:
         return None
 
     def trouble(self, now: float) -> str | None:
-        """Why this store cannot take messages, or could not if it led."""
+        """Why this store cannot accept messages, or could not if it became master; else None."""
         refused = self.refusal()
         return self.stall(now) or (None if refused is None else refused.text)
 
-    # ------------------------------------------------------------------ what becomes of them
+    # ------------------------------------------------------------------ changes
 
     def note(self, refused: Refused | None, now: float) -> None:
-        """Whether the log could be written just now."""
+        """Note the result of a write to the log."""
         self._log_refusal.note(refused, now)
         if refused is not None:
             self._watch.look_soon()
 
     def note_copy(self, refused: CopyRefused | None, now: float) -> None:
-        """The same of what a master sent; that it is of another log is no matter of the disk."""
+        """Note the result of copying a master's bytes. A diverged log is not a fault of the
+        disk."""
         if refused is None or refused.is_diverged:
             self.note(None, now)
         else:
             self.note(Refused(PutStatus.SERVICE_NOT_AVAILABLE, refused.text), now)
 
     def forget(self, now: float) -> None:
-        """The log has another role: what was refused in the old one is no matter."""
+        """Forget failed writes: the role has changed, and they do not count for the new one."""
         self._log_refusal.note(None, now)
 
     def turn(self, now: float, *, is_copy: bool) -> None:
-        """Look whether some are gone; behind whatever was written in this turn of the store."""
+        """Check whether obstacles are gone. Call it after everything that the turn writes."""
         if self._lacks_space():
             self._watch.out_of_space()
         self._watch.turn(now)
@@ -135,8 +138,8 @@ class Obstacles:
             self._log_refusal.doubt(now, has_room=has_room)
 
     def _lacks_space(self) -> bool:
-        """Whether units found none, which may use what was kept for them; the index can be
-        missed."""
+        """Whether units lack space, so that the reserve is given up. The index does not count: the
+        store can do without it."""
         persistence = self._persistence
         return (
             _is_of_space(self._arrivals.failure)

@@ -1,7 +1,7 @@
-"""What became of a message: the statuses of a put, and why a message cannot be stored.
+"""Defines the outcomes of storing a message, and checks whether a message can be stored.
 
-A refusal is a value. Its text is what producers read: RocketMQ's own words first where tools know
-them, then what happened here, the figures, and what helps.
+A refusal is a value. Producers see its text: RocketMQ's own words come first where tools look for
+them, then what happened, the figures, and what helps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.message import record as codec
 from gantrymq.wire.message.record import BLANK_BYTES, Record, Unfit
 
-# Groups of any name may retry and give up; their topics have the group's name in them.
+# These topics contain a group's name, and groups with names of any length may use them.
 LONG_TOPICS: Final = (b"%RETRY%", b"%DLQ%")
 
-# What the records of any batch may take beside its body, or beside maxMessageSize: Java's spare.
+# What the records of a batch may take in addition to its body or to maxMessageSize, as in RocketMQ.
 BATCH_SPARE_BYTES: Final = 64 * 1024
 # What each message of a batch may take in the log beside its part of the batch's body: the fixed
 # fields of its record, the longest topic, the broker's properties, and 200 bytes of properties that
@@ -38,7 +38,7 @@ ILLEGAL: Final = "the message is illegal, maybe msg body or properties length no
 
 
 class PutStatus(Enum):
-    """How a put ended, in Java's names."""
+    """The outcome of a put, with RocketMQ's names."""
 
     PUT_OK = "stored"
     FLUSH_DISK_TIMEOUT = "stored, but not on disk within syncFlushTimeout"
@@ -57,7 +57,7 @@ class PutStatus(Enum):
 
     @property
     def is_stored(self) -> bool:
-        """Whether the message is in the log, so that its position must be told."""
+        """Whether the message is in the log, so that the producer must get its position."""
         return self in _STORED
 
 
@@ -86,7 +86,7 @@ _STORED: Final = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was stored."""
+    """The reason why nothing was stored."""
 
     status: PutStatus
     text: str
@@ -99,8 +99,8 @@ def illegal(text: str) -> Refused:
 def check_message(
     message: Record, settings: StoreSettings, *, was_accepted: bool = False
 ) -> Refused | None:
-    """Why this message can never be stored, None when it can. One that `was_accepted` from its
-    producer is not lost because maxMessageSize was lowered since."""
+    """Why this message can never be stored, or None. A message that `was_accepted` from its
+    producer is stored even if maxMessageSize was lowered since."""
     if not message.body:
         return illegal("The body is empty.")
     if len(message.body) > settings.max_message_size and not was_accepted:
@@ -128,7 +128,7 @@ def check_message(
 
 
 def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused | None:
-    """Why these messages can never be stored together, None when they can."""
+    """Why these messages can never be stored together, or None."""
     for message in messages:
         refused = check_message(message, settings)
         if refused is not None:
@@ -139,8 +139,8 @@ def check_batch(messages: Sequence[Record], settings: StoreSettings) -> Refused 
 
 
 def check_batch_body(body_bytes: int, settings: StoreSettings) -> Refused | None:
-    """Why no batch may have a body of that size, None when it may. Like RocketMQ 5, this compares
-    the body of the request, not what its messages become in the log."""
+    """Why a batch may not have a body of that size, or None. Like RocketMQ 5, this compares the
+    body of the request, not the size of its records in the log."""
     if body_bytes <= settings.max_message_size:
         return None
     return illegal(
@@ -150,7 +150,7 @@ def check_batch_body(body_bytes: int, settings: StoreSettings) -> Refused | None
 
 
 def batch_log_bytes_max(body_bytes: int, count: int, max_message_size: int) -> int:
-    """The most bytes that a batch of so many messages, with a body of that size, may take in the
+    """The most bytes that a batch of `count` messages with a body of `body_bytes` may take in the
     log."""
     with_properties = body_bytes + count * BATCH_MESSAGE_SPARE_BYTES
     return max(max_message_size, with_properties) + BATCH_SPARE_BYTES
@@ -159,8 +159,8 @@ def batch_log_bytes_max(body_bytes: int, count: int, max_message_size: int) -> i
 def check_batch_size(
     size: int, body_bytes: int, count: int, settings: StoreSettings
 ) -> Refused | None:
-    """Why a batch may not take `size` bytes in the log, None when it may: a small batch becomes a
-    large one when each message takes on long properties that all of them share."""
+    """Why a batch may not take `size` bytes in the log, or None. A small batch becomes a large one
+    when each of its messages gets a copy of long shared properties."""
     limit = batch_log_bytes_max(body_bytes, count, settings.max_message_size)
     if size <= limit:
         return None
@@ -184,9 +184,10 @@ def _check_room(size: int, settings: StoreSettings) -> Refused | None:
 def disk_refused(
     error: DiskError, disk: Disk, folder: str, needed_bytes: int, root: str = ""
 ) -> Refused:
-    """What a producer reads when the disk took nothing; reads go on, and so do writes later.
+    """The refusal that producers get when a write failed. Reads go on, and later writes may
+    succeed.
 
-    `root` is what the disk's root is called outside.
+    `root` is the path of the disk's root as operators know it.
     """
     if error.failure is not DiskFailure.NO_SPACE:
         return Refused(

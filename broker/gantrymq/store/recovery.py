@@ -1,17 +1,17 @@
-"""Recovery: from what a stop left on the disk to a log, queues and an index that agree.
+"""Brings log, consume queues and index to a consistent state when a store starts.
 
-    0 the wish     log_cut.py: a log that is to be cut is, before all else
-    1 the start    recovery_start.py: by our marks, else by Java's rules
-    2 the walk     every record from there is checked and dispatched; it ends at the log's end
-    3 the cut      what lies behind the end goes, from log, queues and index; what is kept above
-                   the log's mark is written again and synced
-    4 the rest     queues that were damaged, miss units, or began anew with a message that is gone,
-                   and an index that had to be cut, are made again from the log; so is what the
-                   copy of the producer sessions lacks
+    0 truncation   log_cut.py: carry out a truncation of the log that was requested
+    1 start        recovery_start.py: choose the start by our flush positions, else by Java's rules
+    2 walk         check and dispatch every record from there; the walk stops at the log's end
+    3 cut          remove what lies behind the end from log, queues and index; write again and sync
+                   the records above the log's flush position
+    4 rebuild      rebuild from the log: queues that are damaged, miss units, or began anew with a
+                   message that is gone; an index that was cut; what the copy of the producer
+                   sessions lacks
 
-Invariant: it may stop anywhere and be done again. Marks go down, for good, before what they spoke
-of is cut. Nothing is cut below the log's mark: damage there is refused, for cutting it would lose
-messages that were promised to be on disk.
+Invariant: recovery may stop anywhere and can be repeated. Flush positions are lowered, and synced,
+before anything below them is cut. Nothing is cut below the log's flush position: recovery refuses
+damage there, because a cut would lose messages that were promised to be on disk.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from gantrymq.wire import java_string
 
 QUEUES_A_STEP: Final = 256
 
-# Each has up to 20 MB of slots in memory until it is flushed.
+# Each file has up to 20 MB of slots in memory until it is flushed.
 INDEX_FILES_MAX: Final = 2
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a stage is, in bytes of the log or in queues."""
+    """The progress of one stage, in bytes of the log or in queues."""
 
     stage: str
     done: int
@@ -74,23 +74,23 @@ class Progress:
 @final
 @dataclass(slots=True)
 class Report:
-    """What was found and done, for the log of the process."""
+    """What recovery found and did, to be logged by the process."""
 
     is_clean: bool
     is_marked: bool = False
-    """Our marks held; otherwise Java wrote the directory last."""
+    """Our flush positions are valid; otherwise Java wrote the directory last."""
     is_changed: bool = False
-    """Recovery came to where it changes something."""
+    """Recovery has reached the point from which it changes files."""
     was_cut: bool = False
-    """The log was cut where its group goes on with another one."""
+    """The log was truncated because the replica group continues with another member's log."""
     kept_tail: str = ""
-    """The path of what was cut, where there was anything."""
+    """The path of the truncated tail, or ""."""
     removed_tails: list[str] = field(default_factory=list)
-    """Those of former cuts that went for it."""
+    """The paths of older truncated tails that were deleted to make room."""
     walked_bytes: int = 0
     rewritten_bytes: int = 0
     end_reason: str = ""
-    """What lies where the log ends, if it is not the zeros of a new file."""
+    """What lies behind the log's end, if not the zeros of a new file."""
     rebuilt_queues: list[str] = field(default_factory=list)
     rebuilt_index_from: int = -1
 
@@ -98,7 +98,7 @@ class Report:
 @final
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What recovery works on: made, but not loaded."""
+    """The objects that recovery works on. They are created, but not loaded."""
 
     disk: Disk
     background: Background
@@ -115,7 +115,7 @@ class Parts:
 
 @final
 class Recovery:
-    """One run; `steps` does it, `report` tells of it."""
+    """One run of recovery: `steps` does the work, `report` describes it."""
 
     __slots__ = (
         "_begun_anew",
@@ -148,7 +148,8 @@ class Recovery:
 
     @property
     def _has_all_notes(self) -> bool:
-        """Whether it is known which queues began anew, or the walk from the log's start tells."""
+        """Whether all queues that began anew are known, from notes or from a walk over the whole
+        log."""
         walks_all = not self.report.is_clean and self._queues_from <= self._parts.log.start
         return self._parts.dispatcher.replaced.is_whole or walks_all
 
@@ -157,7 +158,7 @@ class Recovery:
         return self._settings.message_index_enable
 
     def steps(self) -> Iterator[Progress]:
-        """All of it; StoreRefusedError when the directory is not to be touched."""
+        """Run all stages. StoreRefusedError if the directory must not be changed."""
         parts = self._parts
         log = parts.log
         log.load(is_size_known=parts.marks.are_sizes_known)
@@ -185,8 +186,9 @@ class Recovery:
             parts.dispatcher.replaced.settle(log.start, log.end, self._begun_anew)
 
     def _place_log(self) -> None:
-        """A log without a file begins where the marks say that it has no record: the start that
-        emptied it was ended before there was one again, or the disk is full."""
+        """Place a log without a file where the marks say that it is empty. Its files are missing
+        because a start emptied it and ended before a record was written, or because the disk is
+        full."""
         log, marks = self._parts.log, self._parts.marks.marks
         if not self._is_ours or marks is None or log.segments.past > log.start:
             return
@@ -195,7 +197,7 @@ class Recovery:
             log.begin(position)
 
     def _cut_as_wished(self) -> Iterator[Progress]:
-        """Where the group goes on with another log."""
+        """Carry out a truncation request: the replica group continues with another log."""
         parts = self._parts
         wish = log_cut.wished(parts.disk)
         if wish is None:
@@ -214,7 +216,7 @@ class Recovery:
         self.report.removed_tails = [tail.path for tail in cut.gone]
 
     def _clear(self) -> None:
-        """No queue and no key is left of a log that has no record any more."""
+        """Remove all queues and keys, because the log has no record any more."""
         parts = self._parts
         start = parts.log.start
         parts.queues.load(start, self._crash(start))
@@ -222,10 +224,10 @@ class Recovery:
         parts.index.load(is_clean=False, flushed_ms=-1)
         parts.index.clear()
 
-    # ------------------------------------------------------------------ 1 the start
+    # ------------------------------------------------------------------ 1 start
 
     def _ours(self, marks: Marks) -> Generator[Progress, None, Start]:
-        """The last writer was one of ours."""
+        """Choose the start for a directory that Gantry wrote last."""
         report = self.report
         report.is_marked = True
         behind = {marks.queues}
@@ -248,7 +250,7 @@ class Recovery:
         )
         index_from = max(first, marks.index)
         if index.was_cut or len(index.files) < marks.index_files:
-            # Its newest record's keys may have gone on in a file that is gone: once more.
+            # Keys of the newest record may have been in a file that is gone: enter them again.
             index_from = max(first, index.end_offset)
             self._expect_keys()
         self._enter_from(index_from, is_rebuilt=index_from < marks.index)
@@ -256,7 +258,7 @@ class Recovery:
         return start_by_marks(marks, first, redone_from)
 
     def _javas(self) -> Generator[Progress, None, Start]:
-        """The last writer was Java, or there is no telling."""
+        """Choose the start for a directory that Java wrote last, or may have written last."""
         log = self._parts.log
         segments = log.segments
         if self.report.is_clean:
@@ -273,8 +275,8 @@ class Recovery:
         self._queues_from = start.walk.position
         index = self._parts.index
         index.load(is_clean=self.report.is_clean, flushed_ms=self._checkpoint.index_ms)
-        # A record may have been entered in part when Java was killed, and is entered once more;
-        # and the mark of the index has to be where a record begins.
+        # Java may have been killed while it entered a record, so its keys are entered again.
+        # And the index's mark must be the start of a record.
         index_from = max(log.start, index.end_offset)
         is_rebuilt = index.was_cut or not index.files
         self._enter_from(index_from, is_rebuilt=is_rebuilt)
@@ -283,7 +285,8 @@ class Recovery:
         return start
 
     def _refuse_short_log(self, known: int) -> None:
-        """Queues that know more than the files of the log can hold: its disk is not there."""
+        """Refuse if the queues know records behind the log's last file: its disk may not be
+        mounted."""
         segments = self._parts.log.segments
         if known > segments.past:
             raise StoreRefusedError(
@@ -293,7 +296,7 @@ class Recovery:
             )
 
     def _enter_from(self, position: int, *, is_rebuilt: bool) -> None:
-        """Keys of records from here on are entered."""
+        """Enter the keys of records from this position on."""
         self._keys_from = self._parts.dispatcher.index_from = position
         if is_rebuilt and self._is_indexed:
             self.report.rebuilt_index_from = position
@@ -301,10 +304,10 @@ class Recovery:
     def _load_queues(
         self, synced_offset: int | None, marks: Marks | None = None
     ) -> Generator[Progress, None, None]:
-        """All of them are opened; after a crash only what lies below `synced_offset` is believed.
+        """Open all queues. After a crash, only units of records below `synced_offset` are trusted.
 
-        Where fewer are there than the marks counted, or after a crash nobody knows which began
-        anew, the log is dispatched from its beginning.
+        The whole log is dispatched again if queues are missing that the marks counted, or if after
+        a crash it is not known which queues began anew.
         """
         queues = self._parts.queues
         first = self._parts.log.start
@@ -325,16 +328,18 @@ class Recovery:
             yield Progress("queues", total - left, total)
 
     def _expect_rebuild(self) -> None:
-        """Queues are short from now on, for one was found damaged or all are filled again from the
-        log's start: the next start must know as well."""
+        """Save a lower position of the queues in the marks. A queue is damaged, or all queues are
+        rebuilt from the log's start, and the next start must know that too if this one does not
+        finish."""
         marks = self._parts.marks.marks
         first = self._parts.log.start
         if marks is not None and marks.queues > first:
             self._parts.marks.settle(replace(marks, queues=first))
 
     def _expect_keys(self) -> None:
-        """Keys behind those of the files that stay are missing from now on, and new files have them
-        only in part before all are entered again: the next start must know as well."""
+        """Save a lower position of the index in the marks. Keys behind those of the remaining files
+        are missing, and new files are incomplete until all keys are entered again. The next start
+        must know that too if this one does not finish."""
         marks = self._parts.marks.marks
         index = max(self._parts.log.start, self._parts.index.end_offset)
         if marks is not None and marks.index > index:
@@ -349,7 +354,8 @@ class Recovery:
         )
 
     def _snapshot(self, marks: Marks) -> Sequence[TopicState] | None:
-        """The queues as a clean stop of ours left them, if nobody wrote since."""
+        """The state of the queues that a clean stop of ours saved, unless files have changed
+        since."""
         parts = self._parts
         file_bytes = parts.queues.file_bytes
         now = queue_snapshot.stamp(parts.disk, parts.log.start, marks.log.position, file_bytes)
@@ -362,7 +368,7 @@ class Recovery:
     def _confirms(
         self, topic: str, queue_id: int, offset: int, physical_offset: int, size: int
     ) -> bool:
-        """Whether the log has this message; what it had once is believed."""
+        """Whether the log has this message. A message below the log's start is trusted."""
         segments = self._parts.log.segments
         if physical_offset < segments.first:
             return True
@@ -373,7 +379,7 @@ class Recovery:
         found = (java_string.utf8_text(record.topic), record.queue_id, record.queue_offset)
         return found == (topic, queue_id, offset)
 
-    # ------------------------------------------------------------------ 2 the walk
+    # ------------------------------------------------------------------ 2 walk
 
     def _dispatch(self, walk: LogWalk, torn_from: int) -> Iterator[Progress]:
         dispatcher = self._parts.dispatcher
@@ -393,17 +399,18 @@ class Recovery:
         self.report.walked_bytes = walk.mark.position - start
 
     def _ordered_end(self, first: Entry, torn_from: int) -> int:
-        """Where the log has to end for the order of its records, `first` being above the mark."""
+        """The position at which the log must end, so that each record from `first` on continues its
+        queue."""
         segments = self._parts.log.segments
         reader = self._reader(verify_body=self._settings.check_crc_on_recover)
         walk = LogWalk(segments, reader, LogMark(int(first.physical_offset)), flushed=torn_from)
         order = TailOrder(self._parts.queues, segments, self._reader(verify_body=False))
         end = order.end(chain.from_iterable(walk.chunks()))
-        self._parts.dispatcher.gaps |= order.short  # the record that would show it may be cut off
+        self._parts.dispatcher.gaps |= order.short  # the record that would reveal it may be cut off
         return end
 
     def _relieve(self) -> None:
-        """Units and keys go to the files before they fill the memory."""
+        """Write units and keys to the files before they take too much memory."""
         queues, index = self._parts.queues, self._parts.index
         index.write_entries()
         if len(index.unsafe()) > INDEX_FILES_MAX:
@@ -413,10 +420,10 @@ class Recovery:
             try:
                 queues.write_down_to(UNWRITTEN_BYTES_MAX // 2)
             except DiskError:
-                return  # they are written when there is space
+                return  # they are written when there is space again
 
     def _check_end(self, walk: LogWalk, start: Start) -> None:
-        """Refuse a log that ends too early."""
+        """Refuse a log that ends before a record that was promised to be on disk."""
         end = walk.mark.position
         marks = self._parts.marks.marks
         promised = max(self._promised, marks.log.position if marks is not None else 0)
@@ -436,7 +443,7 @@ class Recovery:
         )
 
     def _later_record(self, end: int) -> int:
-        """The start of a file behind the log's end that begins with a record; else 0."""
+        """The start of a later file that begins with a record, or 0."""
         segments = self._parts.log.segments
         position = segments.start_of(end) + segments.file_bytes
         while position < segments.past:
@@ -449,7 +456,7 @@ class Recovery:
     # ------------------------------------------------------------------ 3 the cut
 
     def _cut(self, end: LogMark, start: Start) -> None:
-        """The log ends here, for good, and so do queues and index."""
+        """End log and queues at `end`, and sync that."""
         parts = self._parts
         segments = parts.log.segments
         self.report.is_changed = True
@@ -467,10 +474,10 @@ class Recovery:
         parts.queues.cut_to_log(end.position)
         parts.dispatcher.start_at(end)
 
-    # ------------------------------------------------------------------ 4 the rest
+    # ------------------------------------------------------------------ 4 rebuild
 
     def _dispatch_again(self) -> Iterator[Progress]:
-        """Units of the queues that have to be rebuilt, keys of an index that named too much."""
+        """Rebuild damaged queues from the log, and enter keys again if the index had to be cut."""
         parts = self._parts
         dispatcher, queues, log = parts.dispatcher, parts.queues, parts.log
         broken = {(queue.topic, queue.queue_id) for queue in queues.faults}
@@ -496,7 +503,8 @@ class Recovery:
             raise self._damaged_at(walk, log.end)
 
     def _recall_sessions(self, dispatched_from: int) -> Iterator[Progress]:
-        """What producer sessions have stored; a copy of it is on disk before they are served."""
+        """Load the state of the producer sessions, and save a copy of it before sessions are
+        served."""
         parts = self._parts
         reader = self._reader(verify_body=False)
         recall = Recall(parts.disk, parts.log, reader, parts.sessions)
@@ -505,8 +513,8 @@ class Recovery:
         parts.session_copies.save(parts.log.end, is_start=True)
 
     def _unit_again(self, entry: Entry, topic: str) -> None:
-        """Where the log itself lacks what was before, as a copied one does whose master deleted
-        the topic and had it again, the queue is the newer one."""
+        """Add a unit to a queue that is rebuilt. If the log lacks the records before it, the queue
+        began anew here: this log is a copy of one whose topic was deleted and created again."""
         parts = self._parts
         parts.dispatcher.unit(entry)
         if parts.dispatcher.gaps:
@@ -518,7 +526,7 @@ class Recovery:
             parts.dispatcher.unit(entry)
 
     def _begin_anew(self, broken: set[tuple[str, int]]) -> None:
-        """Empty these queues; until all are synced again the next start does it once more."""
+        """Empty these queues. If this start does not finish, the next one rebuilds them again."""
         parts = self._parts
         marks = parts.marks.marks
         assert marks is not None
@@ -533,7 +541,7 @@ class Recovery:
         parts.dispatcher.gaps.clear()
 
     def _settle(self) -> None:
-        """From now on the marks speak of this log."""
+        """Save marks that describe the recovered log."""
         parts = self._parts
         end = parts.log.end
         queues, index = min(self._queues_from, end), min(self._keys_from, end)
@@ -546,7 +554,7 @@ class Recovery:
 
 
 def _why(walk: LogWalk) -> str:
-    """What lies where it stopped."""
+    """Why the walk stopped where it did."""
     return walk.stop.reason if walk.stop else "no file begins there"
 
 

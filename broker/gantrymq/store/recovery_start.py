@@ -1,11 +1,12 @@
-"""Where recovery begins, and what it may trust.
+"""Decides where recovery starts to read the log, and what it may trust.
 
-Our marks count when the log has the record they speak of. Then, after a clean stop, nothing below
-them is looked at, and after a crash the log is dispatched again from the queues' mark on.
+Our flush positions are valid if the log has the record that they name. Then, after a clean stop
+nothing below them is read, and after a crash the log is dispatched again from the queues' flush
+position on.
 
-Without marks the directory is Java's, or Java wrote it since, and its rules hold:
+Without valid flush positions Java wrote the directory last, and its rules apply:
 
-    clean stop    from the file that holds the newest record any queue knows
+    clean stop    from the file that contains the newest record that any queue knows
     crash         from the newest file whose first record is old enough for the checkpoint
 """
 
@@ -25,18 +26,18 @@ from gantrymq.wire.message.record import RECORD_BYTES_MIN
 @final
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known before the log is walked through."""
+    """What is known about the log before it is read."""
 
     walk: LogMark
-    """The records from here on are checked and dispatched."""
+    """Records from here on are checked and dispatched."""
     flushed: int
-    """The log below is on disk for good; what is kept above is written again."""
+    """The log below is fsynced; what is kept above is written again."""
     torn_from: int
-    """Above, a record may have lost sectors although its body's CRC is right."""
+    """A record above may have lost sectors even if the CRC of its body is right."""
 
 
 def record_at(segments: Segments, position: int) -> Step | None:
-    """What lies at this position, None when there is no file; waits for the disk."""
+    """What lies at this position, or None if there is no file; waits for the disk."""
     if not segments.first <= position < segments.past:
         return None
     step = look(segments.read(position, RECORD_BYTES_MIN), 0, position, segments.file_bytes)
@@ -46,9 +47,9 @@ def record_at(segments: Segments, position: int) -> Step | None:
 
 
 def are_valid(marks: Marks, segments: Segments) -> bool:
-    """Whether the log still is the one that the marks speak of."""
+    """Whether the log still has the record that the marks name."""
     log = marks.log
-    if log == LogMark(log.position):  # there was no record yet
+    if log == LogMark(log.position):  # the log was empty
         return segments.first == log.position
     step = record_at(segments, log.record_start)
     if step is None or step.record is None:
@@ -58,7 +59,7 @@ def are_valid(marks: Marks, segments: Segments) -> bool:
 
 
 def start_by_marks(marks: Marks, first: int, redone_from: int) -> Start:
-    """`redone_from`: below it queues and index have everything."""
+    """`redone_from`: queues and index are complete below it."""
     position = max(redone_from, first)
     walk = marks.log if position >= marks.log.position else LogMark(position)
     return Start(walk, marks.log.position, marks.log.position)

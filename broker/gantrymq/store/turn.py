@@ -1,4 +1,4 @@
-"""What a turn of the store brought about."""
+"""Defines what one turn of the store returns to the broker."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from gantrymq.store.pending_put import PutAnswer
 
 @final
 class Turn:
-    """Who gets an answer, where something arrived, what was read. Hot, hence slotted and not
-    frozen."""
+    """The answers to sends, the queues with new messages, and the reads that ended.
+
+    Created on the hot path, hence slotted rather than a frozen dataclass.
+    """
 
     __slots__ = ("answers", "arrived", "readings")
 
@@ -24,7 +26,7 @@ class Turn:
     ) -> None:
         self.answers: Sequence[PutAnswer] = answers
         self.arrived: Sequence[tuple[str, int]] = arrived
-        """Topic and queue id of queues in which consumers find more than before."""
+        """Topic and queue id of each queue that has new messages for consumers."""
         self.readings: Sequence[Finished] = readings
 
 
