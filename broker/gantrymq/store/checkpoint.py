@@ -1,4 +1,4 @@
-"""The checkpoint: up to which store time everything is on disk, so how far recovery goes back.
+"""Keeps Java's checkpoint file: store times up to which everything is on disk, for recovery.
 
 A file of 4096 bytes, the rest of it zeros:
 
@@ -9,15 +9,18 @@ A file of 4096 bytes, the rest of it zeros:
           32-39  int64  confirmPhyOffset      RocketMQ 5 only, kept as found
     at 512 and at 1024, ours: "GFC1" | crc32 of the numbers that follow | the five numbers
 
-A missing or short file, or a number that is no time, reads as 0: recovery then goes further back.
+A missing or short file, or a number that is not a time, reads as 0: recovery then goes further
+back.
 
-Whose it is. Java leaves our slots alone. Where no slot tells of the numbers Java has written the
-store since, and what only our stores promise does not hold any more.
+The slots show who wrote last. Java does not touch them. If no slot has the numbers in the file's
+header, Java has written the store since, and guarantees that only our stores give do not hold any
+more.
 
-The numbers are overwritten in place, like Java's, and a power cut may tear that anywhere. It must
-not make them look like Java's: so they are written into a slot first, and in their place once that
-is on disk. The slot of those before is left alone until they are there. Thus, wherever a cut
-falls, each byte of the numbers is one that a slot tells of.
+The numbers are overwritten in place, as Java does, and a power cut may tear that write anywhere.
+Torn numbers must not look like Java's. Therefore the numbers are first written into a slot and
+synced, and then written in place. The slot with the previous numbers stays until the new ones are
+in place and synced. So wherever a power cut interrupts, each byte of the numbers equals that byte
+in one of the slots.
 """
 
 from __future__ import annotations
@@ -38,17 +41,18 @@ _CRC: Final = struct.Struct(">I")
 SLOT_BYTES: Final = len(MAGIC) + _CRC.size + NUMBERS.size
 SLOT_POSITIONS: Final = (512, 1024)
 
-# Half of what it takes to write others; one that is old only makes Java's recovery do more.
+# An advance takes two steps. An old checkpoint only makes Java's recovery do more.
 STEP_SECONDS: Final = 5.0
 
-# Clocks may step back a little, and records of one moment are flushed apart: Java's allowance.
+# Java's allowance for clocks that step back a little, and for records that are flushed later than
+# others of the same time.
 ALLOWANCE_MS: Final = 3000
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The five numbers; 0 where nothing is known."""
+    """The five numbers; 0 where a value is unknown."""
 
     log_ms: int = 0
     queues_ms: int = 0
@@ -59,7 +63,7 @@ class Checkpoint:
     def recovery_ms(self, *, with_index: bool = False) -> int:
         """Every record stored before this time is on disk, in the log and in its queue.
 
-        `with_index` (messageIndexSafe) goes back to where the index too misses nothing.
+        `with_index` (messageIndexSafe): also in the index.
         """
         earliest = min(self.log_ms, self.queues_ms) - ALLOWANCE_MS
         return max(0, min(earliest, self.index_ms) if with_index else earliest)
@@ -76,7 +80,7 @@ def encode(checkpoint: Checkpoint) -> bytes:
 
 
 def decode(data: bytes) -> Checkpoint:
-    """Never fails: what cannot be right is 0."""
+    """Decode the numbers; an impossible one becomes 0. Never fails."""
     numbers = NUMBERS.unpack(data[: NUMBERS.size].ljust(NUMBERS.size, b"\0"))
     return Checkpoint(*[max(0, number) for number in numbers])
 
@@ -86,19 +90,19 @@ def encode_slot(numbers: bytes) -> bytes:
 
 
 def decode_slot(data: bytes) -> bytes | None:
-    """The numbers; None when the slot was never written, or not whole."""
+    """The numbers; None if the slot was never written, or is torn."""
     numbers = data[-NUMBERS.size :]
     return numbers if data == encode_slot(numbers) else None
 
 
 def are_told(numbers: bytes, told: Sequence[bytes]) -> bool:
-    """Whether these are the numbers of one of these slots, or lie torn between them."""
+    """Whether each byte of these numbers equals that byte in one of the slots."""
     return all(byte in {each[at] for each in told} for at, byte in enumerate(numbers))
 
 
 @final
 class CheckpointFile:
-    """The file: its owner says now and then what the checkpoint is."""
+    """The checkpoint file of one store. The store's `Persistence` advances it."""
 
     __slots__ = (
         "_background",
@@ -113,7 +117,7 @@ class CheckpointFile:
     )
 
     def __init__(self, disk: Disk, background: Background) -> None:
-        """The file is made when it is missing."""
+        """Open the file, and create it if it is missing."""
         self._background = background
         self._file = _open(disk)
         self._is_broken = False
@@ -124,24 +128,25 @@ class CheckpointFile:
         slots = [decode_slot(self._file.read(at, SLOT_BYTES)) for at in SLOT_POSITIONS]
         told = [slot for slot in slots if slot is not None]
         self.is_ours = are_told(numbers, told)
-        """Whether nobody else wrote it since one of our stores did."""
+        """Whether one of our stores was the last to write the file."""
         if self.is_ours and numbers not in told:
             numbers = told[0]
         self._slot = slots.index(numbers) if numbers in told else 0
         self.saved = decode(numbers)
-        """What it says, once it is in its place; until then a slot tells of it."""
+        """The numbers that are in the file, or in a slot and about to be written in place."""
 
     def settle(self) -> None:
-        """At a start: what was found is ours, and on disk for good."""
+        """Make the numbers that were found ours, and sync them. Called once, at the start."""
         numbers = encode(self.saved)
         self._file.write(SLOT_POSITIONS[self._slot], [encode_slot(numbers)])
         self._file.write(0, [numbers])
         self._file.sync()
 
     def advance(self, checkpoint: Checkpoint, now: float) -> None:
-        """What it says must be on disk. It is written now and then, in two steps.
+        """Write this checkpoint, in two steps and at intervals. What it says must be on disk
+        already.
 
-        DiskError where it cannot be written; what stands is still true.
+        DiskError if it cannot be written; the previous checkpoint is still true.
         """
         if self._ticket or self._is_broken or now < self._next_step:
             return
@@ -150,7 +155,7 @@ class CheckpointFile:
             self._ticket = self._background.sync(self._file)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Both steps at once, waiting for the disk: for a stop. Nothing is being synced."""
+        """Do both steps, waiting for the disk. For a stop; no sync may be under way."""
         assert not self._ticket
         while not self._is_broken and self._step(checkpoint):
             try:
@@ -160,7 +165,7 @@ class CheckpointFile:
                 raise
 
     def _step(self, checkpoint: Checkpoint) -> bool:
-        """Write what may be written, everything before being on disk; whether there was any."""
+        """Do the next step, if there is one; return whether. The previous step must be synced."""
         if not self._is_in_place:
             self._file.write(0, [encode(self.saved)])
             self._is_in_place = True
@@ -182,7 +187,7 @@ class CheckpointFile:
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0
-        self._is_broken = completion.error is not None  # one that succeeds later says nothing
+        self._is_broken = completion.error is not None  # a later sync that succeeds proves nothing
         return True
 
     def close(self) -> None:
@@ -190,7 +195,7 @@ class CheckpointFile:
 
 
 def _open(disk: Disk) -> File:
-    """The file, of its full length."""
+    """Open the file at its full length, and create it if it is missing."""
     try:
         file = disk.open(CHECKPOINT)
     except DiskError as error:
@@ -199,7 +204,7 @@ def _open(disk: Disk) -> File:
         file = disk.create(CHECKPOINT)
         disk.sync_folder("")
     if file.size() < FILE_BYTES:
-        file.allocate(0, FILE_BYTES)  # so that a full disk cannot stop what follows
+        file.allocate(0, FILE_BYTES)  # so that a full disk cannot stop later writes
     elif file.size() > FILE_BYTES:
         file.resize(FILE_BYTES)
     return file

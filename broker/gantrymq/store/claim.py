@@ -1,9 +1,9 @@
-"""A process's claim to a store's directory, while the store is open and after it was not closed.
+"""Locks a store's directory for one process, and records whether the store was closed cleanly.
 
-    lock     locked by the process that has the store open; its content is Java's, as its name is
-    abort    there from the start to a clean stop: who finds it repairs what a crash left
+    lock     locked while a process has the store open; name and content are Java's
+    abort    exists from the start to a clean stop: if it exists at a start, recovery is needed
 
-Invariant. `abort` is durable before anything else is changed, and goes after everything else is.
+Invariant. `abort` is synced before anything else is changed, and removed after everything else.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from gantrymq.store.settings import StoreSettings
 
 @final
 class Claim:
-    """To one directory; nothing is touched before `take`."""
+    """The lock of one store's directory. Nothing is touched before `take`."""
 
     __slots__ = ("_disk", "is_clean")
 
     def __init__(self, disk: Disk) -> None:
         self._disk: Disk = disk
         self.is_clean: bool = False
-        """Whether the last process stopped cleanly."""
+        """Whether the previous process stopped cleanly."""
 
     def take(self, settings: StoreSettings) -> None:
-        """StoreRefusedError: another log is meant; DiskError of LOCKED: another process is here."""
+        """Lock the directory. StoreRefusedError if storePathCommitLog is elsewhere; DiskError
+        LOCKED if another process has the store open."""
         _refuse_another_log(settings)
         disk = self._disk
         self._lock()
@@ -38,7 +39,7 @@ class Claim:
             disk.sync_folder("")
 
     def _lock(self) -> None:
-        """Java locks the file's first byte too, and writes this into it."""
+        """Lock as Java does: the file's first byte. Java also writes this content."""
         self._disk.lock(LOCK)
         file = self._disk.open(LOCK)
         if not file.size():
@@ -46,13 +47,13 @@ class Claim:
         file.close()
 
     def forget(self) -> None:
-        """Nothing was changed: the directory is as clean as it was."""
+        """Remove `abort` if the previous stop was clean: nothing was changed since."""
         if self.is_clean:
             with contextlib.suppress(DiskError):
                 self.leave()
 
     def leave(self) -> None:
-        """Everything is on disk, and the next start has nothing to repair."""
+        """Remove `abort`: everything is on disk, and the next start has nothing to recover."""
         self._disk.remove(ABORT)
         self._disk.sync_folder("")
 

@@ -1,13 +1,12 @@
-"""A master's log into ours, byte for byte, however the network cut it: for a slave.
+"""Appends the bytes of a master's log to a slave's log, however the network divides them.
 
-    records    written and dispatched when they are whole; until then they wait in memory
-    blank      the rest of a file, whatever is in it: written as it comes, and a part of the log
-               when the first record of the next file is
+    records    written and dispatched when they are whole; until then buffered in memory
+    blank      the rest of a file, with any content: written as it arrives; it becomes part of the
+               log with the first record of the next file
 
-Invariants. The log ends where a record ends, as every log of ours does, so that what recovery
-knows of logs holds for copies too. What was not whole when a connection ended comes again.
-Nothing is written that is no sound record of its place: a master that speaks of another log is
-found out there at the latest.
+Invariants. The log ends where a record ends, as every log of ours does, so recovery works for
+copies too. A record that was incomplete when a connection ended is sent again. Only sound records
+at their own position are written: this reveals, at the latest, a master whose log has diverged.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from gantrymq.store.walk import Found, Step
 
 @final
 class CopyRefused:
-    """Why what came was not taken, or not all of it."""
+    """Why received bytes were not taken, or not all of them."""
 
     __slots__ = ("is_diverged", "text")
 
     def __init__(self, text: str, *, is_diverged: bool) -> None:
         self.is_diverged: bool = is_diverged
-        """Whether it does not belong here; else the disk is the reason, and it may be tried
-        again."""
+        """Whether the bytes do not continue this log. If not, the disk is the reason, and a retry
+        may succeed."""
         self.text: str = text
 
 
@@ -48,7 +47,7 @@ WRONG_SIZE: Final = (
 
 @final
 class Copies:
-    """What comes in, on its way into the log. `dispatch` is given the records that were written."""
+    """Received bytes on their way into the log. `dispatch` is called with the written records."""
 
     __slots__ = (
         "_blank_end",
@@ -77,7 +76,7 @@ class Copies:
         self._wanted: int = 1
 
     def begin(self) -> None:
-        """What comes next continues the log; what was not whole is forgotten."""
+        """Expect bytes from the end of the log on, and discard an incomplete record."""
         self._blank_end = 0
         self._start = self._end = self._log.end
         self._torn.clear()
@@ -86,7 +85,7 @@ class Copies:
     def take(
         self, position: int, data: bytes, persistence: Persistence, now: float
     ) -> CopyRefused | None:
-        """The next bytes. After a refusal `begin` must be called."""
+        """Take the next bytes. After a refusal `begin` must be called."""
         if position != self._end:
             refused = self._begin_log(position, persistence)
             if refused is not None:
@@ -104,14 +103,15 @@ class Copies:
         return None
 
     def _begin_log(self, position: int, persistence: Persistence) -> CopyRefused | None:
-        """The first bytes of all: the master need not have its oldest files any more."""
+        """Start an empty log at the master's start: the master may have deleted its oldest
+        files."""
         log = self._log
         if not log.is_empty or self._end != log.end:
             raise LocalError(f"bytes at {position}, but the log goes on at {self._end}")
         if position != log.segments.start_of(position):
             text = f"the master begins at {position}, where no file does: {WRONG_SIZE}"
             return CopyRefused(text, is_diverged=True)
-        if persistence.is_syncing:  # as the marks are, which it settles, behind a try that failed
+        if persistence.is_syncing:  # as after a failed attempt: the marks, which `begin` settles
             text = f"the log cannot begin at {position} before the disk has what is under way"
             return CopyRefused(text, is_diverged=False)
         try:
@@ -122,7 +122,7 @@ class Copies:
         return None
 
     def _fill(self, data: bytes, now: float) -> CopyRefused | None:
-        """These are in a blank, to its end at most."""
+        """Write bytes of a blank, up to its end."""
         size = self._blank_end - self._start
         refused = self._log.fill(self._start, data[:size], now)
         if refused is not None:
@@ -131,7 +131,7 @@ class Copies:
         return None
 
     def _write(self, data: bytes, now: float) -> CopyRefused | None:
-        """These begin with a record, or with a blank."""
+        """Write bytes that begin with a record or a blank."""
         start = self._start
         read = self._reader.read(data, start)
         if read.found:
@@ -147,13 +147,14 @@ class Copies:
         return None if read.stop is None else self._stopped(read.stop)
 
     def _keep(self, rest: bytes) -> None:
-        """All but these was written."""
+        """Keep these bytes; everything before them was written."""
         self._start = self._end - len(rest)
         self._torn = [rest] if rest else []
         self._wanted = 1
 
     def _stopped(self, stop: Step) -> CopyRefused | None:
-        """What is no record begins here."""
+        """Handle what follows the whole records: a blank, an incomplete record, or foreign
+        bytes."""
         if stop.found is Found.BLANK:
             self._blank_end = stop.position + stop.size
             return None

@@ -1,9 +1,9 @@
-"""deleteWhen: the hours of the day, local time, in which old files are deleted.
+"""Parses deleteWhen: the hours of the day, in local time, at which old files are deleted.
 
     04    4    04;16;22    04;
 
-Java reads the text anew at each look, and what it cannot read stops its deletion with a line in a
-log. Here the start is refused: a disk that fills up for a misprint is found too late.
+Java parses the text at each check; if it is malformed, Java logs a line and deletes nothing. Here a
+malformed text refuses the start, for otherwise the misprint shows only when the disk is full.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HOUR: Final = re.compile(r"[01]?[0-9]|2[0-3]")
 
 
 def parse_hours(text: str) -> frozenset[int]:
-    """The hours, 0 to 23, at least one."""
+    """The hours, from 0 to 23, at least one."""
     names = [part.strip() for part in text.split(";") if part.strip()]
     if not names or not all(_HOUR.fullmatch(name) for name in names):
         raise ConfigurationError(

@@ -1,11 +1,11 @@
-"""The list of deleted topics, as far as the log still has records of them.
+"""Reads and writes the list of deleted topics of which the log still has records.
 
     gantry/deleted   "GFD1" | crc32 of the rest 4 | topics
     topic            8 bytes each: end of the log at the deletion, store timestamp of its last
                      record | bytes of its name 2 | name, UTF-8
 
-A record of the topic is deleted when it lies below that end and is not newer than that record. The
-time tells apart what another broker wrote where a crash had cut the log shorter.
+A record of the topic is deleted if it lies below that end and is not newer than that record. After
+a crash has shortened the log, the time tells records apart that another broker wrote there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gantrymq.store.layout import OWN, StoreRefusedError
 PATH: Final = f"{OWN}/deleted"
 MAGIC: Final = b"GFD1"
 
-# Twice what as many topics as are ever listed, with the longest names, would take.
+# Twice the size of the longest list: the most topics, with the longest names.
 FILE_BYTES_MAX: Final = 64 << 20
 
 _CRC: Final = struct.Struct(">I")
@@ -33,13 +33,13 @@ _TOPIC: Final = struct.Struct(">2qH")
 @final
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What of a topic was deleted."""
+    """Which records of a topic were deleted."""
 
     position: int
     store_timestamp_ms: int
 
     def covers(self, position: int, store_timestamp_ms: int) -> bool:
-        """Whether a record of the topic, which lies here, was deleted with it."""
+        """Whether a record of the topic with this position and time was deleted with it."""
         return position < self.position and store_timestamp_ms <= self.store_timestamp_ms
 
 
@@ -53,7 +53,7 @@ def encode(topics: Mapping[str, Deleted]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Deleted]:
-    """StoreRefusedError when it is not what was written: nobody can tell what it said."""
+    """Decode the list. StoreRefusedError if it is damaged, for then its content is unknown."""
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         raise StoreRefusedError(
@@ -72,6 +72,6 @@ def decode(data: bytes) -> dict[str, Deleted]:
 
 
 def read(disk: Disk) -> dict[str, Deleted]:
-    """What the file says; nothing when there is none."""
+    """The list in the file; empty if there is no file."""
     data = own_file.content(disk, PATH, FILE_BYTES_MAX)
     return {} if data is None else decode(data)

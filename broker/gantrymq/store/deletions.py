@@ -1,15 +1,15 @@
-"""Deleting topics: their queues go, and dispatch does not make them again from the log.
+"""Deletes topics: removes their queues, and keeps dispatch from making them again from the log.
 
-The log keeps a deleted topic's records until its files go, and whatever dispatches a stretch of
-it again - a start after a crash, a queue that is rebuilt - would show them in the queues of a new
-topic of this name, in the place of new messages. So the log's end is written down, for good,
-before the queues go (deleted_topics.py): below it the topic's records have no units any more. Keys
-they still have.
+The log keeps a deleted topic's records until their files are deleted. Whatever dispatches a part of
+the log again, such as a start after a crash or the rebuild of a queue, would put them into the
+queues of a new topic of this name, in place of new messages. So the end of the log is saved and
+synced before the queues are removed (deleted_topics.py). The topic's records below it get no units
+any more. They still have keys.
 
-Invariants. Nothing that is written behind a deletion lies below its position: where a crash has cut
-the log shorter the position follows, for good, before anything is written there. What the log's
-start has passed by a file is left out. While a deletion cannot be written down no message is taken,
-and it is tried again.
+Invariants. A record that is written after a deletion never lies below the deletion's position: if a
+crash has shortened the log, the position is lowered and synced before anything is written there. A
+deletion is dropped from the list when the log's start has passed its position by one file. While a
+deletion cannot be saved, the store accepts no messages and retries.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from gantrymq.store.segments import SyncFailedError
 
 NEVER: Final = float("inf")
 
-# Names of 30 bytes make a list of 5 MB, which is written with each deletion. Beyond, the oldest are
-# given up: their files of the log are the next to go.
+# With names of 30 bytes the list has 5 MB, and each deletion writes it. Beyond that the oldest
+# deletions are dropped: their files of the log are deleted next.
 TOPICS_MAX: Final = 100_000
 
 RETRY_SECONDS: Final = 0.25
@@ -41,7 +41,8 @@ _SYNCS: Final = ("sync", "sync_folder")
 
 @final
 class Deletions:
-    """Of one store. Recovery calls `load`, `remove_queues` and `settle`, in this order."""
+    """The deletions of one store. Recovery calls `load`, `remove_queues` and `settle`, in this
+    order."""
 
     __slots__ = (
         "_asked",
@@ -63,20 +64,20 @@ class Deletions:
         self._queues = queues
         self._topics: dict[str, Deleted] = {}
         self.failure: DiskError | None = None
-        """Why a deletion has to wait."""
+        """Why a deletion has to wait, or None."""
 
     # ------------------------------------------------------------------ start
 
     def load(self, *, is_clean: bool) -> None:
-        """From now on the log is dispatched without what was deleted."""
+        """Load the list. From now on deleted records are not dispatched."""
         self._topics = read(self._disk)
         if self._topics and not is_clean:
             self._keep()
         self._dispatcher.skip(self._topics)
 
     def _keep(self) -> None:
-        """The last process may have been killed, or its sync have failed, before the list was on
-        disk for good, and what it says is done now."""
+        """Write the list again, and sync it. The previous process may have been killed before its
+        sync, or its sync may have failed, and this start acts on the list."""
         try:
             own_file.replace(self._disk, PATH, encode(self._topics))
         except DiskError as error:
@@ -85,17 +86,17 @@ class Deletions:
             own_file.sync(self._disk, PATH)
 
     def remove_queues(self) -> None:
-        """Those that were to go, and were still there when the last process ended."""
+        """Remove queues of deleted topics that the previous process did not get to."""
         queues = self._queues
         for topic, deleted in self._topics.items():
             for queue_id in queues.queue_ids(topic):
                 queue = queues.find(topic, queue_id)
-                # One with a fault may have lost its new units, and is made again.
+                # A faulty queue may lack its newest units; recovery rebuilds it.
                 if queue and queue not in queues.faults and self._is_older(queue, deleted):
                     queues.delete(queue)
 
     def _is_older(self, queue: ConsumeQueue, deleted: Deleted) -> bool:
-        """Whether all that the queue has was deleted."""
+        """Whether all records of the queue were deleted."""
         if queue.physical_end > deleted.position:
             return False
         if queue.end == queue.start:
@@ -106,7 +107,7 @@ class Deletions:
         return record is None or deleted.covers(position, record.store_timestamp_ms)
 
     def settle(self) -> None:
-        """The log ends where it does, and so do all deletions."""
+        """Lower the positions that are above the end of the recovered log."""
         end = self._log.end
         topics = {
             topic: replace(each, position=min(each.position, end))
@@ -118,17 +119,17 @@ class Deletions:
     # ------------------------------------------------------------------ deleting
 
     def ask(self, topic: str) -> None:
-        """Its queues go with the next turn."""
+        """Delete the topic in the next turn."""
         self._asked[topic] = None
 
     def turn(self, now: float, *, is_copy: bool) -> None:
-        """Behind what was written before: whatever the log has of these topics is deleted."""
+        """Delete the topics: all their records that are in the log now."""
         if not self._asked or now < self._next:
             return
         noted = self._noted()
         try:
-            if not is_copy:  # which goes on with what lies behind its end
-                self._log.tidy()  # what was refused may not be found behind it
+            if not is_copy:  # a copy's bytes behind its end continue it
+                self._log.tidy()  # a later record may not follow refused ones
             if noted:
                 self._write({**self._topics, **noted})
         except DiskError as error:
@@ -143,11 +144,12 @@ class Deletions:
         self.failure = None
 
     def deadline(self) -> float:
-        """When `turn` has something to do."""
+        """The time at which `turn` has work."""
         return self._next if self._asked else NEVER
 
     def _noted(self) -> dict[str, Deleted]:
-        """Those of the topics to be deleted that have, or will have, queues from the log."""
+        """The deletions to be saved: of topics that have queues, or get them from the log's
+        rest."""
         is_behind = self._dispatcher.position < self._log.end
         deleted = Deleted(self._log.end, self._log.store_timestamp_ms)
         return {
@@ -155,8 +157,8 @@ class Deletions:
         }
 
     def _write(self, topics: Mapping[str, Deleted]) -> None:
-        """What still counts of these, for good, and from now on."""
-        start = self._log.start - self._log.segments.file_bytes  # the last one may come back
+        """Save and sync the deletions that still count, and apply them to dispatch."""
+        start = self._log.start - self._log.segments.file_bytes  # removing a file may fail
         left = [each for each in topics.items() if each[1].position > start]
         left.sort(key=lambda each: each[1].position)
         kept = dict(left[-TOPICS_MAX:])

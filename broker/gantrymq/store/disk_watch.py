@@ -1,11 +1,13 @@
-"""How full the disk is, and whether messages are taken.
+"""Watches how full the disk is, and refuses messages before it is full.
 
-Above diskSpaceWarningLevelRatio of the partition of the log, or of the queues, messages are
-refused while there is still room for everything else; reads go on. It ends by itself at the first
-look that finds less: one look a second is damping enough, and a level of our own below Java's
-would refuse for ever where Java goes on. While the reserve is given up they are refused as well.
+When the partition of the log or of the queues is fuller than diskSpaceWarningLevelRatio, the store
+refuses messages while there is still room for everything else; reads go on. The refusal ends at the
+first check that finds less in use. One check a second is enough damping; a lower threshold for
+resuming, which Java does not have, would refuse for ever where Java goes on. Messages are also
+refused while the reserve is given up.
 
-What cannot be found out changes nothing: a full disk is then told by the log itself (`put.py`).
+If the use of the disk cannot be determined, nothing changes: the log itself reports a full disk
+(`put.py`).
 """
 
 from __future__ import annotations
@@ -20,24 +22,25 @@ from gantrymq.store.reserve import PATH as RESERVE_PATH
 from gantrymq.store.reserve import Reserve
 from gantrymq.store.settings import StoreSettings
 
-# The last tenth of a small volume, 2 GiB say, takes a fast broker a few seconds.
+# A fast broker fills the last tenth of a small volume, of 2 GiB for example, in a few seconds.
 LOOK_SECONDS: Final = 1.0
 
-# The index may fail: it is only told of.
+# The index may lack space: its use is only reported.
 _NAMES: Final = {COMMIT_LOG: "CL", CONSUME_QUEUE: "CQ", INDEX: "INDEX"}
 _NEEDED: Final = (COMMIT_LOG, CONSUME_QUEUE)
 
 
 @final
 class DiskWatch:
-    """Of one store, opened before; `refusal` may be asked for each message."""
+    """The disk watch of one store, after the reserve is opened. `refusal` is called for each
+    message."""
 
     __slots__ = ("_limit", "_next", "_refused", "_reserve", "_root", "_usage_of", "_usages")
 
     def __init__(
         self, usage_of: Callable[[str], Usage], reserve: Reserve, settings: StoreSettings
     ) -> None:
-        """`usage_of` is the disk's `usage`."""
+        """`usage_of` is the method `usage` of the disk."""
         self._usage_of = usage_of
         self._reserve = reserve
         self._limit = settings.disk_space_warning_level_ratio
@@ -47,12 +50,12 @@ class DiskWatch:
         self._refused: Refused | None = None
 
     def change(self, settings: StoreSettings) -> None:
-        """The next turn looks, and judges by these."""
+        """Apply changed settings at the next turn."""
         self._limit = settings.disk_space_warning_level_ratio
         self.look_soon()
 
     def turn(self, now: float) -> None:
-        """Look, if it is time."""
+        """Check the disk if a check is due."""
         if now < self._next:
             return
         self._next = now + LOOK_SECONDS
@@ -65,33 +68,34 @@ class DiskWatch:
         self._judge()
 
     def deadline(self) -> float:
-        """When the next look is due; past when it is wanted at once."""
+        """The time of the next check; in the past if one is wanted at once."""
         return self._next
 
     def refusal(self) -> Refused | None:
-        """Why no message is taken now."""
+        """Why no message is accepted now, or None."""
         return self._refused
 
     def look_soon(self) -> None:
-        """The log found no space: the next turn looks."""
+        """Check in the next turn, because the log found no space."""
         self._next = float("-inf")
 
     def out_of_space(self) -> bool:
-        """Queues, index or config files found no space: whether they may try again, in what the
-        reserve took up. From now on no message is taken."""
+        """Give up the reserve, because queues, index or config files found no space. From now on no
+        message is accepted. Return whether space was freed, so that a retry makes sense."""
         self.look_soon()
         is_freed = self._reserve.give_up()
         self._judge()
         return is_freed
 
     def has_room(self, size: int) -> bool:
-        """Whether the partition of the log had so much left at the last look."""
+        """Whether the log's partition had `size` bytes free at the last check."""
         usage = self._usages.get(COMMIT_LOG)
         return usage is not None and usage.free_bytes >= size
 
     @property
     def used_percent(self) -> float:
-        """Of the fuller one of the partitions of log and queues; 0 while it is unknown."""
+        """The use of the fuller one of the partitions of log and queues, in percent; 0 if
+        unknown."""
         return max(_percent(self._usages.get(folder)) for folder in _NEEDED)
 
     def _judge(self) -> None:

@@ -1,11 +1,11 @@
-"""Through a stretch of the log without building records: for dispatch and recovery.
+"""Reads dispatch entries from a part of the log without decoding whole records.
 
-A quick reader takes what is a sound record beyond doubt and reads no more of it than an entry
-needs. Anything else - the end of the data, a blank, damage - is for walk.py to judge. Invariant:
-where the quick reader answers an entry, `walk.look` answers the same record.
+A quick reader accepts what is certainly a sound record, and reads only the fields that an entry
+needs. Anything else, such as the end of the data, a blank, or damage, is left to walk.py.
+Invariant: where the quick reader returns an entry, `walk.look` finds the same record.
 
-Written for the compiler: native integers, no object but the entry and its texts. Interpreted it
-is right, and about as slow as decoding the records.
+This module is written to be compiled: native integers, and no objects but the entries and their
+texts. Interpreted it is correct, and about as slow as decoding the records.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _SMALLEST: Final = 91
 
 @final
 class Entries:
-    """What lies in a stretch of the log, in its order."""
+    """The entries of a part of the log, in its order."""
 
     __slots__ = ("end", "found", "stop")
 
     def __init__(self, found: list[Entry], end: int, stop: Step | None) -> None:
         self.found: list[Entry] = found
         self.end: int = end
-        """Behind the last record: where to go on, unless `stop` says otherwise."""
+        """The end of the last record: where to continue, unless `stop` says otherwise."""
         self.stop: Step | None = stop
-        """The step that is no record; None when the data end where a record ends."""
+        """What follows if it is not a record; None if the data end where a record ends."""
 
 
 @final
 class EntryReader:
-    """How to read a log: the same for all of its stretches.
+    """Reads entries of one log, from any part of it.
 
-    Without `verify_body` a wrong body CRC passes, but not where a record may have been torn.
+    Without `verify_body` a wrong body CRC is accepted, except where a record may have been torn.
     """
 
     __slots__ = ("_file_bytes", "_levels", "_scan", "_topic", "_verify_body")
@@ -58,9 +58,9 @@ class EntryReader:
         self._topic: bytes = b""
 
     def read(self, data: bytes, position: int, *, flushed: int = POSITION_MAX) -> Entries:
-        """The records in `data`, which lies at `position`, up to the first step that is none.
+        """The records in `data`, whose log position is `position`, up to the first that is not one.
 
-        `flushed` is the mark below which a record cannot have been torn.
+        A record below `flushed` cannot have been torn.
         """
         found: list[Entry] = []
         start: i64 = i64(position)
@@ -76,7 +76,7 @@ class EntryReader:
         return Entries(found, int(start + at), None)
 
     def _judge(self, data: bytes, at: i64, position: i64, flushed: i64) -> Step:
-        """What lies at `data[at]`, where the quick reader saw no record."""
+        """What lies at `data[at]`, where the quick reader found no record."""
         step = look(
             data,
             int(at),
@@ -89,7 +89,7 @@ class EntryReader:
         return step
 
     def _entry(self, data: bytes, at: i64, position: i64, flushed: i64) -> Entry | None:
-        """The entry of a sound record at `data[at]`, else None."""
+        """The entry of a sound record at `data[at]`, or None."""
         room = min(len(data) - at, self._file_bytes - position % self._file_bytes)
         size = _size(data, at, room)
         if size == 0 or read_i64_be(data, at + 28) != position:
@@ -125,14 +125,15 @@ class EntryReader:
         )
 
     def _known(self, topic: bytes) -> bytes:
-        """The object of the record before if it is the same: its hash is known already."""
+        """The previous record's topic object if it is equal, since its hash is cached."""
         if topic != self._topic:
             self._topic = topic
         return self._topic
 
 
 def _size(data: bytes, at: i64, room: i64) -> i64:
-    """How long the record at `data[at]` says it is; 0 when none begins here or fits."""
+    """The size of the record at `data[at]` by its header; 0 if there is none, or it does not
+    fit."""
     if room < _SMALLEST:
         return 0
     size = i64(read_i32_be(data, at))
@@ -143,7 +144,8 @@ def _size(data: bytes, at: i64, room: i64) -> i64:
 
 
 def _parts(data: bytes, at: i64, body_at: i64, end: i64) -> tuple[i64, i64, i64]:
-    """Where the body ends, the topic begins and ends; zeros when the parts do not add up."""
+    """The ends of the body and of the topic, and the start of the topic; zeros if the lengths are
+    inconsistent. In this order: body end, topic start, topic end."""
     nothing: tuple[i64, i64, i64] = (0, 0, 0)
     if body_at > end:
         return nothing

@@ -1,11 +1,11 @@
-"""What dispatch is told of one record: a unit for its queue, keys for the index.
+"""Defines what dispatch needs of one record: a unit for its queue, keys for the index.
 
     tags code    Java's hash of TAGS, sign-extended, 0 without one; a record of SCHEDULE_TOPIC_XXXX
-                 that has a DELAY level carries the time in ms at which it is due instead
+                 with a DELAY level has the time in ms at which it is due instead
     unique key   UNIQ_KEY, and keys KEYS, as stored: index.py splits and hashes them
     session      GANTRY_SESSION, the place in a producer session (sessions/table.py)
 
-Records of prepared and rolled back transactions have no unit, rolled back ones no key either.
+Records of prepared and rolled back transactions have no unit; rolled back ones have no keys either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _ROLLBACK: Final = 0xC
 
 @final
 class Entry:
-    """Hot, hence slotted and not frozen; treat it as a value all the same."""
+    """The dispatch data of one record, treated as immutable.
+
+    Created on the hot path, hence slotted rather than a frozen dataclass.
+    """
 
     __slots__ = (
         "keys",
@@ -76,18 +79,18 @@ class Entry:
 
     @property
     def has_unit(self) -> bool:
-        """Whether consumers are to see the record."""
+        """Whether consumers see the record."""
         kind = self.sys_flag & _TRANSACTION_MASK
         return kind == 0 or kind == _COMMIT  # noqa: PLR1714 - quicker than building a set
 
     @property
     def has_keys(self) -> bool:
-        """Whether the index is to know the record."""
+        """Whether the index has the record."""
         return (self.sys_flag & _TRANSACTION_MASK) != _ROLLBACK
 
 
 def of_record(record: Record, scan: PropertyScan, levels: DelayLevels) -> Entry:
-    """Of a record that has its place; `scan` is used up."""
+    """The entry of a record that has its position; `scan` is overwritten."""
     topic = record.topic
     store_ms = i64(record.store_timestamp_ms)
     flags = sys_flag.with_hosts(record.sys_flag, record.born_host, record.store_host)
@@ -110,7 +113,7 @@ def of_record(record: Record, scan: PropertyScan, levels: DelayLevels) -> Entry:
 def tags_code(
     topic: bytes, scan: PropertyScan, store_timestamp_ms: i64, levels: DelayLevels
 ) -> i64:
-    """The number that the queue's unit carries."""
+    """The tags code in the queue's unit."""
     delay = scan.delay
     if delay and topic == SCHEDULE_TOPIC and len(delay) <= _LEVEL_DIGITS_MAX and delay.isdigit():
         return i64(levels.delivery_ms(int(delay), int(store_timestamp_ms)))
@@ -118,7 +121,7 @@ def tags_code(
 
 
 def tag_hash(tags: bytes) -> i64:
-    """The code of a message that is not delayed."""
+    """The tags code of a message that is not delayed."""
     if not tags:
         return 0
     code = extend_hash(0, tags)

@@ -1,4 +1,5 @@
-"""How a reading ended. Beside the readings: those are compiled, and this cannot be."""
+"""Defines the result of a read. A module of its own, since readings.py is compiled, and this is a
+dataclass."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from gantrymq.base.errors import CorruptionError
 @final
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How the reading of this key ended: with its result, or with the error."""
+    """The end of the read with this key: its result, or its error."""
 
     key: int
     result: object = None

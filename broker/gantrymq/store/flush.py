@@ -1,18 +1,18 @@
-"""When the log is synced, who waits for it, and what counts as on disk.
+"""Syncs the log, releases the sends that wait for that, and tracks how much of it is on disk.
 
-A round syncs every file that has bytes between `flushed` and the log's end at its start; one round
-is under way at a time, and all who wait share the next one (group commit). When it ends well,
-`flushed` is where the log then ended, and those who wait below it are released in order.
+A round syncs every file that has bytes between `flushed` and the log's end at the round's start.
+Only one round runs at a time, and all waiters share the next one (group commit). When it succeeds,
+`flushed` becomes the log's end at its start, and the waiters up to there are released in order.
 
-    SYNC_FLUSH     a round begins as soon as someone waits and none is under way; what nobody waits
-                   for (WAIT=false) follows within 10 ms
-    ASYNC_FLUSH    every flushIntervalCommitLog when flushCommitLogLeastPages are dirty, and after
-                   flushCommitLogThoroughInterval whatever is
+    SYNC_FLUSH     a round begins as soon as there is a waiter and no round runs; records without
+                   a waiter (WAIT=false) are synced within 10 ms
+    ASYNC_FLUSH    a round begins every flushIntervalCommitLog if flushCommitLogLeastPages are
+                   dirty, and after flushCommitLogThoroughInterval if anything is
 
 Invariants. `flushed` never passes what a sync, begun after the write, has covered. A waiter is
-answered once: in time, or late (FLUSH_DISK_TIMEOUT; its message is stored, and may yet get to
-disk). A failed sync is final: SyncFailedError, from then on each call raises it, nobody is
-released, and the process must end.
+answered once: in time, or late (FLUSH_DISK_TIMEOUT; its message is stored, and may still reach the
+disk). A failed sync is final: each call from then on raises SyncFailedError, no waiter is released,
+and the process must end.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ NEVER: Final = float("inf")
 
 PAGE_BYTES: Final = 4096
 
-# Java's group commit looks for work this often when nobody waits.
+# The interval of Java's group commit when there is no waiter.
 SYNC_INTERVAL_SECONDS: Final = 0.01
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A waiter's answer: its own number, and whether its bytes are on disk."""
+    """The answer to a waiter: its number, and whether its bytes are on disk."""
 
     waiter: int
     in_time: bool
@@ -56,7 +56,8 @@ class _Waiter:
 
 @final
 class Flusher:
-    """The flush of one log. Call `turn` after the appends of a turn, then sleep to `deadline`."""
+    """The flushes of one log. Call `turn` after the writes of a turn, then sleep until
+    `deadline`."""
 
     __slots__ = (
         "_broken",
@@ -97,9 +98,10 @@ class Flusher:
         self._waiting: deque[_Waiter] = deque()
         self.flushed = log.mark
         self.syncing_since: float | None = None
-        """When the round that is under way began."""
+        """The start time of the round that is under way, or None."""
         self._synced_since: float | None = None
-        """When the round of syncs began that has ended and is not in `sync_seconds` yet."""
+        """The start time of a round that has ended and is not counted in `sync_seconds` yet, or
+        None."""
         self.sync_seconds: Histogram = Histogram(LOG_SYNC.buckets)
         """The histogram of the times that rounds of syncs took."""
         self._target = self.flushed
@@ -109,7 +111,7 @@ class Flusher:
         return bool(self._tickets)
 
     def wait(self, waiter: int, end: int, now: float) -> None:
-        """Tell this waiter when everything below `end`, where its group ends, is on disk."""
+        """Release this waiter when everything below `end`, the end of its group, is on disk."""
         self._refuse_broken()
         if end <= self.flushed.position:
             self._released.append(Released(waiter, in_time=True))
@@ -118,7 +120,7 @@ class Flusher:
         self._waiting.append(_Waiter(waiter, end, now + self._timeout))
 
     def turn(self, now: float) -> None:
-        """Begin a round if one is due; answer those who waited too long."""
+        """Begin a round if one is due; release waiters whose time is over."""
         self._refuse_broken()
         if self._synced_since is not None:
             self.sync_seconds.note(now - self._synced_since)
@@ -129,7 +131,7 @@ class Flusher:
             self.start(now)
 
     def start(self, now: float) -> None:
-        """Begin a round for all that is not on disk, unless one is under way."""
+        """Begin a round for everything that is not on disk, unless one is under way."""
         self._refuse_broken()
         log = self._log
         position = self.flushed.position
@@ -147,7 +149,7 @@ class Flusher:
             self._break(error)
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was ours; SyncFailedError when a sync failed."""
+        """Whether the completion belongs to a round; SyncFailedError if the sync failed."""
         if completion.ticket not in self._tickets:
             return False
         self._tickets.remove(completion.ticket)
@@ -162,12 +164,12 @@ class Flusher:
         return True
 
     def take_released(self) -> Sequence[Released]:
-        """Who got an answer since the last call, in order."""
+        """The waiters released since the last call, in order."""
         released, self._released = self._released, []
         return released
 
     def deadline(self) -> float:
-        """When `turn` has something to do at the latest, if nothing else happens."""
+        """The time at which `turn` has work, if nothing else happens."""
         due = self._waiting[0].deadline if self._waiting else NEVER
         dirty = self._log.end - self.flushed.position
         if dirty and not self._tickets:
@@ -175,7 +177,8 @@ class Flusher:
         return due
 
     def restart(self) -> None:
-        """The log was cut: what it holds now is on disk, and nobody waits any more."""
+        """Start again after the log was placed anew: all of it is on disk, and there is no
+        waiter."""
         self._refuse_broken()
         assert not self._tickets and not self._waiting  # noqa: PT018 - a quiet log
         self.flushed = self._target = self._log.mark

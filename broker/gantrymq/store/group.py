@@ -1,10 +1,10 @@
-"""A group: the messages of one turn, until the log has taken or refused them all.
+"""Holds the messages of one turn until the log has written or refused all of them.
 
-Their bytes are in the arena, what dispatch needs of them in `entries`, and the queues they go to
-know how many of them are `taken`: until `end`, whoever numbers a message counts those too. Messages
-come from the kernel, which writes them by itself, and as records from the general path. Invariant:
-every record of the arena has its entry, in the log's order, and a queue's numbers have no gap,
-whoever adds.
+The records are in the arena, and `entries` has what dispatch needs of them. Each queue counts in
+`taken` how many of its messages are in the group: until `end`, new queue offsets must skip those.
+The kernel writes its records itself; the general path adds messages as records. Invariant: every
+record in the arena has its entry, in the log's order, and the queue offsets have no gaps, whichever
+path adds a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gantrymq.wire.message.record import Record
 
 @final
 class TopicSize:
-    """How much of a group goes to one topic."""
+    """The part of a group that goes to one topic."""
 
     __slots__ = ("messages", "record_bytes", "topic")
 
@@ -36,7 +36,7 @@ class TopicSize:
 
 @final
 class Group:
-    """Made for an arena, and over with it."""
+    """The messages of one turn, in one arena."""
 
     __slots__ = ("_levels", "_queues", "_scan", "arena", "entries")
 
@@ -48,7 +48,7 @@ class Group:
         self._queues: list[ConsumeQueue] = []
 
     def number(self, queue: ConsumeQueue, count: i64) -> i64:
-        """The queue offset of the first of so many more messages."""
+        """Reserve queue offsets for `count` messages, and return the first."""
         taken = queue.taken
         if taken == 0:
             self._queues.append(queue)
@@ -61,13 +61,13 @@ class Group:
         self._enter(message)
 
     def add_batch(self, messages: Sequence[Record]) -> None:
-        """Place messages that stay in one file."""
+        """Place messages that must be in one file."""
         self.arena.add_batch(messages)
         for message in messages:
             self._enter(message)
 
     def sizes_from(self, first_entry: int) -> list[TopicSize]:
-        """The messages from this entry on, and the bytes of their records, by topic."""
+        """The number and size of the records from this entry on, by topic."""
         sizes: dict[bytes, TopicSize] = {}
         for entry in self.entries[first_entry:]:
             size = sizes.get(entry.topic)
@@ -78,7 +78,7 @@ class Group:
         return list(sizes.values())
 
     def end(self) -> None:
-        """The log took the group, whose units are next, or refused it, and there will be none."""
+        """Release the reserved queue offsets: the log has written the group, or refused it."""
         for queue in self._queues:
             queue.taken = 0
         self._queues.clear()

@@ -1,15 +1,15 @@
-"""The index: log positions by topic and key, in files that are filled one after the other.
+"""Maps topic and key to log positions, in index files that are filled one after the other.
 
-Invariants: only the newest file is filled, and it is named and ordered by the time it was made.
-Entries follow the log: a record before the newest entry's is in the index already, so dispatching
-a stretch of the log again changes nothing, except that the record *at* the newest entry's position
-is entered once more; whoever asks must bear a position twice, and records whose key only has the
-same hash.
+Invariants: only the newest file is filled. Files are named and ordered by creation time. Entries
+follow the log: a record before the newest entry's record is in the index already, so dispatching a
+part of the log again changes nothing, except that the record *at* the newest entry's position is
+entered once more. A caller must therefore accept duplicate positions, and records whose key merely
+has the same hash.
 
-`put` does no I/O and cannot fail. What the disk refuses later is told in `failure`, and keys are
-kept in memory meanwhile, up to a bound; after that, and after a failed sync, keys are left out and
-counted in `missed` until the next start, which enters them from the log.
-index_flush.py says when what is safe.
+`put` does no I/O and cannot fail. A later refusal by the disk is kept in `failure`, and keys are
+buffered in memory up to a bound. Beyond it, and after a failed sync, keys are dropped and counted
+in `missed`; the next start enters them from the log. index_flush.py decides when entries are
+synced.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from gantrymq.wire import java_string
 
 OPEN_FILES_MAX: Final = 16
 
-# Entries are written when they are this many bytes, without waiting for a flush.
+# Entries are written in pieces of this size, without waiting for a flush.
 WRITE_BYTES: Final = 64 << 10
-# While the disk refuses them they are kept up to here: 400 000 keys.
+# The bound of the buffer while the disk refuses entries: 400 000 keys.
 UNWRITTEN_BYTES_MAX: Final = 8 << 20
 
-# Names of topics whose half of the hash is remembered.
+# How many topics have their part of the hash cached.
 TOPICS_MAX: Final = 10_000
 
 
 def extend_hash(seed: i64, text: bytes) -> i64:
-    """Java's string hash, in 32 bits unsigned, of what has hash `seed` and this UTF-8 behind it."""
+    """Java's string hash, as unsigned 32 bits, of a text with hash `seed` followed by this
+    UTF-8."""
     result: i64 = seed
     length: i64 = len(text)
     position: i64 = 0
@@ -60,7 +61,7 @@ def extend_hash(seed: i64, text: bytes) -> i64:
 
 
 def _extend_by_units(seed: i64, text: bytes) -> i64:
-    """The same for text that is not ASCII."""
+    """The same as `extend_hash`, for text that is not ASCII."""
     result: i64 = seed
     units = java_string.utf8_text(text).encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
@@ -69,7 +70,7 @@ def _extend_by_units(seed: i64, text: bytes) -> i64:
 
 
 def positive(hash_code: i64) -> i64:
-    """As Java's index makes a hash positive: the absolute value, 0 where there is none."""
+    """Java's way to make an index hash positive: its absolute value, or 0 if there is none."""
     if hash_code < 0x80000000:
         return hash_code
     return 0 if hash_code == 0x80000000 else 0x100000000 - hash_code
@@ -77,7 +78,8 @@ def positive(hash_code: i64) -> i64:
 
 @final
 class Index:
-    """The files, oldest first. `new_name` answers the time as yyyyMMddHHmmssSSS, local."""
+    """The index of one store, with its files, oldest first. `new_name` returns the local time as
+    yyyyMMddHHmmssSSS."""
 
     __slots__ = (
         "_folder",
@@ -111,7 +113,7 @@ class Index:
         self.is_broken: bool = False
         self.missed: int = 0
         self.was_cut: bool = False
-        """Files were given up; their keys have to be entered again."""
+        """Whether files were removed at the load; their keys must be entered again."""
 
     def load(
         self,
@@ -121,10 +123,10 @@ class Index:
         trusts_headers: bool = False,
         on_loss: Callable[[], None] | None = None,
     ) -> None:
-        """Find the files. After a crash those that have entries newer than the checkpoint's
-        `flushed_ms` are deleted, as Java does; with `trusts_headers`, when the last writer kept
-        our order of writes, only those whose header was torn. What is missing behind `end_offset`
-        comes back when the log is dispatched from there: `on_loss` is called before they go."""
+        """Open the files. After a crash, files with entries newer than the checkpoint's
+        `flushed_ms` are deleted, as Java does. If the last writer kept our order of writes
+        (`trusts_headers`), only files with a torn header are deleted. Dispatching the log from
+        `end_offset` restores the missing keys. `on_loss` is called before files are deleted."""
         self.faults.clear()
         disk = self._handles.disk
         disk.make_folder(self._folder)
@@ -145,7 +147,8 @@ class Index:
                 self.files.append(file)
             elif not is_clean:
                 lost.append(file)
-            # A file is begun when the one before is full: else that one's newer header was lost.
+            # A new file is created when the one before is full. If that does not look full, its
+            # newer header was lost.
             is_behind_loss = is_behind_loss or not is_kept or not file.is_full
         self._lose(lost, on_loss)
         self.was_cut = bool(lost)
@@ -153,12 +156,12 @@ class Index:
 
     @property
     def end_offset(self) -> int:
-        """The log position of the newest entry's record; 0 when there is none."""
+        """The log position of the newest entry's record; 0 if there is none."""
         return self.files[-1].end_offset if self.files else 0
 
     @property
     def full_ms(self) -> int:
-        """The store time of the newest record in a file that is full and safe."""
+        """The store time of the newest record in a file that is full and synced."""
         return max(
             [file.end_ms for file in self.files if file.is_full and file.pages is None], default=0
         )
@@ -171,9 +174,9 @@ class Index:
     def put(
         self, topic: bytes, unique_key: bytes, keys: bytes, physical_offset: i64, store_ms: i64
     ) -> None:
-        """Enter a record's keys: UNIQ_KEY and KEYS as stored, each may be empty.
+        """Enter a record's keys: UNIQ_KEY and KEYS as stored; each may be empty.
 
-        Not for rolled back transactions, which have no entry.
+        Rolled back transactions must not be entered.
         """
         if self.files and physical_offset < self.files[-1].end_offset:
             return
@@ -190,20 +193,21 @@ class Index:
 
     @property
     def has_much(self) -> bool:
-        """Whether there are entries to be written ahead of the flush."""
+        """Whether there are enough entries to write them ahead of the flush."""
         return bool(self.files) and len(self.files[-1].tail) >= self.write_bytes
 
     def write_entries(self) -> None:
-        """Once a turn: entries of which there are many are written ahead of the flush."""
+        """Write entries ahead of the flush if there are many. Called once a turn."""
         if self.has_much:
             self.attempt(self.files[-1].write_entries)
 
     def unsafe(self) -> list[IndexFile]:
-        """The files that have something the disk has not, oldest first."""
+        """The files that have unsynced changes, oldest first."""
         return [file for file in self.files if file.count != file.saved_count or file.dirty]
 
     def attempt(self, write: Callable[[], None]) -> bool:
-        """Whether the disk took it; a refusal is kept in `failure` until it takes something."""
+        """Call `write`; whether it succeeded. A DiskError is kept in `failure` until a write
+        succeeds."""
         try:
             write()
         except DiskError as error:
@@ -213,14 +217,15 @@ class Index:
         return True
 
     def stop(self, error: DiskError) -> None:
-        """A sync failed."""
+        """Stop writing, because a sync failed."""
         self.failure = error
         self.is_broken = True
 
     def expired_file(self, log_minimum: int) -> str:
-        """The path of the oldest file if no record in it is in the log any more, else "".
+        """The path of the oldest file if the log has none of its records any more, else "".
 
-        It is no part of the index from now on and is to be removed. The newest always stays.
+        The file no longer belongs to the index, and the caller must remove it. The newest always
+        stays.
         """
         if len(self.files) < 2 or self.files[0].end_offset >= log_minimum:
             return ""
@@ -232,8 +237,8 @@ class Index:
         return file.path
 
     def cut(self, log_end: int, on_loss: Callable[[], None] | None = None) -> bool:
-        """The log ends here: no file stays that names a record behind; whether there was one.
-        `on_loss` is called before they go, when `end_offset` tells what stays."""
+        """Remove the files that name records behind the end of the log; whether there were any.
+        `on_loss` is called before, when `end_offset` is that of the remaining files."""
         newer = [file for file in self.files if file.count > 1 and file.end_offset >= log_end]
         self.files = [file for file in self.files if file not in newer]
         self._lose(newer, on_loss)
@@ -246,15 +251,16 @@ class Index:
         self.files = []
 
     def file(self, path: str) -> File:
-        """One of the files, to read from."""
+        """The file at this path, to read from."""
         return self._handles.get(path)
 
     def close(self) -> None:
-        """Give the handles back; nothing is written."""
+        """Close the files; nothing is written."""
         self._handles.close()
 
     def _open_newest(self) -> None:
-        """The newest file, if not full, is filled further: that takes its slots in memory."""
+        """Load the slots of the newest file into memory if it is not full, to continue filling
+        it."""
         if self.files and not self.files[-1].is_full and self.files[-1].pages is None:
             self.files[-1].load_pages()
 
@@ -272,7 +278,8 @@ class Index:
         self._remove(files)
 
     def _remove(self, files: list[IndexFile]) -> None:
-        """The newest first, each for good: after a crash none is left without those before it."""
+        """Remove files, the newest first, and sync each removal: so a crash never leaves a file
+        without those before it."""
         for file in reversed(files):
             self._handles.remove(file.path)
             self._handles.disk.sync_folder(self._folder)
@@ -287,7 +294,7 @@ class Index:
         file.put(key_hash, physical_offset, store_ms)
 
     def _roll(self) -> IndexFile:
-        """A new file, newer by name than all others whatever the clock says."""
+        """Add a new file. Its name is newer than all others, even if the clock was set back."""
         name = self.new_name()
         before = self.files[-1] if self.files else None
         if before is not None and name <= before.name:

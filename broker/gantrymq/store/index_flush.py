@@ -1,11 +1,11 @@
-"""What of the index is safe on disk: a flush in three steps, each synced before the next.
+"""Flushes the index in three steps, each synced before the next, and tracks what is on disk.
 
     1 the entries        2 the slots that name them        3 the header that counts them
 
-The third waits until the log is on disk up to the last record counted: a header never names a
-record that a crash can take away. `flushed` is up to where the index had the log's keys when the
-flush began; the checkpoint keeps its store time as indexMsgTimestamp. Keys entered while a flush is
-under way belong to the next one.
+The third step waits until the log is synced up to the last record counted: so a header never names
+a record that a crash can take away. `flushed` is the position up to which the index had the log's
+keys when the last flush began; the checkpoint keeps its store time as indexMsgTimestamp. Keys
+entered during a flush belong to the next one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from gantrymq.store.marks import LogMark
 
 NEVER: Final = float("inf")
 
-# A busy index has entries in every page of its slots: a flush writes up to 20 MB.
+# A busy index changes every page of its slots: a flush writes up to 20 MB.
 FLUSH_INTERVAL_MS: Final = 60_000
 
-# Or sooner, when the log has run so far ahead: its keys are entered again after a crash.
+# A flush begins earlier if the log is this far ahead, because a crash means entering its keys
+# again.
 BEHIND_BYTES: Final = 512 << 20
 RETRY_SECONDS: Final = 1.0
 
 
 @final
 class IndexFlush:
-    """The flushes of one index."""
+    """The flushes of one store's index."""
 
     __slots__ = (
         "_background",
@@ -44,7 +45,7 @@ class IndexFlush:
     )
 
     def __init__(self, index: Index, background: Background, now: float, flushed: LogMark) -> None:
-        """`flushed`: the index has on disk the keys of what lies below."""
+        """`flushed`: the index has the keys of everything below it on disk."""
         self._index = index
         self._background = background
         self._next = now + FLUSH_INTERVAL_MS / 1000
@@ -64,11 +65,13 @@ class IndexFlush:
         return bool(self._tickets)
 
     def deadline(self) -> float:
-        """Of a turn that begins one; those of a flush under way come with the disk's answers."""
+        """The time at which the next flush begins; never while one is under way, for its next step
+        follows a completion."""
         return NEVER if self._snapshots else self._next
 
     def turn(self, now: float, dispatched: LogMark, log_flushed: int) -> None:
-        """Once a turn, after its entries: up to where they reach, and the log is on disk."""
+        """Begin a flush, or do the next step of one. `log_flushed` is the flush position of the
+        log."""
         self._index.write_entries()
         if self._snapshots:
             is_next = not self._tickets and self._go_on(log_flushed)
@@ -84,7 +87,7 @@ class IndexFlush:
                 self._tickets.add(self._background.sync(file))
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was one of ours."""
+        """Whether this completion belongs to a flush."""
         if completion.ticket not in self._tickets:
             return False
         self._tickets.discard(completion.ticket)
@@ -94,13 +97,13 @@ class IndexFlush:
         return True
 
     def restart(self, begin: LogMark) -> None:
-        """The log, which has no record, begins here now; nothing is being synced."""
+        """Continue at `begin`, where a log without records begins now. No sync may be under way."""
         assert not self._tickets
         self._give_up()
         self.flushed = self._mark = begin
 
     def flush(self, dispatched: LogMark) -> None:
-        """The whole of a flush, waiting for the disk: for a stop, with the log flushed before."""
+        """Do a whole flush, waiting for the disk. For a stop; the log must be synced already."""
         self._give_up()
         self._tickets.clear()
         is_next = self._begin(dispatched)
@@ -118,11 +121,11 @@ class IndexFlush:
         return dispatched.position - self.flushed.position > BEHIND_BYTES
 
     def _begin(self, dispatched: LogMark) -> bool:
-        """Write the entries; whether they are to be synced now."""
+        """Write the entries; whether to sync them now."""
         index = self._index
         files = index.unsafe()
         if index.missed:
-            dispatched = self.flushed  # what is left out is entered by the next start
+            dispatched = self.flushed  # the next start enters the keys that were dropped
         if index.is_broken or not all(index.attempt(file.write_entries) for file in files):
             return False
         self._mark = dispatched
@@ -133,7 +136,7 @@ class IndexFlush:
         return bool(files)
 
     def _go_on(self, log_flushed: int) -> bool:
-        """What the step before wrote is on disk: the next one; whether it is to be synced now."""
+        """Do the next step, now that the previous one is synced; whether to sync it now."""
         if self._step == 2 and self._snapshots[-1].end_offset >= log_flushed:
             return False
         self._step += 1

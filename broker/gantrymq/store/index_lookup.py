@@ -1,8 +1,8 @@
-"""Positions by key: a walk through the index, newest file and newest entry first.
+"""Finds log positions by key, from the newest index file and entry to the oldest.
 
-An entry counts when its hash is the key's and its time, in whole seconds since the file's begin,
-is in the range asked for: whether its record has that key is for the caller to see. What a damaged
-file says can make a look-up find less, or positions that hold no such record; it always ends.
+An entry matches if it has the key's hash, and if its time, in whole seconds since the file's begin,
+is in the requested range. The caller must check whether the record really has the key. In a damaged
+file a lookup may find fewer positions, or positions without such a record, but it always ends.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gantrymq.store.index import Index
 from gantrymq.store.index_file import ENTRY, ENTRY_BYTES, SLOT_BYTES, IndexFile
 from gantrymq.store.readings import Reading, Wanted, fetch, run
 
-# Some milliseconds of walking, uncompiled.
+# This takes a few milliseconds when it is not compiled.
 ENTRIES_A_TURN: Final = 1024
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class KeyQuery:
-    """What is asked for; times are ms of the wall clock, both inclusive."""
+    """A query for one key. Both times are wall-clock ms and inclusive."""
 
     key_hash: int
     count_max: int
@@ -32,7 +32,7 @@ class KeyQuery:
 
 
 def lookup(index: Index, query: KeyQuery) -> Reading[list[int]]:
-    """The log positions of records that may have the key, at most `count_max`, ascending."""
+    """Log positions of records that may have the key, at most `count_max`, in ascending order."""
     found: list[int] = []
     for file in reversed(tuple(index.files)):
         if file.begin_ms <= query.end_ms and file.end_ms >= query.begin_ms:
@@ -44,12 +44,12 @@ def lookup(index: Index, query: KeyQuery) -> Reading[list[int]]:
 
 
 def find_offsets(index: Index, query: KeyQuery) -> list[int]:
-    """The whole look-up, waiting for the disk."""
+    """Do a whole lookup, waiting for the disk."""
     return run(lookup(index, query))
 
 
 def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> Reading[None]:
-    """The chain of the key's slot in one file."""
+    """Follow the chain of the key's slot in one file."""
     slot = query.key_hash % file.sizes.slots
     entry = file.slot_in_memory(slot)
     if entry is None:
@@ -62,11 +62,11 @@ def _walk(index: Index, file: IndexFile, query: KeyQuery, found: list[int]) -> R
             position = file.sizes.entry_position(entry)
             unit = yield from _read(index, file, position, ENTRY_BYTES)
         if len(unit) != ENTRY_BYTES:
-            return  # the file was removed, or cut by other hands
+            return  # the file was removed, or another program truncated it
         key_hash, physical_offset, seconds, previous = ENTRY.unpack(unit)
         stored_ms = file.begin_ms + seconds * 1000
         if seconds < 0 or previous >= entry:
-            return  # damage: chains lead to older entries only
+            return  # damaged: chains only lead to older entries
         if key_hash == query.key_hash and query.begin_ms <= stored_ms <= query.end_ms:
             found.append(physical_offset)
         if stored_ms < query.begin_ms:
@@ -83,5 +83,5 @@ def _read(index: Index, file: IndexFile, position: int, size: int) -> Reading[by
         if data is None:
             data = yield from fetch(Wanted(partial(index.file, file.path), position, size))
     except DiskError:
-        return b""  # expired since, or unreadable: this file has no answer
+        return b""  # expired since, or unreadable: no results from this file
     return data

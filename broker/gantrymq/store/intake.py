@@ -1,10 +1,10 @@
-"""What came in since the last turn, on its way into one group.
+"""Collects the sends and puts since the last turn, and lays them out as one group.
 
     sends that were fed      laid out at once, as the kernel reads them
-    what was put             laid out behind them when the group is wanted
+    messages that were put   laid out behind them when the turn takes the group
 
-All of it is written at once, or nothing. Invariant: the numbers that a group gives out in a queue
-begin at the queue's end and have no gap, whichever way its messages came.
+The whole group is written, or none of it. Invariant: the queue offsets that a group assigns begin
+at the queue's end and have no gaps, however its messages arrived.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Pending: TypeAlias = "Put | Sends | Confirmation"
 
 @final
 class Intake:
-    """Of one store."""
+    """The next group of one store, which owns it."""
 
     __slots__ = (
         "_confirmations",
@@ -66,16 +66,19 @@ class Intake:
 
     @property
     def waiting_bytes(self) -> int:
-        """What lies in memory until it is taken, as records of the log."""
+        """The size of the records that wait in memory to be written."""
         group = self._group
         return self._put_bytes + (0 if group is None else int(group.arena.end - group.arena.start))
 
     def put(
         self, messages: Sequence[Record], *, is_batch: bool, waits: bool, repeats: int = 0
     ) -> int | Refused:
-        """One message, or a batch: its number. So many `repeats` were sent before these."""
+        """Add one message or a batch, and return its number. `repeats` messages of the same send
+        were stored before."""
         first = messages[0]
-        if self._find(first) is None:  # it is open now: nothing waits for the disk later
+        if (
+            self._find(first) is None
+        ):  # opens the queue now, so nothing waits for the disk later
             topic = java_string.utf8_text(first.topic)
             if java_string.utf8_bytes(topic) != first.topic:
                 return illegal("The topic is not UTF-8.")
@@ -90,14 +93,14 @@ class Intake:
         return self._last_number
 
     def confirm(self, repeats: int, *, waits: bool) -> int:
-        """Messages that are stored already, or will be with this group: the number of the answer
-        that comes when they are safe."""
+        """Add a send whose messages are stored already or are in this group. Return the number of
+        the answer that comes when they are safe."""
         self._last_number += 1
         self._confirmations.append(Confirmation(self._last_number, repeats, waits=waits))
         return self._last_number
 
     def feed(self, kernel: Kernel, data: bytes, start: int, born_host: bytes, wall_ms: int) -> Fed:
-        """The sends from data[start] on that the kernel takes: `Fed.number` is theirs."""
+        """Take the sends in data[start:] that the kernel accepts; `Fed.number` is their number."""
         if self._group is None:
             self._group = Group(self._log.start_group(wall_ms), self._levels)
         fed = kernel.feed(self._group, data, start, born_host)
@@ -105,16 +108,16 @@ class Intake:
             self._last_number = fed.number = self._last_number + 1
             self._sends.append(Sends(fed.number, fed.replies))
         elif not self._sends:
-            self._group = None  # its store time is this turn's
+            self._group = None  # the next group gets a store time of its own
         return fed
 
     def sizes_of(self, fed: Fed) -> list[TopicSize]:
-        """How much of what was just fed goes to which topic."""
+        """The number and size of the records that the last `feed` added, by topic."""
         group = self._group
         return [] if group is None else group.sizes_from(fed.first_entry)
 
     def take(self, wall_ms: int) -> tuple[Group, Sequence[Pending]]:
-        """Everything, laid out, and who waits for it to be written, in its order."""
+        """The group, laid out, and the sends that wait for it, in order."""
         group, sends, puts = self._group, self._sends, self._puts
         confirmations, self._confirmations = self._confirmations, []
         self._group, self._sends, self._puts, self._put_bytes = None, [], [], 0
@@ -124,13 +127,13 @@ class Intake:
         return group, [*sends, *puts, *confirmations]
 
     def drop(self, wall_ms: int) -> Sequence[Pending]:
-        """Forget everything: who waits for it."""
+        """Drop everything; return the sends that wait for it."""
         group, pending = self.take(wall_ms)
         group.end()
         return pending
 
     def _lay_out(self, puts: Sequence[Put], group: Group) -> None:
-        """Give each message that was put its place in its queue and in the log."""
+        """Assign queue offsets and log positions to the messages that were put."""
         new_ends: dict[tuple[bytes, int], int] = {}
         for put in puts:
             first = put.messages[0]
@@ -138,7 +141,7 @@ class Intake:
             queue = self._find(first)
             if count and queue is not None:
                 queue_offset = int(group.number(queue, count))
-            elif count:  # the first messages of a queue, which the kernel leaves to us
+            elif count:  # the first messages of a queue: the kernel never takes those
                 key = (first.topic, first.queue_id)
                 queue_offset = new_ends.get(key, 0)
                 new_ends[key] = queue_offset + count

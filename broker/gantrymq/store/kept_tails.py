@@ -1,13 +1,14 @@
-"""What was cut off the log and is kept, for a person to look at and send again.
+"""Manages truncated tails: parts cut off the log that are kept so that an operator can inspect and
+resend them.
 
     gantry/tails/<start>-<end>-<epoch>-<crc>
 
-Positions in 20 digits, the epoch whose master's log took its place, the crc32 of the file in
-8 digits of hex. A file has the bytes of the log from `start` to `end`, as they were there. One that
-was not finished ends in .new, and means nothing.
+Positions have 20 digits. `epoch` is the epoch of the master whose log replaced the tail, `crc` the
+crc32 of the file in 8 hex digits. The file has the bytes of the log from `start` to `end`,
+unchanged. An unfinished file ends in .new and has no meaning.
 
-Invariant: together they are bounded, and the oldest go first; never one of the cut that is being
-made, which after a stop in its middle may have left several.
+Invariant: number and total size are bounded. The oldest tails are deleted first, but never one of
+the truncation under way, which may have left several if it was interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gantrymq.store.layout import NAME_DIGITS, OWN
 TAILS: Final = f"{OWN}/tails"
 UNFINISHED: Final = ".new"
 
-# Each wants somebody to look at it: a hundred are years of failovers, or a fault that repeats.
+# An operator should inspect each one. A hundred are years of failovers, or a fault that repeats.
 FILES_MAX: Final = 100
 
 _NAME: Final = re.compile(
@@ -34,14 +35,14 @@ _NAME: Final = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class KeptTail:
-    """One of them, as its name says."""
+    """One truncated tail, as its file's name describes it."""
 
     start: int
     end: int
     epoch: int
     crc: int
     size: int
-    """Of the file: another one than the name says only if it is damaged."""
+    """The size of the file. It differs from the name's only if the file is damaged."""
     kept_ms: int
 
     @property
@@ -50,12 +51,12 @@ class KeptTail:
 
 
 def path_of(start: int, end: int, epoch: int, crc: int) -> str:
-    """Where such a one lies."""
+    """The path of a tail with these properties."""
     return f"{TAILS}/{start:0{NAME_DIGITS}d}-{end:0{NAME_DIGITS}d}-{epoch}-{crc:08x}"
 
 
 def kept_tails(disk: Disk) -> Sequence[KeptTail]:
-    """All of them, the oldest first."""
+    """All truncated tails, the oldest first."""
     found = []
     for each in disk.list(TAILS):
         parts = _NAME.fullmatch(each.name)
@@ -67,7 +68,7 @@ def kept_tails(disk: Disk) -> Sequence[KeptTail]:
 
 
 def make_room(disk: Disk, start: int, end: int, epoch: int, bytes_max: int) -> Sequence[KeptTail]:
-    """Have the oldest go, so that one more is within the bounds; which did."""
+    """Delete the oldest tails until one more fits into the bounds; return the deleted ones."""
     for each in disk.list(TAILS):
         if each.name.endswith(UNFINISHED):
             disk.remove(f"{TAILS}/{each.name}")

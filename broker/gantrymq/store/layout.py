@@ -1,15 +1,15 @@
-"""Names in a store's directory, and which files may stand in a folder of full-length files.
+"""Defines the names in a store's directory, and checks folders of files of one fixed length.
 
-    commitlog/00000000001073741824           20 digits: the position the file begins at
+    commitlog/00000000001073741824           20 digits: the position at which the file begins
     consumequeue/<topic>/<queue id>/0000...  the same, in bytes of the queue
     index/20261121013426966                  creation time, local
     config/*.json   checkpoint   abort   lock
-    gantry/                                  ours; Java does not look into it
+    gantry/                                  ours; Java does not read it
 
-Invariant of a folder of full-length files, which Java insists on: nothing but such files, all of
-the one size that the settings name, each beginning where the one before ends. A last file of no
-length is what a crash leaves between creating a file and giving it its length: it is removed
-(RocketMQ 5 does, 4.9 refuses). Everything else is refused with what to do about it.
+Invariant of a folder of fixed-length files, as Java requires it: it contains only such files, all
+of the size that the settings give, and each begins where the one before ends. A crash between
+creating a file and setting its length leaves a last file of length 0: it is removed (RocketMQ 5
+does that, 4.9 refuses). Everything else is refused with a text that says what to do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"[0-9]{20}")
 
 
 class StoreRefusedError(GantryError):
-    """The directory cannot be opened as it is; the text names the file and what to do."""
+    """The directory cannot be opened as it is. The text names the file and says what to do."""
 
 
 @final
@@ -50,9 +50,9 @@ class Row:
     first: int
     past: int
     empty: str = ""
-    """The path of a last file of no length, which is not one of them."""
+    """The path of a last file of length 0, which does not count; or ""."""
     short: str = ""
-    """The path of the last of them, if it is too short; only where the size is known."""
+    """The path of the last file if it is too short; only if the size is known."""
 
 
 def file_name(position: int) -> str:
@@ -63,7 +63,7 @@ def file_name(position: int) -> str:
 
 
 def parse_name(name: str) -> int | None:
-    """Where a file of this name begins; None when it is not such a name."""
+    """The position at which a file of this name begins; None if it is not such a name."""
     if not _NAME.fullmatch(name) or int(name) > POSITION_MAX:
         return None
     return int(name)
@@ -77,10 +77,10 @@ def check_row(
     *,
     is_size_known: bool = False,
 ) -> Row:
-    """The row these entries make; `key` is the setting that `file_bytes` came from.
+    """Check these entries and return their range. `key` is the setting that gives `file_bytes`.
 
-    When it is known that the files had this size before, a last one that is too short is what
-    a crash leaves of cutting it (`segments.py`); otherwise the setting may be wrong.
+    If the files are known to have had this size before, a last file that is too short was left by a
+    crash that interrupted a cut (`segments.py`). Otherwise the setting may be wrong.
     """
     files = sorted(entries, key=lambda entry: entry.name)
     _refuse_foreign(folder, files)

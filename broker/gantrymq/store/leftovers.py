@@ -1,12 +1,12 @@
-"""Files of queues and index that speak only of records which the log no longer has.
+"""Deletes files of queues and index whose records the log no longer has.
 
-A pass looks at every queue that is open and then at the index, some queues a turn, whenever the
-log begins later than it did at the last pass. Queues that are not open are left to a later pass:
-opening them costs more than their files do.
+A pass begins when the log's start has moved since the last pass. It checks every open queue, some
+of them each turn, and then the index. Closed queues are left to a later pass, because opening them
+costs more than their files do.
 
-Invariant: one file is removed at a time, its folder synced, before the next one is. So a crash
-leaves no gap in a queue, and a file that cannot be removed is tried again before any other. While
-one is being removed no queue begins anew in its folder (`Queues.removing`).
+Invariant: files are removed one at a time, and the folder is synced before the next one. So a crash
+leaves no gap in a queue, and a file that cannot be removed is retried before any other. While a
+file is being removed, no queue begins anew in its folder (`Queues.removing`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gantrymq.store.segments import SyncFailedError
 
 NEVER: Final = float("inf")
 
-# A queue of several files costs the reading of a unit: together some milliseconds at most.
+# A queue with several files needs one unit to be read: at most a few milliseconds in total.
 LOOKED_A_TURN: Final = 64
 
-# A disk that does not remove a file needs a human.
+# A disk that refuses to remove a file needs an operator.
 RETRY_SECONDS: Final = 10.0
 
 Failure: TypeAlias = DiskError | CorruptionError
@@ -33,7 +33,7 @@ Failure: TypeAlias = DiskError | CorruptionError
 
 @final
 class Leftovers:
-    """Of one store."""
+    """The deletion of obsolete files of one store."""
 
     __slots__ = (
         "_background",
@@ -57,7 +57,7 @@ class Leftovers:
         self._queues = queues
         self._index = index
         self.pause_seconds = pause_seconds
-        """Between two files."""
+        """The pause between two files."""
         self._minimum = 0
         self._left: list[ConsumeQueue] = []
         self._is_index_left = False
@@ -65,16 +65,16 @@ class Leftovers:
         self._next = float("-inf")
         self._ticket = 0
         self.removing = ""
-        """The path that is being removed, or has to be."""
+        """The path that is being removed or must be removed next, or ""."""
         self.failure: Failure | None = None
-        """What went wrong last in this pass."""
+        """The last error of this pass, or None."""
 
     @property
     def is_under_way(self) -> bool:
         return bool(self._left or self._is_index_left or self.removing)
 
     def begin(self, log_minimum: int) -> None:
-        """Begin a pass, unless one is under way or the log still begins where it did."""
+        """Begin a pass, unless one is under way or the log's start has not moved."""
         if self.is_under_way or log_minimum == self._minimum:
             return
         self._minimum = log_minimum
@@ -91,7 +91,7 @@ class Leftovers:
             return
         if self._left and not self._is_current(self._left[-1]):
             self._left.pop()
-            self.removing = ""  # it goes with its topic
+            self.removing = ""  # it is removed with its topic
         if not self.removing:
             self.removing = self._find()
         if self.removing:
@@ -100,7 +100,7 @@ class Leftovers:
             self._next = now + self.pause_seconds
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was ours; SyncFailedError when the folder's sync failed."""
+        """Whether the completion is for a removal; SyncFailedError if syncing the folder failed."""
         if completion.ticket != self._ticket:
             return False
         self._ticket = 0
@@ -115,21 +115,21 @@ class Leftovers:
             self._is_refused = True
             if self._left and self._is_current(self._left[-1]):
                 self._left[-1].keep_file()
-                self.removing = ""  # it is found again
+                self.removing = ""  # `_find` returns it again
         return True
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if no completion or pass comes."""
+        """The time at which `turn` has work, if neither a completion nor a pass comes."""
         return self._next if self.is_under_way and not self._ticket else NEVER
 
     def _find(self) -> str:
-        """The path of the next file to remove; "" when this turn's queues have none."""
+        """The path of the next file to remove; "" if the queues checked in this turn have none."""
         for _ in range(LOOKED_A_TURN):
             if not self._left:
                 break
             path = self._expired_file(self._left[-1])
             if path:
-                return path  # the queue stays: it may have another one
+                return path  # the queue stays first: it may have another one
             self._left.pop()
         if self._left or not self._is_index_left:
             return ""
@@ -148,5 +148,6 @@ class Leftovers:
             return ""
 
     def _is_current(self, queue: ConsumeQueue) -> bool:
-        """Whether its topic was not deleted; a new queue of this name has files of its own."""
+        """Whether the queue still exists. After its topic is deleted, a new queue has its own
+        files."""
         return self._queues.find(queue.topic, queue.queue_id) is queue
