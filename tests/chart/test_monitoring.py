@@ -63,6 +63,17 @@ def test_pod_monitors_choose_the_pods_by_the_labels_that_they_have() -> None:
     assert clusters["jobLabel"] in pod
 
 
+def test_clusters_alone_are_scraped_with_their_token() -> None:
+    objects = rendered("monitoring.podMonitors=true", "monitoring.clusterToken.secret=o-accounts")
+    endpoints = {
+        name: only(objects, "PodMonitor", name)["spec"]["podMetricsEndpoints"][0]
+        for name in ("gantry-clusters", "gantry-operator", "gantry-spark")
+    }
+    token = {"credentials": {"name": "o-accounts", "key": "metrics.token"}}
+    assert endpoints["gantry-clusters"]["authorization"] == token
+    assert all("authorization" not in endpoints[f"gantry-{who}"] for who in ("operator", "spark"))
+
+
 def test_the_pods_of_a_stream_are_chosen() -> None:
     objects = rendered(
         "monitoring.podMonitors=true",
