@@ -132,9 +132,7 @@ class Guard:
                 f"User:{name} is disabled. Enable it with updateUser -s enable",
                 AuthenticationFailure.UNKNOWN_ACCOUNT,
             )
-        if isinstance(principal, Account) and principal.white_remote_address.matches(
-            places_of(caller.peer)
-        ):
+        if isinstance(principal, Account) and self._is_white_of(principal, command, caller):
             return None
         refused = None if is_proven else self._check_signature(command, caller, principal)
         return refused or self._check_rights(command, caller, principal)
@@ -145,7 +143,17 @@ class Guard:
             return False
         if not self.rules.lets_in(places_of(caller.peer)):
             return False
-        return not (self._user_rules.authenticates and command.code in ACCOUNT_REQUESTS)
+        return not self._is_of_users(command)
+
+    def _is_white_of(self, account: Account, command: Command, caller: Caller) -> bool:
+        """Whether the address stands for this account, though the request is not signed."""
+        is_white = account.white_remote_address.matches(places_of(caller.peer))
+        return is_white and not self._is_of_users(command)
+
+    def _is_of_users(self, command: Command) -> bool:
+        """Whether the request shows or changes accounts of a server that has users: then an address
+        alone proves nothing."""
+        return self._user_rules.authenticates and command.code in ACCOUNT_REQUESTS
 
     def _check_anonymous(self, command: Command, caller: Caller) -> Refusal | None:
         rules = self._user_rules
@@ -248,8 +256,7 @@ class Guard:
             if command.code in rules.needs_no_policy:
                 return None
             return user_rights.lacking(self.users, principal, needs, caller, rules)
-        is_white = principal.white_remote_address.matches(places_of(caller.peer))
-        if is_white or principal.is_unrestricted:
+        if principal.is_unrestricted or self._is_white_of(principal, command, caller):
             return None
         return plain_rights.lacking(principal, needs)
 

@@ -223,3 +223,26 @@ def test_wrong_signature_is_refused_whatever_the_certificate_says() -> None:
     known = Caller(PEER, NOW_MS, ("CN:orders",))
     remark = asked(guard_of(rules), Code.SEND_MESSAGE, {}, key="root", secret="wrong", caller=known)
     assert remark is not None
+
+
+WHITE_ACCOUNT = plain_acl.read(b"""\
+accounts:
+- {accessKey: plain-white, secretKey: 12345678, whiteRemoteAddress: 10.1.1.*}
+- {accessKey: plain-chief, secretKey: 12345678, admin: true, whiteRemoteAddress: 10.1.1.*}
+""")
+
+
+@pytest.mark.parametrize("code", sorted(ACCOUNT_REQUESTS))
+@pytest.mark.parametrize("name", ["plain-white", "plain-chief"])
+def test_address_of_an_account_does_not_open_what_changes_users(name: str, code: int) -> None:
+    guard = guard_of(accounts=WHITE_ACCOUNT)
+    unsigned = Command(code, ext={"AccessKey": name, "username": "mine", "subject": "User:mine"})
+
+    assert guard.check(unsigned, Caller(PEER, NOW_MS)) is not None
+
+
+def test_address_of_an_account_opens_all_else() -> None:
+    guard = guard_of(accounts=WHITE_ACCOUNT)
+    unsigned = Command(Code.GET_MAX_OFFSET, ext={"AccessKey": "plain-white", "topic": "T"})
+
+    assert guard.check(unsigned, Caller(PEER, NOW_MS)) is None
