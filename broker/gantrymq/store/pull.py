@@ -434,10 +434,13 @@ class _Batch:
         return meter is not None and meter.left <= 0
 
     def _end_if_late(self, place: i64) -> None:
-        """End the answer before this unit when the filter has taken too long."""
+        """End the answer before this unit when the filter has taken too long. Where it has come
+        nowhere yet, other filters had all the time: it looks at one record first, for else a client
+        that asks again would never get on."""
         meter = self._meter
-        if meter is not None and meter.begin() > self._until:
-            self._next = self._stop = self._first + place
+        reached: i64 = self._first + place
+        if meter is not None and reached > self._query.offset and meter.begin() > self._until:
+            self._next = self._stop = reached
 
     def _add_from_block(self, chosen: list[int], first: i64) -> i64:
         """Add the records from `first` on that lie in one block which is in memory; the first that

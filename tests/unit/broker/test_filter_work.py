@@ -190,6 +190,19 @@ def test_a_filter_that_takes_too_long_is_answered_with_how_far_it_came(
     assert 0 < place(answer)[0] < len(NAMES)
 
 
+def test_a_filter_that_others_left_no_time_gets_on_nevertheless(
+    pulls: PulledBroker, clock: Ticking
+) -> None:
+    turns = Turns(pulls)
+    turns.begin(FakeChannel())  # it uses up the share of this turn
+    request = turns.begin(FakeChannel())
+    clock.now += FILTERED_SECONDS
+
+    turns.answered(request)
+
+    assert place(turns.answers[request])[0] > 0
+
+
 def test_an_expression_that_is_too_dear_is_refused_with_what_it_costs(pulls: PulledBroker) -> None:
     wanted = " AND ".join(f"a CONTAINS 'x{number}'" for number in range(740))
 
