@@ -343,9 +343,9 @@ class Broker:
             outcome = Reply(failed(str(error)))
         if isinstance(outcome, (Reply, Held, Silent)):
             return self._counted(request, outcome, code)
-        body_bytes = len(request.command.body)
-        if body_bytes:
-            self._memory.add(request.channel, Kind.BODIES, body_bytes)
+        kept_bytes = held_bytes.kept_of(request)
+        if kept_bytes:
+            self._memory.add(request.channel, Kind.BODIES, kept_bytes)
         state.works.start(
             outcome,
             lambda result: self._worked(request, result, now),
@@ -367,9 +367,9 @@ class Broker:
                 handler = partial(carry_out_later, handler=handler, hold=admitted)
         if len(state.works) >= WORKS_MAX:
             return Reply(overloaded("the store", 0))
-        body_bytes = len(request.command.body)
-        if body_bytes:
-            overrun = self._memory.overrun(request.channel, Kind.BODIES, body_bytes)
+        kept_bytes = held_bytes.kept_of(request)
+        if kept_bytes:
+            overrun = self._memory.overrun(request.channel, Kind.BODIES, kept_bytes)
             if overrun is not None:
                 return Reply(held_bytes.no_room_for_bodies(overrun.text))
         return handler
@@ -386,10 +386,10 @@ class Broker:
             assert outcome is HELD, f"{outcome!r} is no outcome"
 
     def _give_back(self, request: Request) -> None:
-        """The request's body is not needed any more."""
-        body_bytes = len(request.command.body)
-        if body_bytes:
-            self._memory.add(request.channel, Kind.BODIES, -body_bytes)
+        """The request is not needed any more."""
+        kept_bytes = held_bytes.kept_of(request)
+        if kept_bytes:
+            self._memory.add(request.channel, Kind.BODIES, -kept_bytes)
 
     def _broke(self, request: Request, error: Exception, began: float) -> None:
         self._give_back(request)

@@ -17,6 +17,10 @@ from gantrymq.wire.command import Command
 # Real ones have no body, and a header of some hundred bytes: a filter of a thousand tags fits.
 REQUEST_BYTES_MAX: Final = 64 << 10
 
+# Of a header. Those of ordinary requests have some hundred bytes: to count them costs more than it
+# shows, for the number of requests that are carried out at a time is bounded.
+HEADER_BYTES_FREE: Final = 4096
+
 
 def no_room_for_bodies(why: str) -> Command:
     """The refusal of one more request with a body; its producer asks another broker at once."""
@@ -34,6 +38,14 @@ def no_room(why: str) -> Command:
 def bytes_of(request: Request) -> int:
     command = request.command
     return max(REQUEST_OVERHEAD_BYTES, command.header_bytes) + len(command.body)
+
+
+def kept_of(request: Request) -> int:
+    """What is kept of a request while it is carried out: its body, and its header if it is long."""
+    command = request.command
+    header_bytes = command.header_bytes
+    body_bytes = len(command.body)
+    return body_bytes if header_bytes <= HEADER_BYTES_FREE else body_bytes + header_bytes
 
 
 def too_long(request: Request) -> Command | None:

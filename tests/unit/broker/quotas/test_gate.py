@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from gantrymq.broker.core.messages import HELD, Request
 from gantrymq.fakes.broker import FakeChannel, OpenedBroker
-from gantrymq.fakes.pulls import PulledBroker, bodies
+from gantrymq.fakes.pulls import PulledBroker, bodies, pull
 from gantrymq.fakes.quotas import CONSUME, PRODUCE, REQUESTS, limit, quota
 from gantrymq.fakes.sends import add_topic, message
 from gantrymq.wire.bodies.quotas import QuotaKind
 from gantrymq.wire.codes import RequestCode, ResponseCode
+from gantrymq.wire.command import Command
 from gantrymq.wire.headers.offset import GetMaxOffsetRequest
 
 SEND = RequestCode.SEND_MESSAGE_V2
@@ -57,6 +59,15 @@ def test_requests_that_end_work_are_never_refused() -> None:
     answer = broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext=ext)
     assert answer.code != ResponseCode.SYSTEM_BUSY
     assert broker.channel.delays[-1] == 1.0
+
+
+def test_requests_that_are_never_refused_do_not_add_to_the_debt_for_ever() -> None:
+    broker = opened()
+    limit(broker, quota(ADDRESS, "*", {REQUESTS: 10}))
+    for _ in range(1_000):
+        broker.ask(RequestCode.HEART_BEAT, body=b'{"clientID":"c"}')
+    broker.pass_time(2.0)
+    assert broker.ask(RequestCode.GET_MAX_OFFSET, MAX_OFFSET).code == ResponseCode.SUCCESS
 
 
 def test_administrator_can_lift_a_quota_from_an_address_that_used_it_up() -> None:
@@ -141,6 +152,51 @@ def test_pull_that_would_wait_too_long_is_refused_and_its_connection_goes_on() -
     assert "quota of group G" in (answer.remark or "")
     assert "consumeBytesPerSecond=1000" in (answer.remark or "")
     assert consumers.broker.channel.delays == []
+
+
+def test_pulls_that_wait_for_quotas_leave_room_for_other_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gantrymq.broker.core.quotas.gate.HELD_MAX", 2)
+    consumers = pulled()
+    consumers.ask(max_msg_nums=2)
+    for meter in consumers.state.quotas._meters.all():
+        meter.answer_bytes = 1.0
+    held = [consumers.send(max_msg_nums=1) for _ in range(2)]
+    refused = consumers.ask(max_msg_nums=1)
+    assert refused.code == ResponseCode.SYSTEM_BUSY
+    assert "quota of group G" in (refused.remark or "")
+    consumers.broker.pass_time(3.0)
+    assert not any(map(consumers.broker.is_held, held))
+    assert consumers.state.quotas.gate.held == 0
+
+
+def test_pull_that_the_broker_is_too_busy_for_is_not_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumers = pulled()
+    consumers.ask(max_msg_nums=2)
+    monkeypatch.setattr("gantrymq.broker.core.broker.WORKS_MAX", 0)
+    assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY
+    assert consumers.ask(max_msg_nums=1).code == ResponseCode.SYSTEM_BUSY
+    monkeypatch.undo()
+    consumers.broker.pass_time(2.5)
+    assert bodies(consumers.ask(max_msg_nums=1)) == ["m" * 1000]
+
+
+def test_long_header_of_a_pull_that_waits_counts_as_memory() -> None:
+    consumers = pulled()
+    consumers.ask(max_msg_nums=2)
+    header = pull(max_msg_nums=1)
+    command = Command(RequestCode.PULL_MESSAGE, ext=header.encode())
+    command.header_bytes = 1 << 20
+    channel = FakeChannel()
+    core, memory = consumers.broker.broker, consumers.state.memory
+    request = Request(command, channel)
+    assert core.handle(request, consumers.broker.now, consumers.broker.wall_ms) is HELD
+    assert memory.held_for(channel) == 1 << 20
+    consumers.broker.pass_time(60.0)
+    assert memory.held_for(channel) == 0
 
 
 def test_other_groups_do_not_wait() -> None:

@@ -168,3 +168,12 @@ def _forged() -> dict[str, str]:
     ext = signed(made, Credentials("billing", "wrong-secret")).ext
     assert ext is not None
     return dict(ext)
+
+
+def test_requests_that_access_control_refuses_do_not_add_to_the_debt_for_ever() -> None:
+    broker = guarded()
+    limit(broker, quota(QuotaKind.ADDRESS, "*", {REQUESTS: 10}))
+    for _ in range(1_000):
+        broker.ask(SEND, message(), b"unsigned")
+    broker.pass_time(2.0)
+    assert send(broker, "billing").code == ResponseCode.SUCCESS

@@ -7,7 +7,9 @@
                                             requests of its connection go on
     more debt than that                     SYSTEM_BUSY, with the quota in its remark
 
-Invariant: what was refused is not charged, so that debt never grows by refusals. Nothing here is
+Invariant: what was refused is not charged, and neither is what is never refused (heartbeats, acks)
+or was refused by access control while a quota is used up. So debt grows no further than one request
+beyond the bound, however many requests come. Nothing here is
 done for each message: charges are by read and by request.
 """
 
@@ -50,6 +52,10 @@ if TYPE_CHECKING:
 # A shorter wait costs a timer and saves nothing: the debt stays, and adds up to one that counts.
 DELAY_MIN_SECONDS: Final = 0.005
 
+# Pulls of all clients that wait for their quotas. More would take the places of other requests,
+# of which a broker carries out 50 000 at a time.
+HELD_MAX: Final = 10_000
+
 # A topic that is refused is taken again when its debt is down to this share of the bound, so that
 # it does not go to and fro with each message.
 CALM_SHARE: Final = 0.5
@@ -59,7 +65,15 @@ CALM_SHARE: Final = 0.5
 class QuotaGate:
     """Admits the requests of one broker; `Quotas` owns it."""
 
-    __slots__ = ("_addresses", "_meters", "_state", "delayed", "delayed_seconds", "refused")
+    __slots__ = (
+        "_addresses",
+        "_meters",
+        "_state",
+        "delayed",
+        "delayed_seconds",
+        "held",
+        "refused",
+    )
 
     def __init__(self, state: State, meters: Meters) -> None:
         self._addresses: dict[Channel, Meter | None] = {}
@@ -68,6 +82,8 @@ class QuotaGate:
         self.delayed: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
         """Waits, by the kind and limit of the quota that made the request or connection wait."""
         self.delayed_seconds: dict[tuple[QuotaKind, QuotaLimit], float] = {}
+        self.held: int = 0
+        """Pulls that wait for their quotas."""
         self.refused: Counter[tuple[QuotaKind, QuotaLimit]] = Counter()
 
     def forget_addresses(self) -> None:
@@ -155,12 +171,11 @@ class QuotaGate:
         meters = [] if is_relayed else self._senders(request, now)
         if topic is not None:
             meters.append(self._topic(topic, now))
-        if command.code not in ONLY_DELAYED:
-            over = self._worst(meters, now, has_bytes=size > 0)
-            if over is not None and over.bucket.delay(now) > self._delay_max:
-                return self._refusal(request, over, now, pauses=not is_relayed)
-        worst: Charge | None = None
-        for meter in meters:
+        worst = self._worst(meters, now, has_bytes=size > 0)
+        is_over = worst is not None and worst.bucket.delay(now) > self._delay_max
+        if worst is not None and is_over and command.code not in ONLY_DELAYED:
+            return self._refusal(request, worst, now, pauses=not is_relayed)
+        for meter in () if is_over else meters:
             worst = self._charged(meter, 1, size, now, worst)
         if not is_relayed:
             self._delay(request.channel, worst, now)
@@ -171,7 +186,10 @@ class QuotaGate:
         that it names may not be its own."""
         now = self._state.now
         meter = self._address(request.channel, now)
-        self._delay(request.channel, self._charged(meter, 1, 0, now, None), now)
+        worst = self._worst([meter], now, has_bytes=False)
+        if worst is None or worst.bucket.delay(now) <= self._delay_max:
+            worst = self._charged(meter, 1, 0, now, None)
+        self._delay(request.channel, worst, now)
 
     def _senders(self, request: Request, now: float) -> list[Meter | None]:
         """The meters of a request's address and user."""
@@ -217,7 +235,8 @@ class QuotaGate:
             if meter.requests is not None:
                 worst = _worse(worst, Charge(meter.requests, meter, QuotaLimit.REQUESTS), now)
         seconds = 0.0 if worst is None else worst.bucket.delay(now)
-        if worst is not None and seconds > self._pull_delay_max:
+        is_crowded = seconds >= DELAY_MIN_SECONDS and self.held >= HELD_MAX
+        if worst is not None and (is_crowded or seconds > self._pull_delay_max):
             return self._refusal(request, worst, now, pauses=False)
         for meter in meters:
             if meter.requests is not None:
@@ -225,7 +244,7 @@ class QuotaGate:
         if worst is None or seconds < DELAY_MIN_SECONDS:
             return None
         self._note_delay(worst, seconds)
-        return Hold(meters, now, now + seconds)
+        return Hold(self, meters, now + seconds)
 
     def _readers(self, request: Request, now: float) -> list[Meter]:
         """The meters of a pull: of its address and user, its topic and its group."""
@@ -312,12 +331,17 @@ class Hold:
     """A pull that waits for its turn; what it will probably be answered is charged meanwhile, so
     that those behind it wait longer."""
 
-    __slots__ = ("_meters", "_reserved", "until")
+    __slots__ = ("_gate", "_meters", "_reserved", "until")
 
-    def __init__(self, meters: Sequence[Meter], now: float, until: float) -> None:
+    def __init__(self, gate: QuotaGate, meters: Sequence[Meter], until: float) -> None:
+        self._gate = gate
         self._meters = [meter for meter in meters if meter.consume is not None]
         self._reserved = [meter.answer_bytes for meter in self._meters]
         self.until = until
+
+    def reserve(self, now: float) -> None:
+        """It begins to wait."""
+        self._gate.held += 1
         self._charge(1.0, now)
 
     def _charge(self, sign: float, now: float) -> None:
@@ -327,6 +351,7 @@ class Hold:
 
     def release(self, now: float) -> None:
         """Its turn has come: the answer is charged by itself."""
+        self._gate.held -= 1
         self._charge(-1.0, now)
 
 
@@ -337,6 +362,7 @@ def carry_out_later(
     hold: Hold,
 ) -> Steps[Outcome]:
     """Carry out a request when its wait is over."""
+    hold.reserve(state.now)
     try:
         yield from steps.wait(hold.until)
     finally:
