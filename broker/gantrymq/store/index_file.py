@@ -1,4 +1,4 @@
-"""One index file: which records have a key, found through a hash table of chains.
+"""Reads and writes one index file: a hash table of chains from keys to log positions.
 
     header  bytes  0-7   int64  beginTimestamp   store time of the first entry, ms
                    8-15  int64  endTimestamp     of the last
@@ -8,17 +8,17 @@
                   36-39  int32  indexCount       number of the next entry; entry 0 is never used
     slots   int32 each                           number of the slot's newest entry, 0 for none
     entries 20 bytes each: int32 hash of the key | int64 log position | int32 seconds since
-            beginTimestamp | int32 number of the slot's entry before, 0 for none
+            beginTimestamp | int32 number of the slot's previous entry, 0 for none
 
-A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A file holds
-maxIndexNum - 1 entries and has its full length from its first day.
+A key is `topic#key`, its hash Java's made positive, its slot hash % slots. A file has maxIndexNum -
+1 entries when it is full, and is created with its full length.
 
-Only the file that is being filled has its slots in memory, as far as they are used, and its
-newest entries until they are written. The slots lie anywhere in 20 MB, so that a look at one waits
-for memory: entries are hung into their chains many at a time, whose waits then overlap, and before
-anybody asks or they are written. On disk an entry is safe before a slot names it, and both
-before the header counts it: so the header never says too much, and a slot that names an entry not
-counted leads, along the chain, to the newest one that is.
+Only the file that is being filled has slots in memory, those that are used, and its newest entries
+until they are written. The slots are scattered over 20 MB, so each access waits for memory.
+Therefore entries are linked into their chains many at a time, so that these waits overlap: when
+CHAIN_ENTRIES are new, and before a lookup or a write. On disk an entry is synced before a slot
+names it, and both before the header counts it. So the header never counts too much, and a slot that
+names an uncounted entry leads, along the chain, to the newest counted one.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ ENTRY: Final = struct.Struct(">iqii")
 ENTRY_BYTES: Final = ENTRY.size
 ENTRY_INTS: Final = 5
 
-# Enough that waits overlap, and few enough that none of the pages a new file needs hold up a turn.
+# Enough entries that waits overlap, and so few that a new file's memory pages do not delay a turn.
 CHAIN_ENTRIES: Final = 512
 
 SECONDS_MAX: Final = 0x7FFFFFFF
 
-# Slots are written, and kept in memory, by pages of the disk's size.
+# Slots are written and kept in memory in pages of the disk's size.
 PAGE_SLOTS: Final = 1024
 PAGE_BYTES: Final = PAGE_SLOTS * SLOT_BYTES
 LOAD_BYTES: Final = 256 * PAGE_BYTES
@@ -73,10 +73,10 @@ class IndexSizes:
 
 
 def _page(data: bytes) -> BytesWriter:
-    """A page of the slots, as on disk, to be changed in place."""
+    """A page of slots as on disk, to be changed in place."""
     page = BytesWriter()
     page.write(data[:-1])
-    page.append(data[-1])  # written at once they would take up twice as much
+    page.append(data[-1])  # a single write would allocate twice the memory
     return page
 
 
@@ -97,7 +97,7 @@ def _set_int(data: BytesWriter, at: i64, number: i64) -> None:
 
 @final
 class IndexFile:
-    """One file; `pages` is None in those that are full and safe."""
+    """One index file, owned by `Index`. `pages` is None when the file is full and synced."""
 
     __slots__ = (
         "_chained",
@@ -127,7 +127,7 @@ class IndexFile:
         self.name: str = name
         self.path: str = f"{folder}/{name}"
         self.sizes: IndexSizes = sizes
-        self._chained: i64 = 1  # the first entry that no slot leads to yet
+        self._chained: i64 = 1  # the first entry that is not in a chain yet
         self._entries: i64 = sizes.entries
         self._slots: i64 = sizes.slots
         self.exists: bool = False
@@ -137,14 +137,14 @@ class IndexFile:
         self.end_offset: i64 = 0
         self.used_slots: i64 = 0
         self.count: i64 = 1
-        self.saved_count: i64 = 1  # as the header on disk says for good
+        self.saved_count: i64 = 1  # the count in the synced header
         self.tail: BytesWriter = BytesWriter()
         self.tail_start: i64 = 1
         self.pages: list[BytesWriter | None] | None = self._no_pages()
         self.dirty: list[int] = []
-        """Numbers of the pages that the disk does not have as they are."""
-        # The same, a byte a page, 1 for those in `dirty` and no others: beside the pages, so that
-        # a put touches little memory.
+        """The numbers of the pages that differ from the disk."""
+        # The same as bytes, 1 for each page in `dirty`. It is small, so that a put touches little
+        # memory.
         self._is_dirty: BytesWriter = BytesWriter()
         self._is_dirty.write(bytes(self._page_count))
 
@@ -153,13 +153,13 @@ class IndexFile:
         return self.count >= self._entries
 
     def put(self, key_hash: i64, physical_offset: i64, store_ms: i64) -> None:
-        """Enter one key of a record; the file is not full."""
+        """Enter one key of a record; the file must not be full."""
         assert self.pages is not None, "an entry for a file that was given up"
         tail = self.tail
         write_i32_be(tail, i32(key_hash))
         write_i64_be(tail, physical_offset)
         write_i32_be(tail, i32(self._seconds(store_ms)))
-        write_i32_be(tail, 0)  # until it is in its chain
+        write_i32_be(tail, 0)  # set when the entry is linked into its chain
         count = self.count
         if count <= 1:
             self.begin_offset = physical_offset
@@ -171,7 +171,7 @@ class IndexFile:
             self._chain()
 
     def _chain(self) -> None:
-        """Hang all entries into the chains of their slots."""
+        """Link all new entries into the chains of their slots."""
         pages = self.pages
         assert pages is not None, "an entry for a file that was given up"
         tail = self.tail
@@ -193,11 +193,12 @@ class IndexFile:
                 _set_int(tail, at + 4, previous)
             _set_int(page, slot & 1023, number)
             number += 1
-            self._chained = number  # what needs memory comes before: there is nothing half done
+            self._chained = number  # a MemoryError before this leaves nothing half done
             at += ENTRY_INTS
 
     def write_entries(self) -> None:
-        """The first of three steps, a sync after each: entries, slots, header."""
+        """Write the new entries: the first of three steps, before slots and header. The caller
+        syncs."""
         if len(self.tail) == 0:
             return
         self._chain()
@@ -206,7 +207,7 @@ class IndexFile:
         self.tail = BytesWriter()
 
     def snapshot(self) -> IndexSnapshot:
-        """The slots and the header as they are now, to be written when the entries are safe."""
+        """The slots and the header as they are now, to be written when the entries are synced."""
         if self.pages is not None:
             self._chain()
         pages: list[tuple[int, bytes]] = []
@@ -230,7 +231,7 @@ class IndexFile:
         )
 
     def load_header(self) -> None:
-        """Read the header; CorruptionError when it cannot be one."""
+        """Read the header; CorruptionError if it is impossible."""
         file = self.files.get(self.path)
         size = file.size()
         if size != self.sizes.file_bytes:
@@ -249,12 +250,12 @@ class IndexFile:
         self.pages = None
 
     def save_header(self) -> None:
-        """What was read of it may be in the system's memory alone, and so cannot be built on."""
+        """Write the header again, and sync it: what was read may be in the page cache only."""
         self.write_at(0, self.header())
         self.files.get(self.path).sync()
 
     def is_whole(self) -> bool:
-        """Whether the header was not torn: it says of the first and last entry what they say."""
+        """Whether the header is not torn: it agrees with the first and the last entry."""
         file = self.files.get(self.path)
         first = file.read(self.sizes.entry_position(1), ENTRY_BYTES)
         last = file.read(self.sizes.entry_position(self.count - 1), ENTRY_BYTES)
@@ -264,12 +265,12 @@ class IndexFile:
         end_offset: int
         seconds: int
         _, end_offset, seconds, _ = ENTRY.unpack(last)
-        # Java counts the first entry's seconds from the end of the file before.
+        # Java counts the first entry's seconds from the end of the previous file.
         is_time_right = self.count == 2 or seconds == self._seconds(self.end_ms)
         return is_time_right and (begin_offset, end_offset) == (self.begin_offset, self.end_offset)
 
     def load_pages(self) -> None:
-        """Read the slots, to go on filling this file."""
+        """Read the slots, to continue filling this file."""
         file = self.files.get(self.path)
         self.pages = pages = self._no_pages()
         slots_end = self.sizes.slot_position(self.sizes.slots)
@@ -283,12 +284,12 @@ class IndexFile:
                     pages[number] = page
                     self._resolve(number, page)
         if self.dirty:
-            # For good, before the entries that the disk's slots lead through are written over.
+            # Synced, before the entries that the slots on disk lead through are overwritten.
             self.snapshot().write_slots()
             file.sync()
 
     def slot_in_memory(self, slot: int) -> int | None:
-        """The slot's newest entry; None when only the disk knows."""
+        """The slot's newest entry; None if the slots are on disk only."""
         if self.pages is None:
             return None
         self._chain()
@@ -296,14 +297,14 @@ class IndexFile:
         return 0 if page is None else _int(page, slot & 1023)
 
     def entry_in_memory(self, entry: int) -> bytes | None:
-        """An entry that a slot led to, itself or by its chain; None when only the disk knows."""
+        """An entry that a slot or a chain led to; None if it is on disk only."""
         if entry < self.tail_start:
             return None
         at = (entry - self.tail_start) * ENTRY_BYTES
         return bytes([self.tail[at + byte] for byte in range(ENTRY_BYTES)])
 
     def _seconds(self, store_ms: i64) -> i64:
-        """Java's timeDiff: seconds since the file began, within an int32."""
+        """Java's timeDiff: seconds since the file's begin, limited to an int32."""
         if self.begin_ms <= 0 or store_ms <= self.begin_ms:
             return 0
         seconds: i64 = (store_ms - self.begin_ms) // 1000
@@ -322,12 +323,12 @@ class IndexFile:
             self.dirty.append(int(number))
 
     def give_back(self, number: int) -> None:
-        """This page of a snapshot was not written."""
+        """Mark this page dirty again, since a snapshot did not write it."""
         if self.pages is not None:
             self._note_dirty(number)
 
     def _resolve(self, number: int, page: BytesWriter) -> None:
-        """Slots that were written ahead of the header: back to entries that it counts."""
+        """Move slots that are ahead of the header back to entries that it counts."""
         column = array("i", page.getvalue())
         column.byteswap()
         if max(column) < self.count:
@@ -343,10 +344,10 @@ class IndexFile:
                 self._note_dirty(number)
 
     def write_at(self, position: int, data: bytes) -> None:
-        """Write into the file, which is made when there is something to write."""
+        """Write into the file, and create it at the first write."""
         if not self.exists:
             self.files.create(self.path, self.sizes.file_bytes)
-            # To Java a file without a time is older than all others, and its searches end there.
+            # Java takes a file without times for older than all others, and stops its search there.
             times = HEADER.pack(self.begin_ms, self.end_ms, 0, 0, 0, 1)
             self.files.get(self.path).write(0, [times])
             self.files.disk.sync_folder(self.path.rpartition("/")[0])
@@ -356,7 +357,7 @@ class IndexFile:
 
 @final
 class IndexSnapshot:
-    """What a flush writes of a file: it goes on being filled meanwhile."""
+    """The part of a file that one flush writes, while the file continues to be filled."""
 
     __slots__ = ("count", "end_offset", "file", "header", "pages")
 
@@ -375,22 +376,22 @@ class IndexSnapshot:
         self.end_offset = end_offset
 
     def write_slots(self) -> None:
-        """The entries they name are on disk."""
+        """Write the slots; the entries that they name must be synced."""
         for number, data in self.pages:
             self.file.write_at(self.file.sizes.slot_position(number * PAGE_SLOTS), data)
         self.pages = []
 
     def write_header(self) -> None:
-        """The slots are on disk."""
+        """Write the header; the slots must be synced."""
         self.file.write_at(0, self.header)
 
     def give_up(self) -> None:
-        """The flush failed: what was not written is to be written by the next one."""
+        """Mark what was not written as dirty again, because the flush failed."""
         for number, _ in self.pages:
             self.file.give_back(number)
 
     def confirm(self) -> None:
-        """All of it is on disk. A full file is read from there from now on."""
+        """Note that all of it is synced. A full file drops its slots from memory."""
         file = self.file
         file.saved_count = self.count
         if file.is_full and file.saved_count == file.count:

@@ -76,9 +76,8 @@ class Intake:
         """Add one message or a batch, and return its number. `repeats` messages of the same send
         were stored before."""
         first = messages[0]
-        if (
-            self._find(first) is None
-        ):  # opens the queue now, so nothing waits for the disk later
+        # The lookup opens the queue now, so that nothing waits for the disk later.
+        if self._find(first) is None:
             topic = java_string.utf8_text(first.topic)
             if java_string.utf8_bytes(topic) != first.topic:
                 return illegal("The topic is not UTF-8.")

@@ -1,13 +1,13 @@
-"""Blocks of the log that pulls keep coming back to, each in one piece.
+"""Caches blocks of the log that several pulls read.
 
-The messages of one queue lie between those of all others, and whoever consumes several walks them
-side by side: what one pull reads along, the next ones read again. So a block that LOOKS_MIN pulls
-have looked at lately is worth to be read whole, once.
+The messages of one queue are interleaved with those of all others, and a client that consumes
+several queues walks them side by side: what one pull reads along, the next ones read again. So a
+block that LOOKS_MIN pulls have recently looked at is read as a whole, once.
 
-Invariants. A block lies in one file of the log and below its end, where bytes never change; who
-cuts the log clears these. Looks and blocks are bounded in number, and those that came first go
-first: walkers move on. Pulls from anywhere hardly meet a block again while its looks are counted,
-and so have none read for them.
+Invariants. A block lies in one file of the log and below its end, where bytes never change; code
+that cuts the log clears the cache. The numbers of looks and blocks are bounded, and the oldest are
+dropped first, because consumers move on. Pulls at random positions rarely meet a block again while
+its looks are counted, so no blocks are read for them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-# Some 350 messages of 128 bytes with their properties. It is read and kept in some 25 us, as long
+# Some 350 messages of 128 bytes with their properties. Reading and keeping it takes some 25 us, the
+# time of eight pieces of it.
 # as eight pieces of it.
 BLOCK_BYTES: Final = 1 << 17
 
-# 8 MB: how far apart the queues of a topic are when a client has a thousand messages of each.
+# 8 MB: the distance between the queues of a topic when a client has a thousand messages of each.
 BLOCKS_MAX: Final = 64
 
 LOOKS_MIN: Final = 3
@@ -28,7 +29,7 @@ LOOKS_MIN: Final = 3
 
 @final
 class LogBlocks:
-    """By where they begin."""
+    """The cached blocks of one log, by the position at which they begin."""
 
     __slots__ = ("_blocks", "_looks", "block_bytes")
 
@@ -38,11 +39,12 @@ class LogBlocks:
         self._looks: dict[int, int] = {}
 
     def find(self, start: int) -> bytes | None:
-        """The block that begins here, where it is kept."""
+        """The block that begins here, or None."""
         return self._blocks.get(start)
 
     def is_wanted(self, start: int) -> bool:
-        """One more look at a block that is not kept: whether to read it whole, and to `keep` it."""
+        """Count a look at a block that is not cached; whether to read it as a whole and `keep`
+        it."""
         looks = self._looks
         count = looks.get(start, 0) + 1
         if count == LOOKS_MIN:
@@ -54,7 +56,7 @@ class LogBlocks:
         return False
 
     def keep(self, start: int, data: bytes) -> None:
-        """In place of the one that has been here longest."""
+        """Cache this block, in place of the oldest one."""
         blocks = self._blocks
         if len(blocks) == BLOCKS_MAX:
             del blocks[next(iter(blocks))]

@@ -1,23 +1,23 @@
-"""Cutting a log that is whole, because the group goes on with another one: a member that was master
-has what no other member has, and follows a newer master now.
+"""Truncates a sound log, because the replica group continues with another member's log. This member
+was the master, has records that no other member has, and now follows a newer master.
 
-    gantry/cut   the wish: "GFC2" | crc32 of the rest 4 | position 8 | shared 8 | epoch 8
+    gantry/cut   the request: "GFC2" | crc32 of the rest 4 | position 8 | shared 8 | epoch 8
 
-The next start carries the wish out, before it looks at anything else:
+The next start carries the request out before anything else:
 
-    the place   the end of the last record that lies whole below the position
-    the tail    what lies behind goes to a file of its own (kept_tails.py), for good; but what is
-                below `shared`, which is in the log of the epoch's master as well
-    the marks   go down to the place, for good: nothing above it is promised any more. Before that,
-                a note that queues hold units of what goes (unsettled.py): they are written over,
-                where they lie behind the queue's end
-    the log     is cut there; queues and index follow as after a crash, and what was replaced by a
-                message behind it is made again (replaced_queues.py). Where no record is left they
-                go as well: the log that is copied next may begin below the one that was cut
-    the wish    goes
+    place     find the end of the last record that lies whole below the position
+    tail      save what lies behind to a file of its own (kept_tails.py), and sync it; bytes below
+              `shared` are left out, because the log of the epoch's master has them too
+    marks     lower the flush positions to the place, and sync them: nothing above is promised any
+              more. Before that, note that queues have units of what is cut (unsettled.py): they
+              are wiped where they lie behind the queue's end
+    log       cut it there. Queues and index follow as after a crash, and queues that were replaced
+              by a message behind the place are rebuilt (replaced_queues.py). If no record is left,
+              they are removed: the log that is copied next may begin below the one that was cut
+    request   remove it
 
-Invariant: it may stop anywhere and be done again. What was acknowledged to nobody else is still on
-the disk afterwards, in the tail's file.
+Invariant: a truncation may stop anywhere and can be repeated. What was acknowledged without being
+on another member is still on disk afterwards, in the file of the tail.
 """
 
 from __future__ import annotations
@@ -50,22 +50,23 @@ _WISH: Final = struct.Struct(">qqq")
 @final
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Cut the log at this position, for it goes on with that of an epoch's master."""
+    """A request to truncate the log at this position, because an epoch's master has another log."""
 
     position: int
     shared: int = 0
-    """What lies below this is the master's as well, cut or not; 0: only what is below the cut."""
+    """The master's log has everything below this too, even what is cut; 0: only what is below the
+    cut."""
     epoch: int = 0
 
 
 def wish(disk: Disk, wanted: Wish) -> None:
-    """The next start cuts the log; for good, when this returns."""
+    """Make the next start truncate the log. The request is synced when this returns."""
     body = _WISH.pack(wanted.position, wanted.shared, wanted.epoch)
     own_file.replace(disk, PATH, MAGIC + _CRC.pack(crc32(body)) + body)
 
 
 def wished(disk: Disk) -> Wish | None:
-    """How the log is to be cut; None when it is not."""
+    """The truncation that is requested, or None."""
     data = own_file.content(disk, PATH, 1 << 10)
     if data is None:
         return None
@@ -80,7 +81,7 @@ def wished(disk: Disk) -> Wish | None:
 
 @final
 class LogCut:
-    """One that was wished; the log's files are loaded, and nothing is looked at yet."""
+    """One requested truncation. The log's files are loaded, but not read yet."""
 
     __slots__ = (
         "_disk",
@@ -103,7 +104,7 @@ class LogCut:
         wanted: Wish,
         tails_bytes_max: int,
     ) -> None:
-        """So many bytes of tails are kept, if this one is not longer."""
+        """At most `tails_bytes_max` bytes of tails are kept, unless this one alone is longer."""
         self._disk = disk
         self._marks = marks
         self._reader = reader
@@ -111,19 +112,19 @@ class LogCut:
         self._tails_bytes_max = tails_bytes_max
         self._wish = wanted
         self.kept = ""
-        """The path of what was cut."""
+        """The path of the saved tail, or ""."""
         self.gone: Sequence[KeptTail] = ()
-        """The older ones that went for it."""
+        """The older tails that were deleted to make room."""
         self.leaves_nothing = False
         """Whether the log has no record any more."""
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """How many bytes of the tail are safe, and of how many; then the log is cut. `end` comes
-        next."""
+        """Save the tail, then cut the log. Yields how many bytes of the tail are saved, and of how
+        many. The caller calls `end` next."""
         place = self._place(self._wish.position)
         self.leaves_nothing = place == LogMark(place.position)
         yield from self._keep_tail(max(place.position, self._place(self._wish.shared).position))
-        UnsettledNote(self._disk).write()  # queues are longer than the log from here on
+        UnsettledNote(self._disk).write()  # from here on queues may be longer than the log
         marks = self._marks.marks
         if marks is None:
             self._marks.settle(VOID)
@@ -135,12 +136,12 @@ class LogCut:
         self._segments.truncate(place.position)
 
     def end(self) -> None:
-        """What was wished is done."""
+        """Remove the request, which is done."""
         own_file.remove(self._disk, PATH)
         self._disk.sync_folder(OWN)
 
     def _place(self, position: int) -> LogMark:
-        """Behind the last record that lies whole below the position."""
+        """The end of the last record that lies whole below the position."""
         segments = self._segments
         start = segments.start_of(max(segments.first, min(position, segments.past) - 1))
         while True:
@@ -186,7 +187,7 @@ class LogCut:
         self.kept = path
 
     def _end(self, start: int) -> int:
-        """Where the log ends: only where it was cut already that is the place itself."""
+        """The end of the log; equal to `start` only if an earlier attempt has cut it."""
         walk = LogWalk(self._segments, self._reader, LogMark(start))
         for _ in walk.chunks():
             pass

@@ -1,4 +1,4 @@
-"""Why the log could not be written last, for as long as it is to be believed."""
+"""Keeps the reason why the last write to the log failed, for as long as it counts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Final, final
 
 from gantrymq.store.put import Refused
 
-# A copy whose log could not be written is believed to be able to after so long, where nothing shows
+# After this time a copy whose log could not be written is assumed to be writable, unless something
+# shows it earlier.
 # it sooner.
 BELIEVED_SECONDS: Final = 30.0
 
 
 @final
 class LogRefusal:
-    """Of one log. What could be written ends it."""
+    """The last failed write to one log. A successful write clears it."""
 
     __slots__ = ("_at", "_lacked_room", "last")
 
@@ -23,14 +24,14 @@ class LogRefusal:
         self.last: Refused | None = None
 
     def note(self, refused: Refused | None, now: float) -> None:
-        """What became of a write, just now."""
+        """Note the result of a write."""
         self.last = refused
         if refused is not None:
             self._at, self._lacked_room = now, False
 
     def doubt(self, now: float, *, has_room: bool) -> None:
-        """Of a copy, to which nothing may come that would show that the log can be written: it is
-        forgotten once there is room again; where that was never short, after a while."""
+        """Clear the failure of a copy, which may get no more writes that would clear it: once there
+        is room again, or after BELIEVED_SECONDS if room was never short."""
         if not has_room:
             self._lacked_room = True
         elif self._lacked_room or now >= self._at + BELIEVED_SECONDS:

@@ -1,8 +1,8 @@
-"""A walk through the files of a log, waiting for the disk: for recovery and what is offline.
+"""Walks through the records of a log's files, waiting for the disk: for recovery and offline tools.
 
-It goes from record to record and from file to file, and ends at the first place where neither
-a record nor a blank leads on. `mark` is then the last sound record, `stop` tells what lies where
-the walk ended, None when that is the end of the last file, or as far as was asked for.
+The walk goes from record to record and from file to file. It ends at the first place with neither a
+record nor a blank. `mark` is then the last sound record. `stop` says what lies where the walk
+ended; it is None at the end of the last file or at the requested end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHUNK_BYTES: Final = 1 << 20
 
 @final
 class LogWalk:
-    """Go through `chunks` once; then ask what it found."""
+    """One walk. Exhaust `chunks` once, then read the results."""
 
     __slots__ = (
         "_before",
@@ -44,19 +44,19 @@ class LogWalk:
         flushed: int = POSITION_MAX,
         until: int = POSITION_MAX,
     ) -> None:
-        """From `mark` on, to the end of a record; below `flushed` none can have been torn."""
+        """Start at `mark`, the end of a record. Records below `flushed` cannot have been torn."""
         self._segments = segments
         self._reader = reader
         self._flushed = flushed
         self._until = until
         self._before = mark
-        """The last sound record before those of the last chunk."""
+        """The last sound record before the last chunk."""
         self.mark = mark
         self.position = mark.position
         self.stop: Step | None = None
 
     def chunks(self) -> Iterator[Sequence[Entry]]:
-        """The records, as many at a time as one read of the disk holds."""
+        """The records, as many at a time as one read from the disk contains."""
         size = CHUNK_BYTES
         while self.position < self._past and self.stop is None:
             data = self._segments.read(self.position, min(size, self._past - self.position))
@@ -69,7 +69,8 @@ class LogWalk:
                 yield entries.found
 
     def end_before(self, entries: Sequence[Entry], at: int, reason: str) -> None:
-        """Of the last chunk, `entries`, the one at this place is not sound after all."""
+        """End the walk before record number `at` of the last chunk, `entries`: it is not sound
+        after all."""
         self.mark = _behind(entries[at - 1]) if at else self._before
         self.position = int(entries[at].physical_offset)
         self.stop = Step(Found.NOTHING, self.position, 0, reason=reason)
@@ -79,7 +80,7 @@ class LogWalk:
         return min(self._segments.past, self._until)
 
     def _go_on(self, stop: Step | None) -> int:
-        """From where a chunk stopped; how many bytes are wanted next."""
+        """Continue behind a chunk; return how many bytes to read next."""
         if stop is None:
             return CHUNK_BYTES
         if stop.found is Found.MORE and stop.position + stop.size <= self._past:
@@ -92,6 +93,6 @@ class LogWalk:
 
 
 def _behind(entry: Entry) -> LogMark:
-    """Where this record ends."""
+    """The end of this record."""
     start = int(entry.physical_offset)
     return LogMark(start + int(entry.size), start, int(entry.store_timestamp_ms))

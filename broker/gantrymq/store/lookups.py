@@ -1,15 +1,15 @@
-"""Single messages and figures of queues: by log position, id, key and time.
+"""Looks up single messages and figures of queues: by log position, id, key and time.
 
-A position may come from anybody, so what lies there is believed only if it is a sound record and
-its own queue has it at that place: the inside of a body may have been made to look like a record.
-A record that no queue has (any more) is therefore not found, unlike in Java.
+A position may come from any client. A record there counts only if it is sound and its own queue has
+it at that position, because the inside of a body can be made to look like a record. A record that
+is not in its queue (any more) is therefore not found, unlike in Java.
 
-By key Java answers whatever has the same hash; here the record's topic and keys are compared, and
-where only others were found the search goes on among older ones. Positions that the index has
-twice are answered once.
+By key, Java returns every record whose key has the same hash. Here the record's topic and keys are
+compared, and if none matches, the search continues among older records. Positions that the index
+has twice are returned once.
 
-What lies at or above `readable` is not there yet, what the log has lost not any more: None, an
-empty answer, or a time of -1.
+Records at or above `readable`, and records that the log has deleted, give None, an empty answer, or
+a time of -1.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from gantrymq.wire.message.record import (
     Record,
 )
 
-# Holds most records whole, so that they are read at once.
+# Most records fit into this, so that one read is enough.
 FIRST_BYTES: Final = 4096
 
-# A frame has to carry the answer to a query by key, headers and all.
+# One frame carries the answer to a query by key, with its headers.
 ANSWER_BYTES_MAX: Final = RECORD_BYTES_MAX - (1 << 20)
 
-# Checking and copying this much takes long enough for one turn.
+# Checking and copying this many bytes is enough work for one turn.
 BYTES_A_TURN: Final = 1 << 20
 
-# Java's number: rounds of a query by key that finds other keys only.
+# Java's limit: rounds of a query by key that finds only other keys.
 ROUNDS_MAX: Final = 3
 
 NO_TIME: Final = -1
@@ -63,7 +63,7 @@ _TIME: Final = struct.Struct(">q")
 @final
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A record, and its bytes as the wire wants them."""
+    """A record, and its bytes as they go over the wire."""
 
     record: Record
     data: bytes
@@ -72,7 +72,7 @@ class StoredMessage:
 @final
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """In the log's order; the index' end is that of its newest entry."""
+    """Messages in the log's order, and time and position of the index's newest entry."""
 
     messages: Sequence[StoredMessage]
     index_end_ms: int
@@ -82,7 +82,8 @@ class KeyAnswer:
 @final
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """From `minimum`, the first message the log still has, up to `maximum`, the next one's."""
+    """The queue offsets from `minimum`, the oldest message in the log, to `maximum`, the next
+    one's."""
 
     minimum: int
     maximum: int
@@ -92,7 +93,7 @@ class Bounds:
 
 
 def message_at(store: ReadableStore, position: int) -> Reading[StoredMessage | None]:
-    """The message whose record begins at this place of the log."""
+    """The message whose record begins at this log position."""
     found = yield from _sound_message(store, position)
     if found is None or not (yield from _is_listed(store, found.record)):
         return None
@@ -100,7 +101,7 @@ def message_at(store: ReadableStore, position: int) -> Reading[StoredMessage | N
 
 
 def message_by_id(store: ReadableStore, message_id: str) -> Reading[StoredMessage | None]:
-    """The message of an offset message id, whichever broker's host it names."""
+    """The message with this offset message id. The host in the id is ignored."""
     try:
         _, position = offset_id.decode(message_id)
     except RemoteError:
@@ -111,7 +112,7 @@ def message_by_id(store: ReadableStore, message_id: str) -> Reading[StoredMessag
 def messages_by_key(
     store: ReadableStore, topic: str, key: str, count_max: int, begin_ms: int, end_ms: int
 ) -> Reading[KeyAnswer]:
-    """The newest messages with this key that were stored in this range of time."""
+    """The newest messages with this key whose store time is in this range."""
     index, wanted = store.index, (java_string.utf8_bytes(topic), java_string.utf8_bytes(key))
     count_max = min(count_max, store.settings.max_msgs_num_batch)
     found: list[StoredMessage] = []
@@ -133,7 +134,8 @@ def _with_key(
     positions: Sequence[int],
     found: list[StoredMessage],
 ) -> Reading[int]:
-    """Add those that have the topic and key, newest first; when the oldest read was stored."""
+    """Add the messages with this topic and key, newest first. Return the store time of the oldest
+    record read."""
     oldest_ms = NO_TIME
     total = read = 0
     for position in sorted(set(positions), reverse=True):
@@ -154,7 +156,7 @@ def _with_key(
 
 
 def _has_key(record: Record, topic: bytes, key: bytes) -> bool:
-    """As the index takes them: the unique key, and every word of KEYS."""
+    """Whether the index would have this key for the record: as its unique key or a word of KEYS."""
     if record.topic != topic:
         return False
     unique_key = properties.get(record.properties, UNIQ_KEY) or ""
@@ -164,7 +166,7 @@ def _has_key(record: Record, topic: bytes, key: bytes) -> bool:
 
 
 def _sound_message(store: ReadableStore, position: int) -> Reading[StoredMessage | None]:
-    """What is a record at this place, whoever made it."""
+    """The sound record at this position, even if its queue does not have it."""
     log = store.log
     file_bytes = log.segments.file_bytes
     if position >= store.readable:
@@ -182,7 +184,7 @@ def _sound_message(store: ReadableStore, position: int) -> Reading[StoredMessage
 
 
 def _is_listed(store: ReadableStore, record: Record) -> Reading[bool]:
-    """Whether the record's queue has it where it says."""
+    """Whether the record's queue has it at the offset that the record names."""
     queue = store.queues.find(java_string.utf8_text(record.topic), record.queue_id)
     if queue is None:
         return False
@@ -194,7 +196,7 @@ def _is_listed(store: ReadableStore, record: Record) -> Reading[bool]:
 
 
 def queue_bounds(store: ReadableStore, topic: str, queue_id: int) -> Reading[Bounds | None]:
-    """Which messages of the queue there are; None when there is no such queue."""
+    """The range of the queue's messages; None if there is no such queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
         return None
@@ -205,7 +207,7 @@ def queue_bounds(store: ReadableStore, topic: str, queue_id: int) -> Reading[Bou
 def offset_by_time(
     store: ReadableStore, topic: str, queue_id: int, timestamp_ms: int, boundary: Boundary
 ) -> Reading[int]:
-    """Which message of the queue was stored at this time; 0 when there is no such queue."""
+    """The offset of the queue's message at this store time; 0 if there is no such queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
         return 0
@@ -218,7 +220,7 @@ def offset_by_time(
 
 
 def store_time_of(store: ReadableStore, topic: str, queue_id: int, offset: int) -> Reading[int]:
-    """When this message of the queue was stored."""
+    """The store time of this message of the queue."""
     queue = store.queues.find(topic, queue_id)
     if queue is None or offset < queue.minimum:
         return NO_TIME
@@ -227,7 +229,7 @@ def store_time_of(store: ReadableStore, topic: str, queue_id: int, offset: int) 
 
 
 def earliest_store_time(store: ReadableStore, topic: str, queue_id: int) -> Reading[int]:
-    """When the oldest message of the queue was stored."""
+    """The store time of the queue's oldest message."""
     queue = store.queues.find(topic, queue_id)
     if queue is None:
         return NO_TIME
@@ -235,12 +237,12 @@ def earliest_store_time(store: ReadableStore, topic: str, queue_id: int) -> Read
 
 
 def first_store_time(store: ReadableStore) -> Reading[int]:
-    """When the oldest message of the log was stored."""
+    """The store time of the log's oldest message."""
     return (yield from _store_time(store, store.log.start))
 
 
 def _store_time(store: ReadableStore, position: int) -> Reading[int]:
-    """The store time of the record at this place of the log."""
+    """The store time of the record at this log position."""
     if position >= store.readable:
         return NO_TIME
     data = yield from log_bytes(store.log, position, RECORD_BYTES_MIN)

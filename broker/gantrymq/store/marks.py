@@ -1,9 +1,9 @@
-"""The marks: up to where log, queues and index are known to be on disk, for the next start.
+"""Persists the flush positions of log, queues and index, from which the next start recovers.
 
-After kill -9 or a failed sync the memory of the system may show log bytes that are not on disk,
-and it may call them clean. Recovery therefore trusts only what lies below the log's mark; what it
-keeps above is written again and synced first. Below the other two nothing needs to be dispatched
-again.
+After kill -9 or a failed sync the page cache may show log bytes that are not on disk, and it may
+consider them clean. Recovery therefore trusts only what lies below the log's flush position
+("mark"). What it keeps above is first written again and synced. Below the marks of queues and index
+nothing needs to be dispatched again.
 
     gantry/marks       two slots, at 0 and at 4096
     slot               "GFM1" | crc32 of the rest, 4 | and 8 bytes each: sequence | log's mark
@@ -14,20 +14,21 @@ again.
                        0000018bcfe5687b 0000000000000077 0000000000000000 0000000000000004
                        0000000000000000 0000000040000000 00000000005b8d80
 
-Why it is safe. A mark is written after the sync that makes it true, so it is true wherever it is
-read from; it needs no sync of its own. One that a crash loses, or tears, leaves an older one in
-the other slot, and an older mark only makes recovery do more again: the highest sequence with a
-right CRC counts. So a slot that is on disk for good is left alone until the other one is too.
-That one is written over and over, but not while it is being synced. What a start finds may be in
-the system's memory only: it is written once more, and synced, before anything else.
+Why this is safe. Marks are written after the sync that makes them true, so they are true whenever
+they are read, and need no sync of their own. If a crash loses or tears a slot, the other slot has
+older marks, and those only make recovery repeat more work. The highest sequence with a correct CRC
+counts. A slot that is synced is therefore left alone until the other one is synced too. That other
+slot is overwritten again and again, but not during its sync. What a start reads may be in the page
+cache only, so it is written again and synced before anything else.
 
-Only a mark that goes down, because something is about to be cut, must be on disk before the cut:
-`settle` syncs it. Where the log has no such record as the mark speaks of, someone else wrote the
-log since, and the marks are void.
+Only marks that are lowered, because something is about to be cut, must be synced before the cut:
+`settle` does that. If the log does not have the record that the marks name, another program has
+written the log since, and the marks are void.
 
-How often: when one has moved and a second or 16 MiB have passed, synced in the background every
-ten seconds: what is written again after a power cut stays within what a few seconds wrote. Until
-then a power cut may lead back to the marks that are `safe`: what they speak of must stay.
+Marks are written when they have moved and a second or 16 MiB have passed, and synced in the
+background every ten seconds. So what a power cut makes recovery write again stays within a few
+seconds of writes. Until a sync, a power cut may bring back the marks in `safe`: what they describe
+must not be deleted.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ SYNC_SECONDS: Final = 10.0
 
 
 class LogMark(NamedTuple):
-    """Below `position` is the log, whose last record begins at `record_start`; where that and the
-    time are 0 there is no record, and the log begins here."""
+    """The end of the log and its last record. If `record_start` and the time are 0, there is no
+    record, and the log begins at `position`."""
 
     position: int = 0
     record_start: int = 0
@@ -67,9 +68,9 @@ class LogMark(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What is on disk: the log below `log`; the queues' units, and the index's keys, of all
-    records below `queues` and `index`, which are not above; and how many queues and index files
-    there are."""
+    """What is on disk: the log below `log`, the units of all records below `queues`, the keys of
+    all records below `index`, and the numbers of queues and index files. `queues` and `index` are
+    never above `log`."""
 
     log: LogMark
     queues: int = 0
@@ -79,13 +80,13 @@ class Marks:
 
 
 VOID: Final = Marks(LogMark(-1, -1, -1))
-"""No log has such a record: these never count."""
+"""No log has such a record, so these marks are never valid."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a slot of the file says."""
+    """The content of one slot of the file."""
 
     sequence: int
     marks: Marks
@@ -111,7 +112,7 @@ def encode_slot(slot: Slot) -> bytes:
 
 
 def decode_slot(data: bytes) -> Slot | None:
-    """None when the slot was never written, or not whole."""
+    """None if the slot was never written, or is torn."""
     body = data[8:]
     if len(data) != SLOT_BYTES or data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
@@ -121,8 +122,8 @@ def decode_slot(data: bytes) -> Slot | None:
 
 
 def log_position(disk: Disk) -> int:
-    """Up to where the log is known to be on the disk, by what the last process left; 0: by
-    nothing. For whoever has to know before the store is opened, which changes it."""
+    """The log's flush position that the previous process left; 0 if there is none. For callers that
+    need it before the store is opened and changes it."""
     data = own_file.content(disk, PATH, FILE_BYTES) or b""
     slots = [decode_slot(data[at : at + SLOT_BYTES]) for at in SLOT_POSITIONS]
     found = [slot for slot in slots if slot is not None]
@@ -132,7 +133,7 @@ def log_position(disk: Disk) -> int:
 
 @final
 class MarksFile:
-    """The file of the marks: read when it is opened, written as the store is flushed."""
+    """The file of the marks: read at the start, and written as the store is flushed."""
 
     __slots__ = (
         "_background",
@@ -152,7 +153,8 @@ class MarksFile:
     def __init__(
         self, disk: Disk, background: Background, file_bytes: int, queue_file_bytes: int
     ) -> None:
-        """Of files of these sizes; `are_sizes_known`: they had them before."""
+        """The sizes are those of the settings. `are_sizes_known` says whether the files had them
+        before."""
         self._background = background
         self._sizes = (file_bytes, queue_file_bytes)
         self._file = _open(disk)
@@ -164,7 +166,7 @@ class MarksFile:
         self._sequence = 0
         self.marks: Marks | None = None
         self.safe: Marks | None = None
-        """What is on disk for good: a power cut may lead back to these."""
+        """The marks that are synced: a power cut may bring these back."""
         self.are_sizes_known = False
         for number, at in enumerate(SLOT_POSITIONS):
             slot = decode_slot(self._file.read(at, SLOT_BYTES))
@@ -173,9 +175,9 @@ class MarksFile:
                 self.are_sizes_known = (slot.file_bytes, slot.queue_file_bytes) == self._sizes
 
     def advance(self, marks: Marks, now: float) -> DiskError | None:
-        """Everything below is on disk; it is written down now and then.
+        """Write these marks, at intervals. Everything below them must be on disk.
 
-        A failure is for the log of the process alone: the marks that stand are still true.
+        A failure only needs to be logged: the previous marks are still true.
         """
         if self._sync_ticket:
             return None
@@ -198,9 +200,9 @@ class MarksFile:
         return now >= self._next_write or marks.log.position - written >= INTERVAL_BYTES
 
     def settle(self, marks: Marks) -> None:
-        """These are the marks, for good: before a cut, after recovery, at a clean stop.
+        """Write and sync these marks: before a cut, after recovery, at a clean stop.
 
-        Nothing is being synced meanwhile.
+        No sync may be under way.
         """
         assert not self._sync_ticket
         if self.safe is None and self.marks is not None:
@@ -210,7 +212,7 @@ class MarksFile:
         self._be_safe(marks)
 
     def _confirm(self) -> None:
-        """What was found is on disk for good."""
+        """Write the slot that was found again, and sync it."""
         at = SLOT_POSITIONS[self._safe_slot]
         self._file.write(at, [self._file.read(at, SLOT_BYTES)])
         self._sync()
@@ -222,7 +224,7 @@ class MarksFile:
             raise SyncFailedError(error) from error
 
     def _be_safe(self, marks: Marks | None) -> None:
-        """The slot that was written is the one to be left alone."""
+        """Note that the slot written last is synced, and must be left alone."""
         self.safe = marks
         self._safe_slot = 1 - self._safe_slot
 
@@ -232,14 +234,14 @@ class MarksFile:
         return self._sync_ticket != 0
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was ours; a mark that is not on disk does no harm."""
+        """Whether the completion is for the marks. Marks that could not be synced do no harm."""
         if completion.ticket != self._sync_ticket:
             return False
         self._sync_ticket = 0
         if completion.error is None:
             self._be_safe(self._syncing)
         else:
-            self._next_sync = float("inf")  # one that succeeds later says nothing
+            self._next_sync = float("inf")  # a later sync that succeeds proves nothing
         return True
 
     def close(self) -> None:
@@ -251,14 +253,14 @@ class MarksFile:
         try:
             self._file.write(SLOT_POSITIONS[1 - self._safe_slot], [data])
         except DiskError:
-            self.marks = self.safe  # the others were in this slot
+            self.marks = self.safe  # this slot had the unsynced ones
             raise
         self._sequence = sequence
         self.marks = marks
 
 
 def _open(disk: Disk) -> File:
-    """The file, with its space reserved so that a full disk cannot stop it."""
+    """Open the file, with its space reserved so that a full disk cannot stop later writes."""
     try:
         file = disk.open(PATH)
     except DiskError as error:

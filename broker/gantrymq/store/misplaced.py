@@ -1,16 +1,17 @@
-"""Records that a power cut left whole, but for the place in a queue that they name.
+"""Finds records above the flush position whose header a power cut has damaged, by their queue
+offsets.
 
-No sum covers a record's header. Above the flush mark a wrong bit may have made any number of a
-queue offset, or have named another queue: taken as it is, the record would take the place of all
-that its queue has before and behind it. A sound one is the next of its queue, or the first one, as
-in a topic that was deleted before, or in a queue that nobody knows. So the log ends
+No checksum covers a record's header. Above the flush position a flipped bit may have changed the
+queue offset, or the queue. If recovery accepted such a record, it would displace the records of its
+queue before and behind it. A sound record is the next one of its queue, or its first, as after the
+topic was deleted, or in a queue that is new. So the log ends
 
-    before a record      that is neither, or that no queue has a place for
-    before an earlier    one of its queue that seemed to begin it anew, where this one goes on as if
-                         that had been the next one
+    before a record            that is neither, or whose offset no queue can have
+    before an earlier record   of its queue that seemed to begin the queue anew, if this record
+                               continues the queue as it was before that record
 
-The log itself says which is the next one, from where the queue's newest message lies: the queue may
-be short, and is made again from the log then. Where nothing says it nothing is wrong.
+The log itself tells which offset is next, from the queue's newest message on. The queue may be
+short; it is then rebuilt from the log. If the log cannot tell, the record is accepted.
 """
 
 from __future__ import annotations
@@ -34,29 +35,30 @@ _OFFSET_MAX: Final = POSITION_MAX // UNIT_BYTES - 1
 
 @final
 class TailOrder:
-    """Of one recovery, when all that lies below the flush mark is in the queues."""
+    """The order check of one recovery. The queues must have everything below the flush position."""
 
     __slots__ = ("_begun", "_last", "_queues", "_reader", "_segments", "short")
 
     def __init__(self, queues: Queues, segments: Segments, reader: EntryReader) -> None:
         self._begun: dict[tuple[str, int], tuple[int, int]] = {}
-        """Queues that seemed to begin anew: which number would have been the next, and where."""
+        """Queues that seemed to begin anew: the offset that would have been next, and the
+        position."""
         self._last: dict[tuple[str, int], int] = {}
         self._queues = queues
         self._reader = reader
         self._segments = segments
         self.short: dict[tuple[str, int], None] = {}
-        """Queues that lack what the log has below the mark."""
+        """Queues that lack records which the log has below the flush position."""
 
     def end(self, tail: Iterator[Entry]) -> int:
-        """Where the log has to end; POSITION_MAX where all these are in order."""
+        """The position at which the log must end; POSITION_MAX if all records are in order."""
         for entry in tail:
             if entry.has_unit and (wrong := self._wrong(entry)) is not None:
                 return wrong
         return POSITION_MAX
 
     def _wrong(self, entry: Entry) -> int | None:
-        """Where the record lies that this one shows to be wrong, if it does."""
+        """The position of the record that this one proves to be wrong, or None."""
         queue = java_string.utf8_text(entry.topic), int(entry.queue_id)
         last = self._last[queue] if queue in self._last else self._newest(*queue, entry)
         offset, position = int(entry.queue_offset), int(entry.physical_offset)
@@ -73,7 +75,7 @@ class TailOrder:
         return begun_at if offset == skipped + 1 else position
 
     def _newest(self, topic: str, queue_id: int, entry: Entry) -> int | None:
-        """The number of the queue's last record before this one; None where that is not sure."""
+        """The offset of the queue's last record before this one; None if that is unknown."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue in self._queues.faults or queue.end == queue.start:
             return None

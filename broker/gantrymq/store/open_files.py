@@ -1,9 +1,10 @@
-"""The few files of many that are open: a process may hold far fewer handles than there are queues.
+"""Keeps a bounded number of files open, because a process may have fewer descriptors than queues.
 
-Files are opened when asked for and closed when too many others were asked for since, or when the
-process may open no more. Jobs of a `Background` on a file that is closed meanwhile go on.
+A file is opened on request. It is closed when too many others were requested since, or when the
+process may open no more. Jobs of a `Background` on a file that is closed meanwhile continue.
 
-So the descriptors of a broker grow with the queues that it uses, up to the limit, and stay there.
+So the number of a broker's descriptors grows with the queues that it uses, up to the limit, and
+stays there.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Final, final
 from gantrymq.base.disk import Disk, DiskError, DiskFailure, File
 from gantrymq.base.errors import LocalError
 
-# A quarter of the 1024 descriptors that a process usually may have; connections need the rest.
+# A quarter of the usual limit of 1024 descriptors a process; connections need the rest.
 OPEN_FILES_MAX: Final = 256
 
 
 @final
 class OpenFiles:
-    """Handles by path, the longest unused first."""
+    """Open files by path, the least recently used first."""
 
     __slots__ = ("_files", "disk", "limit")
 
@@ -35,7 +36,7 @@ class OpenFiles:
         return len(self._files)
 
     def get(self, path: str) -> File:
-        """The file, to be used before the next one is asked for."""
+        """The file, to be used before another one is requested."""
         file = self._files.pop(path, None)
         return self._keep(path, self._open(path) if file is None else file)
 
@@ -50,7 +51,7 @@ class OpenFiles:
         return self.disk.open(path)
 
     def create(self, path: str, size: int) -> File:
-        """A new file of this size, all zeros, in place of what a failed attempt may have left."""
+        """Create a file of this size, all zeros. A file left by a failed attempt is replaced."""
         try:
             file = self.disk.create(path)
         except DiskError as error:
@@ -63,7 +64,7 @@ class OpenFiles:
         return file
 
     def remove(self, path: str) -> None:
-        """No such file any more, whether there was one or not."""
+        """Remove the file, if it exists."""
         self.forget(path)
         try:
             self.disk.remove(path)
@@ -72,7 +73,7 @@ class OpenFiles:
                 raise
 
     def forget(self, path: str) -> None:
-        """Close this one, before it is removed."""
+        """Close the file, before it is removed."""
         file = self._files.pop(path, None)
         if file is not None:
             file.close()
@@ -82,7 +83,7 @@ class OpenFiles:
             self.forget(next(iter(self._files)))
 
     def _keep(self, path: str, file: File) -> File:
-        self._files[path] = file  # the last of the row, whoever it was
+        self._files[path] = file  # now the most recently used one
         if len(self._files) > self.limit:
             self.forget(next(iter(self._files)))
         return file

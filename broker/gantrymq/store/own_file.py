@@ -1,7 +1,7 @@
-"""A file of ours that is replaced as a whole: a stop in between leaves the old one or the new one.
+"""Replaces whole files atomically: after a crash there is either the old file or the new one.
 
-It is written beside, under NAME.new, synced, and then takes the name. A NAME.new that is left
-behind means nothing.
+The new content is written to NAME.new and synced; then that file is renamed. A NAME.new that is
+left over has no meaning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gantrymq.store.layout import OWN
 
 
 def content(disk: Disk, path: str, bytes_max: int) -> bytes | None:
-    """None when there is no such file."""
+    """The content of the file, at most `bytes_max`; None if there is no such file."""
     try:
         file = disk.open(path)
     except DiskError as error:
@@ -25,7 +25,7 @@ def content(disk: Disk, path: str, bytes_max: int) -> bytes | None:
 
 
 def replace(disk: Disk, path: str, data: bytes) -> None:
-    """For good, when this returns."""
+    """Replace the file. The new content is synced when this returns."""
     new_path = f"{path}.new"
     disk.make_folder(OWN)
     remove(disk, new_path)
@@ -40,8 +40,8 @@ def replace(disk: Disk, path: str, data: bytes) -> None:
 
 
 def sync(disk: Disk, path: str) -> None:
-    """The one that is there, for good; it needs no space, but a sync that failed before may have
-    been the last chance."""
+    """Sync the existing file. That needs no space, but if an earlier sync of it has failed, its
+    content may be lost all the same."""
     file = disk.open(path)
     try:
         file.sync()
@@ -51,7 +51,7 @@ def sync(disk: Disk, path: str) -> None:
 
 
 def remove(disk: Disk, path: str) -> bool:
-    """Whether there was one; it may come back until the folder is synced."""
+    """Remove the file; whether it existed. Until its folder is synced a crash may bring it back."""
     try:
         disk.remove(path)
     except DiskError as error:

@@ -1,7 +1,7 @@
-"""A put: one message, or a batch that is stored together, from being taken to its answer.
+"""Holds a put, one message or a batch that is stored together, until it is answered.
 
-All puts of a turn are written at once, or none of them is. Their messages get their places only
-then, so that what is refused leaves no trace.
+All puts of a turn are written at once, or none of them. Their messages get offsets and positions
+only then, so that refused ones leave no trace.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gantrymq.wire.message.record import Record
 
 @final
 class PutAnswer:
-    """What became of a put; the rest is told where the status says that it is stored.
+    """The answer to a put. The fields behind `status` are valid if `status` says that it is stored.
 
-    Hot, hence slotted and not frozen; treat it as a value all the same.
+    Created on the hot path, hence slotted rather than a frozen dataclass; treat it as immutable.
     """
 
     __slots__ = (
@@ -48,20 +48,20 @@ class PutAnswer:
         self.number: int = number
         self.status: PutStatus = status
         self.positions: Sequence[int] = positions
-        """Where in the log each message lies."""
+        """The log position of each message."""
         self.queue_offset: int = queue_offset
-        """Of the first message."""
+        """The queue offset of the first message."""
         self.store_timestamp_ms: int = store_timestamp_ms
         self.remark: str = remark
         self.replies: bytes = replies
-        """To sends that were fed: the frames to send, whatever became of them."""
+        """For sends that were fed: the response frames, whatever the outcome."""
         self.repeats: int = repeats
-        """Messages of a producer session that were sent again, and are not stored again."""
+        """How many messages of a producer session were repeats, and not stored again."""
 
 
 @final
 class Put:
-    """Messages that are stored together, and who waits for them."""
+    """Messages that are stored together, and whether their sender waits for more than the write."""
 
     __slots__ = ("is_batch", "messages", "number", "repeats", "waits")
 
@@ -82,12 +82,12 @@ class Put:
 
     @property
     def has_units(self) -> bool:
-        """Whether the messages stand in their queue; those of open transactions do not."""
+        """Whether the messages have units in their queue; those of open transactions have none."""
         transaction = sys_flag.transaction_type(self.messages[0].sys_flag)
         return transaction in (sys_flag.TRANSACTION_NONE, sys_flag.TRANSACTION_COMMIT)
 
     def lay_out(self, group: Group, queue_offset: int) -> None:
-        """Set the places in the queue, from this one on, and in the log."""
+        """Set the queue offsets, from this one on, and the log positions."""
         if not self.is_batch:
             message = self.messages[0]
             message.queue_offset = queue_offset
@@ -116,8 +116,8 @@ class Put:
 
 @final
 class Confirmation:
-    """A send of a producer session that brings nothing new; its sender waits for what it sent
-    before."""
+    """A send of a producer session with only repeats. It is answered when the messages that were
+    sent before are safe."""
 
     __slots__ = ("number", "repeats", "waits")
 

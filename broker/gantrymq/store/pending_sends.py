@@ -1,7 +1,8 @@
-"""Sends that the kernel took from one buffer, from then to their replies.
+"""Holds the replies to sends that the kernel took from one buffer, until they are answered.
 
-The kernel writes the replies as if all went well. Where it did not they are told anew: a send that
-is stored keeps what its reply says and gets another code, one that is not gets code and remark.
+The kernel writes the replies for success. On another outcome they are rewritten: the reply to a
+stored send keeps its fields and gets another code; the reply to a send that is not stored has only
+code and remark.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from gantrymq.store.put import PutStatus
 from gantrymq.wire import frames
 from gantrymq.wire.frames import FrameReader
 
-# What Java says in every reply to a send, stored or not.
+# Java's fields in every reply to a send, stored or not.
 _ALWAYS_SAID: Final = ("MSG_REGION", "TRACE_ON")
 
 
 @final
 class Sends:
-    """Who sent them waits for all of them alike."""
+    """The sends of one buffer. They have one outcome."""
 
     __slots__ = ("number", "replies")
 
@@ -37,7 +38,7 @@ class Sends:
 
 
 def told_anew(replies: bytes, status: PutStatus, remark: str) -> bytes:
-    """The same replies, of another outcome."""
+    """The same replies, rewritten for another outcome."""
     told = []
     for reply in FrameReader().feed(replies):
         reply.code = int(status.response_code)

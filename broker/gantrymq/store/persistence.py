@@ -1,8 +1,8 @@
-"""What of a store is on disk: the flushes of log, queues and index, and what is written of them.
+"""Coordinates the flushes of log, queues and index, and saves how far they are.
 
-The marks follow what the flushes have made safe, and so does the checkpoint, for Java. The marks of
-queues and index never pass the log's. A failed sync of log or queues raises SyncFailedError; one
-of the index costs the index.
+The marks follow what the flushes have synced, and so does Java's checkpoint. The marks of queues
+and index never pass the log's. A failed sync of log or queues raises SyncFailedError; a failed sync
+of the index only stops the index.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gantrymq.store.recovery import Parts
 from gantrymq.store.segments import SyncFailedError
 from gantrymq.store.settings import StoreSettings
 
-# Marks and checkpoint are looked at so often; they have intervals of their own.
+# The interval at which the checkpoint is considered; it has an interval of its own.
 ROUND_SECONDS: Final = 1.0
 
-# Units that find no space wait; space comes back by deletion, which takes longer than this.
+# Units that find no space wait. Space comes back by deletion, which takes longer than this.
 RETRY_SECONDS: Final = 0.25
 
 QUEUES_A_STEP: Final = 64
@@ -35,7 +35,7 @@ QUEUES_A_STEP: Final = 64
 
 @final
 class Persistence:
-    """Of a store that was recovered."""
+    """The flushes of one recovered store."""
 
     __slots__ = (
         "_checkpoint",
@@ -87,24 +87,24 @@ class Persistence:
         self._index_flush = IndexFlush(parts.index, parts.background, now, index)
         self.flusher = Flusher(parts.log, settings, now)
         self.failure: DiskError | None = None
-        """Why units are not written; they wait in memory."""
+        """Why units are not written and wait in memory, or None."""
 
     @property
     def marks(self) -> Marks:
-        """What is written down of it."""
+        """The marks that were written last."""
         marks = self._marks.marks
         assert marks is not None, "recovery settles the marks"
         return marks
 
     @property
     def safe_marks(self) -> Marks:
-        """What no power cut takes back."""
+        """The marks that are synced, which no power cut can take back."""
         marks = self._marks.safe
         assert marks is not None, "recovery settles the marks"
         return marks
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was for one of the flushes."""
+        """Whether the completion is for one of the flushes."""
         self._has_news = True
         if self.flusher.take(completion) or self._marks.take(completion):
             return True
@@ -118,7 +118,8 @@ class Persistence:
         return self._session_copies.take(completion)
 
     def turn(self, now: float) -> Sequence[Released]:
-        """After the turn's appends and their dispatch; who need not wait for the disk any more."""
+        """Advance the flushes, after the turn's writes and their dispatch. Return the waiters that
+        are released."""
         self.flusher.turn(now)
         if self._has_news or self._index.has_much or now >= self._due():
             self._has_news = False
@@ -126,44 +127,44 @@ class Persistence:
         return self.flusher.take_released()
 
     def _follow(self, now: float) -> None:
-        """What is written and marked in the wake of the log's flush."""
+        """Flush queues and index up to the log's flush position, and save the marks."""
         dispatched, flushed = self._dispatcher.mark, self.flusher.flushed
         self._flush_queues(now, min(dispatched, flushed, key=_position))
         if self._is_indexed:
             self._index_flush.turn(now, dispatched, flushed.position)
-        self._marks.advance(self._reached(), now)  # a failure leaves marks that are true
+        self._marks.advance(self._reached(), now)  # after a failure the old marks are true
         if now >= self._next_round:
             self._next_round = now + ROUND_SECONDS
             self._write_checkpoint(now)
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """The time at which `turn` has work, if nothing happens before."""
         return min(self.flusher.deadline(), self._due())
 
     def _due(self) -> float:
-        """When there is something to write besides the log's flush."""
+        """The time at which anything but the log's flush has work."""
         queues = max(self._queue_flush.deadline(), self._units_retry)
         due = min(queues, self._next_round)
         return min(due, self._index_flush.deadline()) if self._is_indexed else due
 
     @property
     def is_syncing(self) -> bool:
-        """Whether a sync is under way whose failure would be ours to hear."""
+        """Whether a sync is under way whose completion must be awaited."""
         flushes = (self.flusher, self._queue_flush, self._index_flush)
         files = (self._marks, self._checkpoint, self._session_copies)
         return any(flush.is_syncing for flush in flushes) or any(one.is_syncing for one in files)
 
     def finish(self) -> bool:
-        """Everything is on disk for good, waiting for it; whether nothing is left to be done again.
+        """Sync everything, waiting for the disk. Return whether the next start has nothing to redo.
 
-        SyncFailedError, or DiskError where there is no space; it may be repeated after the latter.
+        SyncFailedError, or DiskError if there is no space; after the latter it may be repeated.
         """
         log = self._log
-        log.segments.sync(self.flusher.flushed.position, log.end)  # whatever else is refused
+        log.segments.sync(self.flusher.flushed.position, log.end)  # first, whatever else is refused
         log.tidy()
         self._queues.log_flushed = log.end
         with contextlib.suppress(DiskError):
-            while self._queues.has_deleted:  # else they come back with the next start
+            while self._queues.has_deleted:  # otherwise the next start finds them again
                 self._queues.remove_some(QUEUES_A_STEP)
         self._sync_queues()
         end = self._dispatcher.mark
@@ -187,11 +188,11 @@ class Persistence:
         return end.position == log.end and (index == log.end or not self._is_indexed)
 
     def begin(self, position: int) -> None:
-        """The log, which has no record, begins elsewhere now, and so does all that follows it.
-        Nothing is being synced; DiskError, and it may be tried again.
+        """Continue at `position`, where a log without records begins now; queues, index and marks
+        follow. No sync may be under way. After a DiskError it may be repeated.
 
-        The marks say where while there is no file: one that begins elsewhere than they say would
-        be another log's.
+        While there is no file, the marks say where the log begins: a log that begins elsewhere
+        would be taken for another one.
         """
         log, begin = self._log, LogMark(position)
         self._session_copies.begin_anew()
@@ -206,7 +207,8 @@ class Persistence:
         self._index_flush.restart(begin)
 
     def save_queues(self) -> None:
-        """The last of a clean stop: where each queue ends, so that the next start opens none."""
+        """Save where each queue ends, so that the next start opens none: the last step of a clean
+        stop."""
         now = queue_snapshot.stamp(
             self._disk, self._log.start, self._log.end, self._queues.file_bytes
         )
@@ -216,7 +218,7 @@ class Persistence:
             return  # the next start takes longer
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the files."""
         self._marks.close()
         self._checkpoint.close()
         self._session_copies.close()
@@ -237,26 +239,27 @@ class Persistence:
     def _sync_queues(self) -> None:
         queues = self._queues
         for queue in list(queues.unsynced):
-            queues.write(queue)  # what finds no space may be repeated
+            queues.write(queue)  # may be repeated if there is no space
         try:
             queues.sync_all()
         except DiskError as error:
             raise SyncFailedError(error) from error
 
     def _reached(self) -> Marks:
-        """The marks as they may be written now."""
+        """The marks that may be written now."""
         marks, flushed = self.marks, self.flusher.flushed
         queues, index = self._queue_flush.flushed.position, self._index_flush.flushed.position
         if marks.queues < queues <= flushed.position:
             marks = replace(marks, queues=queues, queue_count=self._queue_flush.queue_count)
         if marks.index < index <= flushed.position:
             marks = replace(marks, index=index, index_files=len(self._index.files))
-        # Of deleted topics there are none any more: they would be missed at a start.
+        # Queues of deleted topics must not be counted: the next start would miss them.
         return replace(marks, log=flushed, queue_count=min(marks.queue_count, self._queues.count))
 
     def _write_checkpoint(self, now: float) -> None:
-        """After a crash Java removes index files that are newer than the checkpoint says, and
-        enters again what it finds from the checkpoint on: so for Java only full files count."""
+        """Advance Java's checkpoint. After a crash Java removes index files newer than the
+        checkpoint, and enters their keys again from the checkpoint on. So for Java only full index
+        files count."""
         queues_ms = self._queue_flush.flushed.store_timestamp_ms
         index_ms = self._index.full_ms if self._is_indexed else queues_ms
         checkpoint = replace(

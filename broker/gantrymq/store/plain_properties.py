@@ -1,7 +1,7 @@
-"""Which properties are plain: nobody acts upon them but by storing the message, and finding it.
+"""Decides which properties are plain: the broker only stores them, and finds messages by them.
 
-Anything else - a delay, a transaction, what only a broker may say - is for the general path, which
-knows what to do about it.
+Any other property, such as a delay, a transaction, or one that only a broker may set, is left to
+the general path, which handles it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gantrymq.store.property_scan import PropertyScan
 from gantrymq.wire.message import properties as codec
 from gantrymq.wire.message import property_names
 
-# Names that mean something to a broker. INSTANCE_ID, a client's namespace, does not.
+# Names with a meaning for the broker. INSTANCE_ID, a client's namespace, has none.
 _SPECIAL_NAMES: Final = (property_names.RESERVED - {property_names.INSTANCE_ID}) | {
     property_names.INNER_NUM,
     property_names.INNER_BASE,
@@ -26,14 +26,14 @@ _PLAIN_NAMES: Final = frozenset(
 
 
 def are_plain(properties: bytes, scan: PropertyScan) -> bool:
-    """Whether these are; `scan` has just read them."""
+    """Whether these properties are plain; `scan` has just read them."""
     if 0 in properties or scan.delay or (scan.wait and scan.wait != b"true"):
         return False
     return not scan.has_other_names or _has_plain_names(properties)
 
 
 def _has_plain_names(properties: bytes) -> bool:
-    """Whether no name means something to a broker."""
+    """Whether no name has a meaning for the broker."""
     names = codec.parse(properties).keys()
     return not any(
         (name in _SPECIAL_NAMES and name not in _PLAIN_NAMES) or name.startswith("__RMQ.")

@@ -1,32 +1,32 @@
-"""Messages of a queue from an offset on, as RocketMQ's getMessage answers them.
+"""Reads messages of a queue from an offset on, with the results of RocketMQ's getMessage.
 
     NO_MATCHED_LOGIC_QUEUE  there is no such queue                          next: 0
     NO_MESSAGE_IN_QUEUE     it never had a message                                0
-    OFFSET_TOO_SMALL        the log has lost the message                          the minimum
-    OFFSET_OVERFLOW_ONE     it comes next: worth waiting for                      the same
+    OFFSET_TOO_SMALL        the log has deleted the message                       the minimum
+    OFFSET_OVERFLOW_ONE     it is the next message: worth waiting for             the same
     OFFSET_OVERFLOW_BADLY   it is further away than that                          the maximum
     OFFSET_FOUND_NULL       the queue's file is missing                           the next file
     NO_MATCHED_MESSAGE      the filter let none pass                              behind the last
-    MESSAGE_WAS_REMOVING    the log lost them while we looked                     behind the last
+    MESSAGE_WAS_REMOVING    the log deleted them during the pull                  behind the last
     FOUND                                                                         behind the last
 
 A pull looks at 800 units, or at as many as messages were asked for. Its answer is full when the
-next message would exceed what was asked for, or the bytes or count that the settings allow: more
-of them for recent messages, less for those so far behind the log's end that they are likely not in
-memory any more. The first message always fits.
+next message would exceed the requested count, or the bytes or count that the settings allow. They
+allow more for recent messages, and less for those so far behind the log's end that they are
+probably not in memory any more. The first message always fits.
 
-A bulk pull has limits of its own, the same for all messages, and is a batch reader's. It lets other
-reads go first after each piece of BULK_UNITS, its first one included, and keeps no blocks of the
-log in memory: those are for consumers that read side by side.
+A bulk pull, which batch readers use, has limits of its own, the same for all messages. It yields to
+other reads after each piece of BULK_UNITS, its first one included, and caches no blocks of the log:
+those are for consumers that read side by side.
 
-A filter that looks at records is bounded by measured time: when the filters' share of the turn is
-used up, the reading rests and goes on in a later turn. After FILTERED_SECONDS the answer ends where
-the filter has come to, so that the client, which waits no longer, goes on from there.
+A filter that looks at records is bounded by measured time. When the filters' share of the turn is
+used up, the read pauses and continues in a later turn. After FILTERED_SECONDS the answer ends where
+the filter has come to, so that the client, whose timeout is near, continues from there.
 
-Records go out as they lie in the log: neighbours in one piece, and neither body nor properties are
-looked at unless there is a filter for them. But each must say that it has the unit's size and lies
-where the unit says. One that does not ends the answer before it; at the very start it is a
-CorruptionError, for skipping an acknowledged message is for people to decide.
+Records are sent as they lie in the log, neighbours in one piece. Body and properties are read only
+if there is a filter for them. But each record must have the size and position that its unit says. A
+record that does not ends the answer before it. If it is the first one, the pull raises
+CorruptionError, because an operator must decide whether to skip an acknowledged message.
 """
 
 from __future__ import annotations
@@ -56,19 +56,21 @@ from gantrymq.wire.message.record import Record, decode
 
 UNITS_MAX: Final = 800
 
-# Of a bulk pull, without a rest: with messages of 1 KB some 0.2 ms of work, four of which a turn of
+# A bulk pull does this much without yielding: with messages of 1 KB some 0.2 ms of work, four of
+# which a turn of the loop may do.
 # the loop may do.
 BULK_UNITS: Final = 128
 
-# Records of other queues between two of ours: read along, rather than read twice. What is in memory
+# Records of other queues between two of this one are read along, rather than reading twice. For
+# bytes in memory a second read costs only as long as copying this many bytes.
 # costs another look only, which takes as long as to copy so many bytes.
 GAP_BYTES: Final = 16384
 RECENT_GAP_BYTES: Final = 8192
 
-# Larger ones are copied as quickly as they lie.
+# Copying larger records is as fast without blocks.
 BLOCK_RECORD_BYTES_MAX: Final = 8192
 
-# Half of what the most impatient clients of RocketMQ wait for an answer to a pull.
+# Half the time that RocketMQ's most impatient clients wait for the answer to a pull.
 FILTERED_SECONDS: Final = 5.0
 
 _UNIT_BYTES: Final = 20
@@ -78,7 +80,7 @@ _MAGIC_V2: Final = -626843477
 
 
 class PullStatus(Enum):
-    """What became of a pull, in Java's names."""
+    """The outcome of a pull, with Java's names."""
 
     FOUND = "messages were found"
     NO_MATCHED_LOGIC_QUEUE = "there is no such queue"
@@ -91,7 +93,7 @@ class PullStatus(Enum):
     MESSAGE_WAS_REMOVING = "the messages were deleted meanwhile"
 
 
-# As whole names: the compiler looks up members of an enum anew each time.
+# Module constants, because mypyc looks up members of an enum each time.
 FOUND: Final = PullStatus.FOUND
 NO_MATCHED_MESSAGE: Final = PullStatus.NO_MATCHED_MESSAGE
 MESSAGE_WAS_REMOVING: Final = PullStatus.MESSAGE_WAS_REMOVING
@@ -99,11 +101,12 @@ MESSAGE_WAS_REMOVING: Final = PullStatus.MESSAGE_WAS_REMOVING
 
 @final
 class PullQuery:
-    """What a consumer asks for. `tags` decides by the unit's tags code, `matches` by the record.
+    """A consumer's request. `tags` decides by the unit's tags code, `matches` by the record.
 
-    Who `keeps_offset` is not corrected: a slave leaves that to its master, unless it has
-    offsetCheckInSlave. `bulk_bytes_max` makes it a bulk pull of at most so many bytes. `meter`
-    bounds the time that `matches` takes. Hot, hence slotted and not frozen; treat it as a value.
+    With `keeps_offset` the offset is not corrected: a slave leaves that to its master, unless it
+    has offsetCheckInSlave. `bulk_bytes_max` makes it a bulk pull of at most that many bytes.
+    `meter` bounds the time that `matches` takes. Created on the hot path, hence slotted; treat it
+    as immutable.
     """
 
     __slots__ = (
@@ -144,7 +147,8 @@ class PullQuery:
 
 @final
 class Pulled:
-    """The answer; `chunks` are the records behind each other. Hot, but a value as well."""
+    """The answer; `chunks` are the records in order. Slotted like `PullQuery`; treat it as
+    immutable."""
 
     __slots__ = (
         "chunks",
@@ -180,7 +184,7 @@ class Pulled:
 
 
 def pull(store: ReadableStore, query: PullQuery, physical_memory_bytes: int) -> Reading[Pulled]:
-    """Answer the query from what consumers may see."""
+    """Answer the query from the messages that consumers may see."""
     queue = store.queues.find(query.topic, query.queue_id)
     if queue is None:
         return _corrected(query, PullStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
@@ -212,7 +216,7 @@ def _corrected(
 
 @final
 class _Batch:
-    """The messages of one answer, as they are gathered."""
+    """Collects the messages of one answer."""
 
     __slots__ = (
         "_chunks",
@@ -274,9 +278,9 @@ class _Batch:
         self._stop: i64 = min(end, query.offset + max(UNITS_MAX, count_max))
         self._last_position: i64 = 0
         self._missed_block: i64 = -1
-        """It has been looked at: a pull counts as one look."""
+        """The last block that was not cached. A pull counts as one look at it."""
         self._units: bytes = b""
-        """Those that are being looked at, of which the first has the number `_first`."""
+        """The units that are being read; the first one has the number `_first`."""
         self._first: i64 = 0
         self._status: PullStatus = NO_MATCHED_MESSAGE
         self._chunks: list[bytes] = []
@@ -284,7 +288,7 @@ class _Batch:
         self._size: i64 = 0
 
     def collect(self) -> Reading[None]:
-        """Look at units until the answer is full, or enough were looked at."""
+        """Read units until the answer is full, or enough units were read."""
         query = self._query
         is_long = self._is_bulk
         while self._next < self._stop and not 0 < query.count_max <= self._count:
@@ -312,7 +316,7 @@ class _Batch:
             is_long = self._is_bulk or query.matches is not None or self._next - before == UNITS_MAX
 
     def answer(self) -> Pulled:
-        """What was gathered."""
+        """The answer with the messages collected."""
         minimum: i64 = self._queue.minimum
         if self._status is PullStatus.OFFSET_FOUND_NULL:
             return _corrected(self._query, self._status, self._next, minimum, self._end)
@@ -329,7 +333,7 @@ class _Batch:
         )
 
     def _units_max(self) -> i64:
-        """How many units to look at next: without a filter, as many as messages are wanted."""
+        """How many units to read next: without a filter, as many as messages are wanted."""
         query = self._query
         if self._is_bulk:
             return BULK_UNITS
@@ -338,8 +342,8 @@ class _Batch:
         return UNITS_MAX
 
     def _choose(self, units: bytes) -> list[int]:
-        """The places among the units of what fits if all of it passes; `next` moves behind the
-        last unit looked at."""
+        """The indexes of the units that fit if all of them pass the filter. `_next` moves behind
+        the last unit looked at."""
         log_start: i64 = self._log.start
         log_end: i64 = self._log.end
         hot_start: i64 = log_end - self._memory_bytes
@@ -378,22 +382,22 @@ class _Batch:
         return chosen
 
     def _position(self, place: i64) -> i64:
-        """Where the log has the record of this unit."""
+        """The log position of this unit's record."""
         return read_i64_be(self._units, place * _UNIT_BYTES)
 
     def _past(self, place: i64) -> i64:
-        """Where the record of this unit ends."""
+        """The end of this unit's record in the log."""
         at = place * _UNIT_BYTES
         return read_i64_be(self._units, at) + i64(read_i32_be(self._units, at + 8))
 
     def _is_left(self, chosen: list[int], at: i64) -> bool:
-        """Whether there is such a one, before the answer's end."""
+        """Whether there is a chosen unit `at`, before the answer's end."""
         return at < len(chosen) and self._first + chosen[at] < self._next
 
     def _read_now(self, chosen: list[int], first: i64) -> i64:
-        """Read the records from `first` on, neighbours at once, and add those that pass; the first
-        one that is not in memory, that the answer ends before, or that the filter has no time for
-        in this turn."""
+        """Read the chosen records from `first` on, neighbours at once, and add those that pass.
+        Return the index of the first one that is not in memory, that the answer ends before, or for
+        which the filter has no time in this turn."""
         at = first
         while self._is_left(chosen, at) and not self._is_out_of_time:
             stop = self._add_from_block(chosen, at)
@@ -408,8 +412,8 @@ class _Batch:
         return at
 
     def _read_rest(self, chosen: list[int], first: i64) -> Reading[None]:
-        """The same, of all of them, by asking for what is not in memory, and in several turns where
-        the filter needs them."""
+        """Do the same for all chosen records: read from disk what is not in memory, and continue in
+        later turns if the filter needs them."""
         at = first
         while self._is_left(chosen, at):
             if self._is_out_of_time:
@@ -429,22 +433,24 @@ class _Batch:
 
     @property
     def _is_out_of_time(self) -> bool:
-        """Whether filters have used up their share of this turn; never without a filter."""
+        """Whether filters have used up their share of this turn; False without a filter."""
         meter = self._meter
         return meter is not None and meter.left <= 0
 
     def _end_if_late(self, place: i64) -> None:
-        """End the answer before this unit when the filter has taken too long. Where it has come
-        nowhere yet, other filters had all the time: it looks at one record first, for else a client
-        that asks again would never get on."""
+        """End the answer before this unit if the filter has taken too long.
+
+        A pull that has made no progress, because other filters used all the time, reads one record
+        first: otherwise a client that asks again would never get on.
+        """
         meter = self._meter
         reached: i64 = self._first + place
         if meter is not None and reached > self._query.offset and meter.begin() > self._until:
             self._next = self._stop = reached
 
     def _add_from_block(self, chosen: list[int], first: i64) -> i64:
-        """Add the records from `first` on that lie in one block which is in memory; the first that
-        does not, or that the filter has no time for in this turn."""
+        """Add the records from `first` on that lie in one cached block. Return the index of the
+        first one that does not, or for which the filter has no time in this turn."""
         position, end = self._position(chosen[first]), self._past(chosen[first])
         if self._is_bulk or end - position > BLOCK_RECORD_BYTES_MAX:
             return first
@@ -467,7 +473,7 @@ class _Batch:
         return stop
 
     def _neighbours(self, chosen: list[int], first: i64) -> i64:
-        """Up to which of them, from `first` on, to read at once."""
+        """The end of the range of chosen units, from `first` on, to read at once."""
         file_bytes: i64 = self._log.segments.file_bytes
         position, end = self._position(chosen[first]), self._past(chosen[first])
         file_end: i64 = position - position % file_bytes + file_bytes
@@ -482,8 +488,9 @@ class _Batch:
         return number
 
     def _add(self, chosen: list[int], first: i64, stop: i64, data: bytes, start: i64) -> i64:
-        """Add records of what was read from `start` on, in as few pieces as they lie in; the first
-        that was not looked at, before `stop` when the filter's time for this turn is over."""
+        """Add the records in `data`, which begins at position `start`, in as few pieces as
+        possible. Return the index of the first one not looked at; it is before `stop` if the
+        filter's time for this turn is used up."""
         matches, meter = self._query.matches, self._meter
         if meter is not None:
             if meter.left <= 0:
@@ -523,7 +530,8 @@ class _Batch:
         return number
 
     def _miss(self, position: i64) -> None:
-        """This record was not read: its file was removed meanwhile, or cut by other hands."""
+        """Handle a record that was not read: its file was removed meanwhile, or truncated by
+        another program."""
         if position >= self._log.start:
             raise CorruptionError(f"the log's file ends before the record at {position}")
         self._status = MESSAGE_WAS_REMOVING
@@ -533,14 +541,15 @@ class _Batch:
             self._chunks.append(piece)
 
     def _skip_file(self) -> None:
-        """The queue's file is missing: the answer ends before it, or leads behind it."""
+        """Handle a missing file of the queue: end the answer before it, or continue behind it."""
         if self._count == 0:
             file_units: i64 = self._queue.folders.file_units
             self._status = PullStatus.OFFSET_FOUND_NULL
             self._next = self._next - self._next % file_units + file_units
 
     def _stop_at(self, offset: i64, fault: str) -> None:
-        """This message cannot be given: the answer ends before it, or there is none."""
+        """End the answer before this message, which cannot be returned; raise if it is the first
+        one."""
         queue = self._queue
         if offset == self._query.offset:
             raise CorruptionError(
@@ -552,7 +561,7 @@ class _Batch:
 
 
 def _check_head(data: bytes, at: i64, size: i64, position: i64) -> None:
-    """CorruptionError when what lies there is not the record that the unit says."""
+    """Raise CorruptionError if the bytes are not the record that the unit describes."""
     magic = i64(read_i32_be(data, at + 4))
     if (
         i64(read_i32_be(data, at)) != size

@@ -1,14 +1,16 @@
-"""When queues are written and synced, in rounds; and up to where of the log all of them are.
+"""Writes and syncs the consume queues in rounds, and tracks up to which log position all are on
+disk.
 
-Every `interval_ms` a round begins: with the queues that have `least_pages` pages of 4 KiB not yet
-synced; with all that have any when `thorough_interval_ms` has passed, or the log has run far ahead.
-Units are written only when their records are on disk. A thorough round ends with every unit synced
-that could be written when it began: `flushed` is then the place of the log that was dispatched and
-on disk at that time, and the checkpoint keeps its store time as logicsMsgTimestamp. While queues
-may hold false units (queues.py) it stays where it is until all of them were opened.
+A round begins every `interval_ms`, with the queues that have `least_pages` pages of 4 KiB not yet
+synced. When `thorough_interval_ms` has passed, or the log has run far ahead, a round takes all
+queues with unsynced units. Units are written only when their records are on disk. At the end of a
+thorough round, every unit is synced that could be written when the round began: `flushed` is then
+the log position that was dispatched and on disk at that time, and the checkpoint keeps its store
+time as logicsMsgTimestamp. While queues may hold false units (queues.py), `flushed` stays until all
+of them were opened.
 
-A turn writes few queues and asks for few syncs, so that a round over many queues does not hold up
-the loop. A failed sync is raised: what is on disk is unknown then, and the process must stop.
+A turn writes few queues and starts few syncs, so that a round over many queues does not delay the
+event loop. A failed sync is raised: it is then unknown what is on disk, and the process must stop.
 """
 
 from __future__ import annotations
@@ -25,25 +27,26 @@ NEVER: Final = float("inf")
 
 PAGE_BYTES: Final = 4096
 
-# About a millisecond of writes a turn.
+# About a millisecond of writes in one turn.
 WRITTEN_QUEUES_A_TURN: Final = 64
 
-# Each is several names, and removing one may wait for the file system's journal.
+# Each one has several files, and removing one may wait for the file system's journal.
 REMOVED_QUEUES_A_TURN: Final = 4
 
-# The device takes more at a time, but the log's syncs share it.
+# The device could take more at a time, but the syncs of the log share it.
 SYNCS_MAX: Final = 4
 
-# The log behind the queues' mark is what a start after a crash dispatches again, about a second for
+# A start after a crash dispatches again what lies behind the queues' mark, in about a second for
+# each of these. With many queues, a thorough round costs as many syncs.
 # each of these; where there are many queues, a thorough round costs as many syncs.
 BEHIND_BYTES: Final = 256 << 20
 BEHIND_BYTES_A_QUEUE: Final = 64 << 10
 
-# Tails in memory: 16 MiB are 800 000 units. Above, the oldest are written without waiting.
+# 16 MiB of tails in memory are 800 000 units. Above that, the oldest are written at once.
 UNWRITTEN_BYTES_MAX: Final = 16 << 20
 
 
-# Somebody has put something into a deleted queue's folder, or may forbid it.
+# Another program may have put a file into a deleted queue's folder, or changed its permissions.
 REMOVAL_RETRY_SECONDS: Final = 10.0
 
 
@@ -59,7 +62,7 @@ class QueueFlushPolicy:
 
 @final
 class _Syncing:
-    """A queue whose files are being synced; `end` is what they had when that was asked for."""
+    """A queue whose files are being synced; `end` is the end of their units when the sync began."""
 
     __slots__ = ("cuts", "end", "left", "queue")
 
@@ -72,7 +75,7 @@ class _Syncing:
 
 @final
 class QueueFlush:
-    """The rounds of one store's queues."""
+    """The flush rounds of one store's queues."""
 
     __slots__ = (
         "_background",
@@ -99,7 +102,7 @@ class QueueFlush:
         now: float,
         flushed: LogMark,
     ) -> None:
-        """`flushed`: every queue has on disk what lies below."""
+        """`flushed`: every queue has the units of everything below it on disk."""
         self._queues = queues
         self._background = background
         self._policy = policy
@@ -114,7 +117,7 @@ class QueueFlush:
         self._next_thorough = now + policy.thorough_interval_ms / 1000
         self.flushed = flushed
         self.queue_count = 0
-        """How many queues there were then, and so are on disk."""
+        """The number of queues when `flushed` was taken, all of which are on disk."""
 
     @property
     def is_under_way(self) -> bool:
@@ -125,16 +128,18 @@ class QueueFlush:
         return bool(self._tickets)
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if nothing happens before; past while it has more."""
+        """The time at which `turn` has work, if nothing happens before; `-NEVER` if it has more
+        now."""
         if self._round and self._has_room():
             return -NEVER
         next_round = NEVER if self.is_under_way else self._next_round
         return min(next_round, self._next_removal) if self._queues.has_deleted else next_round
 
     def turn(self, now: float, on_disk: LogMark) -> None:
-        """Once a turn, after its appends; `on_disk` tells up to where the log is, and dispatched.
+        """Advance the round, after the turn's writes. `on_disk` is the log position that is both
+        dispatched and synced.
 
-        It never goes down but when the log is cut.
+        It never goes down unless the log is cut.
         """
         has_moved = on_disk.position != self._queues.log_flushed
         self._queues.log_flushed = on_disk.position
@@ -160,16 +165,18 @@ class QueueFlush:
             self._next_removal = now + REMOVAL_RETRY_SECONDS
 
     def cut(self, end: LogMark) -> None:
-        """The log is about to be cut here, its marks are lowered: before the queues are cut."""
+        """Lower the positions, since the log is about to be cut here. Call it before the queues are
+        cut."""
         self.flushed = min(self.flushed, end, key=_position)
         self._mark = min(self._mark, end, key=_position)
 
     def restart(self, begin: LogMark) -> None:
-        """The log, which has no record, begins here now: so does what a round will have done."""
+        """Continue at `begin`, where a log without records begins now; a round under way counts for
+        it."""
         self.flushed = self._mark = begin
 
     def take(self, completion: Completion) -> bool:
-        """Whether this ticket was one of ours; a failed sync is raised."""
+        """Whether this completion is for a queue; a failed sync is raised."""
         syncing = self._tickets.pop(completion.ticket, None)
         if syncing is None:
             return False

@@ -1,24 +1,25 @@
-"""A consume queue's folder: the names and files of one queue, and where its units end.
+"""Reads the folder of one consume queue: its files, and where its units end.
 
     consumequeue/<topic>/<queue id>/00000000000000000000     20 digits: the file's first byte
-                                    00000000000006000000     in the row of all units
+                                    00000000000006000000     in the sequence of all units
 
-Every file has the full length from its first day, zeros behind the last unit. `survey` judges
-a folder as Java does, and knows what a crash can do to files that were not synced:
+Every file is created with its full length; zeros follow the last unit. `survey` reads a folder as
+Java does, and handles what a crash can do to files that were not synced:
 
-- A last file of no bytes is removed. Any other size but the full one is CorruptionError (another
-  mappedFileSizeConsumeQueue); after a crash, files too short are extended with zeros instead.
+- A last file of length 0 is removed. Any size but the full one is CorruptionError (another
+  mappedFileSizeConsumeQueue); after a crash, short files are extended with zeros instead.
 - Files behind a missing one cannot be used: the queue ends before it, and `fault` says so.
 - After a clean stop the last file is searched for its last valid unit.
-- After a crash only units are believed whose records lie below a place of the log up to which the
-  queues were synced. The newest file whose first unit names such a record, and the log agrees,
-  has only sound files before it. From there every unit is looked at, until one that is not valid,
-  not in the log's order, or not below that place. Those units are a row of true ones, and behind
-  them maybe false ones: a unit torn in the middle, or of a history that was cut. The log has no
-  such message, so it tells where the true ones end. (Java looks at all units from the third last
-  file on.) Of messages before its start it can tell nothing: units that end there are believed.
+- After a crash, a unit is trusted only if its record lies below the log position up to which the
+  queues were synced. If the first unit of a file names such a record, and the log confirms it, all
+  files before are sound; the newest such file is the start. From there every unit is read, until
+  one that is not valid, not in the log's order, or not below that position. Those units are a run
+  of true ones, perhaps followed by false ones: a unit torn in the middle, or of a history that was
+  cut. The log has no such message, so it tells where the true ones end. (Java reads all units from
+  the third last file on.) The log cannot confirm messages before its start: units of those are
+  trusted.
 
-A queue of few units in one file costs one listing and the reading of one page.
+A short queue in one file costs one listing and the reading of one page.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ PAGE_UNITS: Final = 4096 // UNIT_BYTES
 
 
 def folder_fault(topic: str, queue_id: int) -> str | None:
-    """Why no folder can be named after this queue. Java's topics are words of [%|a-zA-Z0-9_-];
-    whatever else a log may hold, it must not lead out of the folder."""
+    """Why a queue cannot have a folder, or None. Java's topics are words of [%|a-zA-Z0-9_-]. A log
+    may hold other names, and they must not lead out of the folder."""
     if not topic or topic in {".", ".."} or "/" in topic or "\0" in topic:
         return f"topic {topic!r} cannot be the name of a folder"
     if len(topic.encode("utf-8", "surrogatepass")) > FOLDER_NAME_BYTES_MAX:
@@ -62,14 +63,14 @@ def folder_fault(topic: str, queue_id: int) -> str | None:
 
 
 def queue_id_of(name: str) -> int | None:
-    """The queue whose folder has this name."""
+    """The queue id of a folder with this name; None if it is not a queue's folder."""
     is_number = name.isascii() and name.isdigit() and name == str(int(name))
     return int(name) if is_number and int(name) <= QUEUE_ID_MAX else None
 
 
 @final
 class QueueFolders:
-    """What all queues share: where their folders are, and how long their files are."""
+    """What all queues share: the place of their folders, and the length of their files."""
 
     __slots__ = (
         "blanks",
@@ -90,9 +91,9 @@ class QueueFolders:
         self.file_units: int = -(-file_bytes // UNIT_BYTES)  # Java rounds up as well
         self.file_bytes: int = self.file_units * UNIT_BYTES
         self.log_minimum: int = 0
-        """Where the log begins: one number for all queues, however many there are."""
+        """The start of the log: one number for all queues, however many there are."""
         self.log_flushed: int = POSITION_MAX
-        """Units of records at or behind this place of the log are not written yet."""
+        """Units of records at or behind this log position are not written yet."""
         self.pages: UnitPages = UnitPages()
         self.blanks: bytes = BLANK * min(self.file_units, SCAN_BYTES // UNIT_BYTES)
 
@@ -100,7 +101,7 @@ class QueueFolders:
         return f"{self.root}/{topic}/{queue_id}"
 
     def sync(self, topic: str, queue_id: int) -> None:
-        """The folder's names are on disk for good, where there is such a folder."""
+        """Sync the queue's folder, if it exists."""
         try:
             self.files.disk.sync_folder(self.folder(topic, queue_id))
         except DiskError as error:
@@ -108,7 +109,7 @@ class QueueFolders:
                 raise
 
     def path(self, topic: str, queue_id: int, unit: int) -> str:
-        """The file that has this unit of the queue."""
+        """The path of the file that has this unit of the queue."""
         start = unit // self.file_units * self.file_bytes
         return f"{self.root}/{topic}/{queue_id}/{start:0{NAME_DIGITS}d}"
 
@@ -120,20 +121,21 @@ Confirms: TypeAlias = Callable[[str, int, int, int, int], bool]
 @final
 @dataclass(frozen=True, slots=True)
 class AfterCrash:
-    """The place of the log that every queue had been synced up to, and the log's word for it."""
+    """The log position up to which every queue was synced, and a function that asks the log."""
 
     synced_offset: int
     confirms: Confirms
     is_ours: bool = False
-    """Whether all that was written to the queues were units of records on disk for good."""
+    """Whether the queues have only units of records that were synced before."""
     is_size_known: bool = True
-    """Whether the files had this size before, so that shorter ones were cut by the crash."""
+    """Whether the files had this size before, so that a crash has shortened the short ones."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Unit numbers: where the first file starts, the last one ends, and the valid units end."""
+    """Unit numbers: the start of the first file, the end of the last one, and the end of the valid
+    units."""
 
     start: int
     files_end: int
@@ -146,7 +148,7 @@ class Survey:
 def survey(
     folders: QueueFolders, topic: str, queue_id: int, crash: AfterCrash | None = None
 ) -> Survey:
-    """What this queue's folder holds, after a clean stop or after a crash."""
+    """Read this queue's folder, after a clean stop or after a crash."""
     folder = folders.folder(topic, queue_id)
     entries = _usable(folders, folder, may_be_short=crash is not None and crash.is_size_known)
     if not entries:
@@ -198,8 +200,8 @@ def _usable(folders: QueueFolders, folder: str, *, may_be_short: bool) -> Sequen
 
 @final
 class _Row:
-    """The files of one queue, one behind the other, read by handles of their own: the few that
-    `OpenFiles` keeps are for queues in use."""
+    """The consecutive files of one queue. They are read with handles of their own, because the few
+    handles of `OpenFiles` are for queues in use."""
 
     __slots__ = ("_data", "_file", "_folders", "_queue_id", "_start", "_topic", "_unit", "past")
 
@@ -211,7 +213,7 @@ class _Row:
         self._queue_id: int = queue_id
         self._start: int = start
         self._file: File | None = None
-        self._unit: int = 0  # what was read last
+        self._unit: int = 0  # the first unit in `_data`
         self._data: bytes = b""
         self.past: int = past
 
@@ -220,11 +222,11 @@ class _Row:
             self._file.close()
 
     def end_if_clean(self) -> int:
-        """The end of units that lie one behind the other without a gap."""
+        """The end of the valid units, which have no gap."""
         step = self._folders.file_units
         low = self.past - step
         while low > self._start and not self._is_valid(low - 1):
-            low -= step  # a last file may have been made in vain
+            low -= step  # the last file may have no unit
         high = low + step
         while high - low > PAGE_UNITS:
             count = valid_count(self._read(low, PAGE_UNITS))
@@ -234,14 +236,14 @@ class _Row:
         return low + valid_count(self._read(low, high - low)) if low < high else low
 
     def _halve(self, low: int, high: int) -> tuple[int, int]:
-        """A shorter range that has the end: all before `low` is valid."""
+        """A shorter range that has the end: everything before `low` is valid."""
         middle = (low + high) // 2
         if self._is_valid(middle):
             return middle + 1, high
         return low, middle
 
     def end_after(self, crash: AfterCrash) -> int:
-        """The end of the units that can be believed."""
+        """The end of the trusted units."""
         unit = first = self._sound_start(crash)
         count = PAGE_UNITS  # most queues are short
         while unit < self.past:
@@ -255,7 +257,7 @@ class _Row:
         return self._true_end(first, unit, crash)
 
     def _true_end(self, first: int, end: int, crash: AfterCrash) -> int:
-        """Where in this range of units those end that the log knows; mostly at its end."""
+        """The end of the units in this range that the log confirms; mostly `end`."""
         if end == first or self._is_confirmed(end - 1, crash):
             return end
         high = end - 1
@@ -268,7 +270,7 @@ class _Row:
         return first
 
     def _sound_start(self, crash: AfterCrash) -> int:
-        """The start of a file that has only sound files before it."""
+        """The start of a file before which all files are sound."""
         unit = self.past - self._folders.file_units
         while unit > self._start and not self._is_confirmed(unit, crash):
             unit -= self._folders.file_units
@@ -293,7 +295,7 @@ class _Row:
         return self._read(end - 1, 1) if end > self._start else b""
 
     def _read(self, unit: int, count: int) -> bytes:
-        """Units of the file that has this one."""
+        """Up to `count` units from `unit` on, in the file that has it."""
         at = (unit - self._unit) * UNIT_BYTES
         if at >= 0 and at + count * UNIT_BYTES <= len(self._data):
             return self._data[at : at + count * UNIT_BYTES]

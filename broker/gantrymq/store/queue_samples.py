@@ -1,4 +1,4 @@
-"""Estimates how long the records of a topic are, from units of its queues.
+"""Estimates the mean record size of a topic from units of its queues.
 
 Each queue is asked for RUNS runs of RUN_UNITS units, spread evenly from its first message to its
 last: 2 560 bytes of each. A queue with fewer messages than that is read as a whole.
@@ -21,7 +21,7 @@ RUN_UNITS: Final = 16
 
 @final
 class RecordSizes:
-    """The sizes of records, weighted by the messages of the queues that they are samples of."""
+    """The sizes of sampled records, weighted by the number of messages of their queues."""
 
     __slots__ = ("_messages", "_weighted_bytes")
 
@@ -30,14 +30,14 @@ class RecordSizes:
         self._weighted_bytes = 0.0
 
     def add(self, messages: int, sampled: int, sampled_bytes: int) -> None:
-        """A queue has so many messages; so many of them have so many bytes."""
+        """Add a sample: `sampled` of the queue's `messages` have `sampled_bytes` bytes together."""
         if sampled:
             self._messages += messages
             self._weighted_bytes += messages * sampled_bytes / sampled
 
     @property
     def mean(self) -> float:
-        """0.0 where there is no message."""
+        """The mean size of a record; 0.0 if there is no message."""
         return self._weighted_bytes / self._messages if self._messages else 0.0
 
 
@@ -62,7 +62,7 @@ def _sample(queue: ConsumeQueue, sizes: RecordSizes) -> Reading[None]:
             data = yield from queue_units(queue, start, min(RUN_UNITS, end - start))
         except DiskError:
             if start >= queue.start:
-                raise  # else its file went while we waited
+                raise  # otherwise its file was deleted during the read
             continue
         whole = len(data) // UNIT_BYTES * UNIT_BYTES
         for position, size, _ in UNIT.iter_unpack(data[:whole]):

@@ -1,4 +1,4 @@
-"""The state of all queues as a clean stop left it, so that the next start opens no queue.
+"""Saves the state of all queues at a clean stop, so that the next start opens no queue.
 
     gantry/queues   "GFQ1" | crc32 of the rest 4 | stamp | number of topics 4 | topics
     stamp           and 8 bytes each: start of the log | its end | size of a queue file
@@ -9,13 +9,13 @@
                     | minimum_physical
 
 The numbers of a queue are those of consumequeue.py. The file is the last thing that a clean stop
-writes: to another name, synced, renamed. It counts once: `take` and `Queues.load` remove it, for
-good, before a queue can change, so that no later stop leaves an old one behind.
+writes: to another name, synced, renamed. It is used once: `take` and `Queues.load` remove it, and
+sync that, before a queue can change, so that no later stop leaves an old one behind.
 
-Someone else may have used the directory in between. Java writes its checkpoint whenever it runs,
-and the stamp has that file's time and numbers; where one differs the snapshot is void, like one
-that is damaged in any way, and the queues are looked at one by one. Folders that a human removed
-show in the times of the folders above them, which is for `Queues.load` to compare.
+Another program may have used the directory in between. Java writes its checkpoint whenever it runs,
+and the stamp has that file's time and numbers. If one differs, or if the snapshot is damaged, the
+snapshot is void, and the queues are opened one by one. If an operator removed folders, the times of
+their parent folders show it; `Queues.load` compares those.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATH: Final = f"{OWN}/queues"
 MAGIC: Final = b"GFQ1"
 UNKNOWN_MS: Final = -1
 
-# Five million queues; a longer file was not written by us.
+# Enough for five million queues; the store never writes a longer file.
 FILE_BYTES_MAX: Final = 256 << 20
 
 _CRC: Final = struct.Struct(">I")
@@ -49,7 +49,7 @@ _QUEUE: Final = struct.Struct(">i6q")
 @final
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the snapshot was taken of."""
+    """The state of log and checkpoint that a snapshot belongs to."""
 
     log_start: int
     log_end: int
@@ -73,8 +73,8 @@ class QueueState(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """The queues of a topic, and when its folder was modified: UNKNOWN_MS where some are left
-    out, so that the folder has to be listed."""
+    """The queues of a topic, and the time its folder was modified. UNKNOWN_MS if some queues are
+    left out, so that the folder must be listed."""
 
     name: str
     modified_ms: int
@@ -93,7 +93,7 @@ def encode(stamp: Stamp, topics: Sequence[TopicState]) -> bytes:
 
 
 def decode(data: bytes, stamp: Stamp) -> list[TopicState] | None:
-    """None when these are not whole, or not of this stamp."""
+    """None if the data are damaged, or have another stamp."""
     body = data[8:]
     if data[:8] != MAGIC + _CRC.pack(zlib.crc32(body)):
         return None
@@ -107,7 +107,7 @@ def decode(data: bytes, stamp: Stamp) -> list[TopicState] | None:
 
 
 def _topics(body: bytes, position: int) -> list[TopicState] | None:
-    """None when they do not fill the rest, or have numbers that no queue can have."""
+    """None if the topics do not fill the rest, or have impossible numbers."""
     (count,) = _COUNT.unpack_from(body, position)
     position += _COUNT.size
     topics = []
@@ -133,7 +133,7 @@ def _is_sound(queue: QueueState) -> bool:
 
 
 def stamp(disk: Disk, log_start: int, log_end: int, file_bytes: int) -> Stamp:
-    """The stamp that holds now; the checkpoint has been written."""
+    """The stamp of the current state. The checkpoint must have been written."""
     times = [each.modified_ms for each in disk.list("") if each.name == CHECKPOINT]
     numbers = b""
     if times:
@@ -147,12 +147,12 @@ def stamp(disk: Disk, log_start: int, log_end: int, file_bytes: int) -> Stamp:
 
 
 def save(disk: Disk, stamp: Stamp, topics: Iterable[TopicState]) -> None:
-    """At the end of a clean stop: all queues are written and synced."""
+    """Write the snapshot, at the end of a clean stop. All queues are written and synced."""
     own_file.replace(disk, PATH, encode(stamp, list(topics)))
 
 
 def take(disk: Disk, stamp: Stamp) -> list[TopicState] | None:
-    """The snapshot of this stamp, which is then no more; None when there is none."""
+    """Remove the snapshot and return it if it has this stamp; else None."""
     data = own_file.content(disk, PATH, FILE_BYTES_MAX)
     if data is None:
         return None
@@ -161,6 +161,6 @@ def take(disk: Disk, stamp: Stamp) -> list[TopicState] | None:
 
 
 def discard(disk: Disk) -> None:
-    """No snapshot any more, for good."""
+    """Remove the snapshot, and sync that."""
     if own_file.remove(disk, PATH):
         disk.sync_folder(OWN)

@@ -1,7 +1,8 @@
-"""Which message of a queue was stored at a time: a search among the queue's records.
+"""Finds the message of a queue that was stored at a given time, by binary search.
 
-Units have no time, so the search names the unit whose record's store time it wants next and is
-told; the caller reads the log, at once or by a ticket. Store times never fall along a queue.
+Units have no time, so the search names the unit whose record's store time it needs next. The caller
+reads it from the log, waiting or with a ticket, and passes it to `tell`. Store times never decrease
+along a queue.
 
     LOWER  the first message stored at this time or later; the end of the queue when there is none
     UPPER  the last message stored at this time or earlier; the queue's minimum when there is none
@@ -26,7 +27,7 @@ class Boundary(Enum):
 
 @final
 class TimeSearch:
-    """One look-up among the units from `minimum` up to `end`."""
+    """One search among the units from `minimum` to `end`."""
 
     __slots__ = ("_boundary", "_high", "_low", "_minimum", "_timestamp_ms")
 
@@ -39,11 +40,11 @@ class TimeSearch:
 
     @property
     def probe(self) -> int | None:
-        """The unit whose record's store time is wanted next; None when the search is over."""
+        """The unit whose record's store time is needed next; None when the search is over."""
         return None if self._low >= self._high else (self._low + self._high) // 2
 
     def tell(self, store_timestamp_ms: int) -> None:
-        """The store time asked for; a negative one when the log has lost that record."""
+        """Pass the store time asked for; a negative one if the log has deleted that record."""
         probe = self.probe
         if probe is None:
             raise LocalError("the search is over")
@@ -72,7 +73,7 @@ def offset_by_time(
     boundary: Boundary,
     store_time: Callable[[int, int], int],
 ) -> int:
-    """The whole search, waiting for the disk; `store_time` is asked (physical offset, size)."""
+    """Do a whole search, waiting for the disk. `store_time` gets (physical offset, size)."""
     search = TimeSearch(queue.minimum, queue.end, timestamp_ms, boundary)
     while (probe := search.probe) is not None:
         physical_offset, size, _ = queue.unit(probe)

@@ -1,12 +1,12 @@
-"""The unit of a consume queue: where one message of the queue lies in the log.
+"""Encodes and checks the units of a consume queue, which say where messages lie in the log.
 
     bytes  0-7    int64  physical offset of the record
            8-11   int32  size of the record
           12-19   int64  tags code: hash of the tag; delivery time in ms for delayed messages
 
-Unit n of a queue is message n. A valid unit has an offset >= 0 and a size > 0, so that zeros are
-none: what follows the last unit of a file is zeros. A blank unit (0, 7FFFFFFF, 0) counts as valid
-and stands for a message that this queue never had: it fills a file up to where a queue begins.
+Unit n of a queue is message n. A valid unit has an offset >= 0 and a size > 0, so zeros are not a
+unit: zeros follow the last unit of a file. A blank unit (0, 7FFFFFFF, 0) counts as valid and stands
+for a message that this queue never had: blanks fill a file up to the start of a queue.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_blank(physical_offset: int, size: int) -> bool:
 
 
 def physical_end(unit: bytes) -> int:
-    """Where the log goes on behind this unit's record; 0 for a blank one."""
+    """The end of the unit's record in the log; 0 for a blank unit."""
     offset: int
     size: int
     offset, size, _ = UNIT.unpack(unit)
@@ -50,12 +50,12 @@ def physical_end(unit: bytes) -> int:
 
 
 def below_count(data: bytes, physical_offset: int) -> int:
-    """How many units, of which all are in the log's order, lie below this place of the log."""
+    """How many units lie below this log position. The units must be in the log's order."""
     return bisect_left(_offsets(data), physical_offset)
 
 
 def ordered_count(data: bytes) -> int:
-    """How many units at the start of `data`, all of them valid, lie in the log's order.
+    """How many valid units at the start of `data` are in the log's order.
 
     A torn unit may look valid; its offset is then too low for its place.
     """
@@ -82,7 +82,7 @@ def _offsets(data: bytes) -> array[int]:
 def valid_count(data: bytes) -> int:
     """How many units at the start of `data` are valid.
 
-    Looks at whole columns of bytes at a time: a queue file has 300 000 units.
+    Reads whole columns of bytes at a time, because a queue file has 300 000 units.
     """
     data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
     offset_signs, size_signs = data[0::UNIT_BYTES], data[8::UNIT_BYTES]

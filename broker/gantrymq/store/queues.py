@@ -1,18 +1,18 @@
-"""All consume queues: found by topic and queue id, opened when first used, written in batches.
+"""Manages all consume queues: finds them by topic and queue id, opens and writes them.
 
-Invariants: a queue whose units are not all synced is in `unsynced`, oldest first. A queue in the
-table has a folder on disk, or units in memory. What was decided about all queues - where the log
-begins, where it was cut, what a crash left to believe - holds for those too that are opened later:
-a start with 100 000 queues lists folders and reads no file. With the snapshot of a clean stop it
-opens none at all, and looks only into folders of topics that were changed since.
+Invariants: a queue with unsynced units is in `unsynced`, oldest first. A queue in the table has a
+folder on disk, or units in memory. Decisions about all queues, such as where the log begins, where
+it was cut, and what to trust after a crash, also hold for queues that are opened later. So a start
+with 100 000 queues lists folders and reads no file. With the snapshot of a clean stop it opens no
+queue, and lists only the folders of topics that changed since.
 
-Opening a queue lists its folder and reads a page, which may wait for the disk: `open_some` does it
-ahead of the first use, so many a turn.
+Opening a queue lists its folder and reads a page, which may wait for the disk. `open_some` opens a
+number of queues in each turn ahead of their first use.
 
 False units. As long as only our own stores write, and the log is never cut below what was synced,
-the files hold nothing false (consumequeue.py), and after a crash nothing is wiped. Otherwise a note
-stands (unsettled.py) until every queue was opened, wiped where need be, and synced: a crash in
-between makes the next start wipe them all once more.
+the files have no false units (consumequeue.py), and nothing is wiped after a crash. Otherwise a
+note exists (unsettled.py) until every queue was opened, wiped if necessary, and synced. After a
+crash in between the next start wipes them all again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gantrymq.store.unsettled import UnsettledNote
 
 @final
 class Queues:
-    """The table. Made empty; `load` fills it from the disk."""
+    """All consume queues of one store. Created empty; `load` fills it from the disk."""
 
     __slots__ = (
         "_crash",
@@ -70,14 +70,14 @@ class Queues:
         self._deleted: dict[tuple[str, int], None] = {}
         self._note: UnsettledNote = UnsettledNote(disk)
         self.removing: str = ""
-        """A file that is being removed elsewhere: nobody can tell whether it is there, and no new
-        one may get this name before that has ended."""
+        """The path of a file that is being removed elsewhere, or "". It is unknown whether the file
+        still exists, so no new one may get this name before the removal has ended."""
         self.unsynced: dict[ConsumeQueue, None] = {}
         self.unwritten_bytes: int = 0
         self.wipes: int = 0
-        """Rises with everything that may have been wiped, and so needs a sync from then on."""
+        """Increases with everything that may have been wiped, and needs a sync from then on."""
         self.faults: dict[ConsumeQueue, str] = {}
-        """What was wrong with queues when they were opened; each has to be rebuilt."""
+        """What was wrong with queues when they were opened. Each of them must be rebuilt."""
 
     def load(
         self,
@@ -87,9 +87,9 @@ class Queues:
     ) -> list[tuple[str, int]]:
         """Find the queues on disk, after a clean stop or after a crash.
 
-        After a crash the log has to be dispatched again from `crash.synced_offset` on, and there
-        is no snapshot; one that nobody took is void from now on. Answers the queues of the
-        snapshot, topic and id, that someone removed: they are to be rebuilt.
+        After a crash the log must be dispatched again from `crash.synced_offset` on, and there is
+        no snapshot. A snapshot that was not taken is discarded. Return topic and id of the
+        snapshot's queues whose folders were removed: they must be rebuilt.
         """
         assert crash is None or snapshot is None
         disk = self._folders.files.disk
@@ -119,17 +119,17 @@ class Queues:
         return sum(map(len, self._table.values()))
 
     def distrust(self, crash: AfterCrash) -> None:
-        """Believe only this; nothing is open yet."""
+        """Trust only what `crash` says, for queues that are not open yet. No queue may be open."""
         self._note.look()
         self._crash = replace(crash, is_ours=crash.is_ours and not self._note.stands)
         if not self._crash.is_ours:
             self._unsettle()
 
     def open_some(self, count: int, on_fault: Callable[[], None] | None = None) -> int:
-        """Open up to so many queues that nobody asked for yet; how many are left.
+        """Open up to `count` queues that were not used yet; return how many are left.
 
-        When `on_fault` is called the files of a queue still show that it has to be rebuilt, and
-        afterwards they do not.
+        When `on_fault` is called, the queue's files still show that it must be rebuilt; afterwards
+        they do not.
         """
         for queue in list(islice(self._unopened, count)):
             self._open(queue, on_fault)
@@ -137,7 +137,7 @@ class Queues:
 
     @property
     def log_flushed(self) -> int:
-        """The log is on disk up to here: units of what lies behind are not written yet."""
+        """The log's flush position: units of records behind it are not written yet."""
         return self._folders.log_flushed
 
     @log_flushed.setter
@@ -146,11 +146,11 @@ class Queues:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no queue is left that may hold false units and nobody opened yet."""
+        """Whether no unopened queue may have false units."""
         return not self._note.stands or not self._unopened
 
     def settle(self) -> None:
-        """Every queue was opened, and everything synced since the last wiping."""
+        """Remove the note, if every queue was opened. Everything wiped must be synced."""
         if self._note.stands and self.is_settled:
             self._note.remove()
 
@@ -162,7 +162,7 @@ class Queues:
         return queue
 
     def find_or_make(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """The queue, opened; a new one has no file before it has units."""
+        """The queue, opened. A new queue has no file until it has units."""
         queue = self.find(topic, queue_id)
         return self._make(topic, queue_id) if queue is None else queue
 
@@ -175,7 +175,7 @@ class Queues:
         size: int,
         tags_code: int,
     ) -> Appended:
-        """Add a unit to a queue, which is made when it is new."""
+        """Add a unit to a queue, and create the queue if it is new."""
         return self.append_to(
             self.find_or_make(topic, queue_id), offset, physical_offset, size, tags_code
         )
@@ -183,7 +183,7 @@ class Queues:
     def append_to(
         self, queue: ConsumeQueue, offset: i64, physical_offset: i64, size: i64, tags_code: i64
     ) -> Appended:
-        """The same for who has the queue, which is open."""
+        """The same for a caller that has the queue. The queue must be open."""
         was_synced = queue.synced >= queue.end
         appended = queue.append(offset, physical_offset, size, tags_code)
         if appended is ADDED:
@@ -193,20 +193,21 @@ class Queues:
         return appended
 
     def write(self, queue: ConsumeQueue) -> None:
-        """Move its tail, as far as the log is on disk, into its files."""
+        """Move the units of synced records from the queue's tail into its files."""
         size = queue.unwritten_bytes
         queue.write()
         self.unwritten_bytes -= size - queue.unwritten_bytes
 
     def write_down_to(self, unwritten_bytes: int) -> None:
-        """Write the tails of the queues that have waited longest until no more is unwritten."""
+        """Write the tails of the queues that have waited longest, until at most this much is
+        unwritten."""
         for queue in self.unsynced:
             if self.unwritten_bytes <= unwritten_bytes:
                 return
             self.write(queue)
 
     def sync_all(self) -> None:
-        """Write and sync everything, waiting for the disk: for a stop, when the log is synced."""
+        """Write and sync everything, waiting for the disk. For a stop, when the log is synced."""
         self.log_flushed = POSITION_MAX
         if not self.is_settled:
             self.open_some(len(self._unopened))
@@ -219,17 +220,16 @@ class Queues:
         self.settle()
 
     def synced(self, queue: ConsumeQueue, end: int) -> None:
-        """The queue's files were synced when they had its units up to `end`."""
+        """Note that the queue's files were synced when they had its units up to `end`."""
         if self._table.get(queue.topic, {}).get(queue.queue_id) is queue:  # not deleted since
             queue.synced = max(queue.synced, min(end, queue.written))
             self._keep_unsynced(queue)
 
     def cut_to_log(self, physical_offset: int) -> None:
-        """The log is to end here: no queue keeps a unit of what lies behind.
+        """Remove the units of records behind this position, where the log is about to end.
 
-        To be called when the marks do not speak of that any more, and before the log is cut. For
-        queues that are not open yet it holds when they are opened, so it must not be called
-        before what is appended to a queue is dispatched.
+        Call it after the marks are lowered, and before the log is cut. It also holds for queues
+        that are opened later, so everything that is appended must be dispatched before.
         """
         if self._cut_to < 0 or physical_offset < self._cut_to:
             self._cut_to = physical_offset
@@ -241,11 +241,11 @@ class Queues:
                 self._cut(queue, physical_offset)
 
     def begin_at(self, position: int) -> None:
-        """The log, which has no record, begins here now."""
+        """Continue at `position`, where a log without records begins now."""
         self._folders.log_minimum = self._folders.log_flushed = position
 
     def raise_minimum(self, log_minimum: int) -> None:
-        """The log begins later now; each queue looks for its minimum when it is asked for."""
+        """Set the start of the log. Each queue looks for its minimum when it is used next."""
         self._folders.log_minimum = log_minimum
 
     def expired_file(self, queue: ConsumeQueue) -> str:
@@ -253,7 +253,7 @@ class Queues:
         return queue.expired_file(self._folders.log_minimum)
 
     def clear(self, queue: ConsumeQueue) -> None:
-        """Begin the queue anew, to be rebuilt from the log."""
+        """Empty the queue, to be rebuilt from the log."""
         self.unwritten_bytes -= queue.unwritten_bytes
         self.unsynced.pop(queue, None)
         self.faults.pop(queue, None)
@@ -279,7 +279,7 @@ class Queues:
         self._deleted[queue.topic, queue.queue_id] = None
 
     def clear_all(self) -> None:
-        """No queue is left, nor its folder, for good; blocks."""
+        """Remove all queues and their folders, and sync that; blocks."""
         for topic in self.topics():
             self.delete_topic(topic)
         self.remove_some(len(self._deleted))
@@ -289,7 +289,7 @@ class Queues:
         return bool(self._deleted)
 
     def remove_some(self, count: int) -> int:
-        """Remove the folders of so many deleted queues; how many are left."""
+        """Remove the folders of up to `count` deleted queues; return how many are left."""
         for topic, queue_id in list(islice(self._deleted, count)):
             self._remove(topic, queue_id)
         return len(self._deleted)
@@ -303,7 +303,7 @@ class Queues:
                     yield queue
 
     def opened(self) -> Iterator[ConsumeQueue]:
-        """Those that are open already."""
+        """The queues that are open."""
         for queues in self._table.values():
             for queue in queues.values():
                 if queue.is_open:
@@ -316,10 +316,10 @@ class Queues:
         return sorted(self._table.get(topic, ()))
 
     def states(self) -> Iterator[TopicState]:
-        """All that is known without opening more, everything being synced: for the snapshot."""
+        """The states for the snapshot, without opening more queues. Everything must be synced."""
         folders = self._folders.files.disk.list(self._folders.root)
         times = {folder.name: folder.modified_ms for folder in folders}
-        # Names that a start has to see: those of folders that could not be removed yet.
+        # The next start must see folders that could not be removed yet.
         listed = {topic for topic, _ in self._deleted}
         for topic, queues in self._table.items():
             states = [queue.state() for queue in queues.values() if self._has_state(queue)]
@@ -329,15 +329,15 @@ class Queues:
             )
 
     def close(self) -> None:
-        """Give the handles back; nothing is written."""
+        """Close the files; nothing is written."""
         self._folders.files.close()
 
     def file(self, path: str) -> File:
-        """One of the queues' files, to ask a sync for."""
+        """The queue file at this path, to be synced."""
         return self._folders.files.get(path)
 
     def _load_topic(self, folder: Entry, known: TopicState | None) -> list[tuple[str, int]]:
-        """Its queues; answers those that are missing."""
+        """Load the queues of one topic; return those that are missing."""
         topic = folder.name
         if known is not None and known.modified_ms == folder.modified_ms:
             return self._fill(known, {queue.queue_id for queue in known.queues})
@@ -360,7 +360,7 @@ class Queues:
         return missing
 
     def _fill(self, known: TopicState, found: set[int] | None) -> list[tuple[str, int]]:
-        """Take the queues of the snapshot whose folders are found, or that have no files."""
+        """Take the queues of the snapshot whose folders exist, or that have no files."""
         missing = []
         queues: dict[int, ConsumeQueue] = {}
         for state in known.queues:
@@ -380,7 +380,7 @@ class Queues:
         if fault is not None:
             raise LocalError(fault)
         if (topic, queue_id) in self._deleted:
-            # No file of the old one may be taken for its own.
+            # The new queue must not take over files of the old one.
             self._remove(topic, queue_id)
         queue = ConsumeQueue(self._folders, topic, queue_id)
         queue.is_open = True
@@ -388,7 +388,7 @@ class Queues:
         return queue
 
     def _remove(self, topic: str, queue_id: int) -> None:
-        """A deleted queue's folder, and with the last one its topic's, for good."""
+        """Remove a deleted queue's folder, and its topic's if it was the last, and sync that."""
         files, root = self._folders.files, self._folders.root
         folder = self._folders.folder(topic, queue_id)
         if self.removing.startswith(f"{folder}/"):
@@ -425,7 +425,7 @@ class Queues:
             self._cut(queue, self._cut_to)
 
     def _unsettle(self) -> None:
-        """Queues may hold false units: for good, before anything else happens."""
+        """Save the note that queues may have false units, before anything else happens."""
         self.wipes += 1
         if not self._note.stands:
             self._note.write()
@@ -442,7 +442,7 @@ class Queues:
         self._keep_unsynced(queue)
 
     def _keep_unsynced(self, queue: ConsumeQueue) -> None:
-        """Keep `unsynced` true after a sync or a cut."""
+        """Update `unsynced` after a sync or a cut."""
         if queue.synced < queue.end:
             self.unsynced.setdefault(queue)
         else:

@@ -1,23 +1,23 @@
-"""Reading without ever blocking the loop: generators that say which bytes they miss.
+"""Runs reads that never block the event loop: generators that name the bytes they need.
 
 A `Reading` goes as far as it can with what is in memory. It yields
 
-    a Wanted   for bytes that are not: it is sent them, fewer where the file ends earlier, or has
-               the DiskError thrown in
-    None       after a piece of work that others should not have to wait behind
+    a Wanted   for bytes that are not in memory. The bytes are sent to it, fewer at the end of the
+               file, or the DiskError is thrown in
+    None       after a piece of work, so that others do not wait behind it
     FilterRest when the filters' share of this turn is used up (work_meter.py)
 
-and returns its result. `Readings` runs any number of them. The disk is asked for what a `Wanted`
-names only when its turn has come, first in, first out, so that few reads are under way however
-many readings there are; by then the file may be gone, which is a DiskError of NOT_FOUND.
+and returns its result. `Readings` runs any number of them. The disk reads what a `Wanted` names
+only when its turn has come, first in, first out, so that few reads are under way however many
+readings there are. By then the file may be gone, which is a DiskError NOT_FOUND.
 
-Readings that rest because of their filters go on in turn by their owners, the connections of
-clients, so that a connection with many of them gets no larger share.
+Readings that pause because of their filters are resumed round-robin by owner, which is the client's
+connection, so that a connection with many of them gets no larger share.
 
-Invariants. Every reading that was started ends once, in `take_finished`, unless it is cancelled.
-What it raises of DiskError and CorruptionError is its result; anything else is a defect and goes
-up. Readings bear appends and the removal of the oldest files in between. They do not bear a log or
-a queue that is cut: whoever cuts cancels them first.
+Invariants. Every reading that was started ends once, in `take_finished`, unless it is cancelled. A
+DiskError or CorruptionError that it raises is its result; any other exception is a defect and
+propagates. Readings tolerate appends and the removal of the oldest files in between. They do not
+tolerate a cut of the log or of a queue: the code that cuts cancels them first.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gantrymq.base.errors import CorruptionError, LocalError
 from gantrymq.store.finished import Finished
 from gantrymq.store.work_meter import WorkMeter
 
-# As many as keep a fast disk busy; more would only wait inside it, and in front of the flushes.
+# Enough to keep a fast disk busy. More would only queue inside the disk, in front of the flushes.
 UNDER_WAY_MAX: Final = 32
 
-# A piece of work takes some milliseconds at most; a turn of the loop should not take many.
+# A piece of work takes a few milliseconds at most; a turn of the loop should not do many.
 RESUMED_A_TURN: Final = 4
 
 T = TypeVar("T")
@@ -44,7 +44,8 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Bytes of a file, which is looked up when the disk is asked: handles come and go."""
+    """Bytes of a file. The file is looked up when the disk is asked, because handles come and
+    go."""
 
     file: Callable[[], File]
     position: int
@@ -53,7 +54,7 @@ class Wanted:
 
 @final
 class FilterRest:
-    """The filters' share of this turn is used up; see FILTER_REST."""
+    """Yielded when the filters' share of this turn is used up; see FILTER_REST."""
 
     __slots__ = ()
 
@@ -64,14 +65,14 @@ Reading: TypeAlias = Generator[Wanted | FilterRest | None, bytes | None, T]
 
 
 def fetch(wanted: Wanted) -> Reading[bytes]:
-    """These bytes, for a reading to go on with."""
+    """Read these bytes, inside another reading."""
     data = yield wanted
     assert data is not None, "whoever runs a reading sends it what it wants"
     return data
 
 
 def run(reading: Reading[T]) -> T:
-    """The whole reading at once, waiting for the disk: for tools and for the start."""
+    """Run a whole reading at once, waiting for the disk: for tools and for the start."""
     data: bytes | None = None
     error: DiskError | None = None
     try:
@@ -103,7 +104,8 @@ class _Run:
 
 @final
 class Readings:
-    """The readings of a store. Hand it the completions, and call `turn` once a loop turn."""
+    """The readings of one store. The owner passes completions in, and calls `turn` once a loop
+    turn."""
 
     __slots__ = (
         "_asked",
@@ -125,7 +127,7 @@ class Readings:
     ) -> None:
         self._background = background
         self._filtering: OrderedDict[object, deque[_Run]] = OrderedDict()
-        """Those that rest because of their filters, by owner; the first owner is next."""
+        """Readings that pause because of their filters, by owner; the first owner is next."""
         self._meter: WorkMeter = meter or WorkMeter()
         self._under_way_max = under_way_max
         self._runs: dict[int, _Run] = {}
@@ -135,16 +137,16 @@ class Readings:
         self._finished: list[Finished] = []
 
     def __len__(self) -> int:
-        """How many have not ended."""
+        """The number of readings that have not ended."""
         return len(self._runs)
 
     @property
     def is_due(self) -> bool:
-        """Whether a turn has something to do at once."""
+        """Whether `turn` has work now."""
         return bool(self._resting or self._finished or self._filtering)
 
     def start(self, key: int, reading: Reading[object], owner: object = None) -> None:
-        """Begin this one; it may have ended when this returns."""
+        """Start a reading; it may have ended when this returns."""
         if key in self._runs:
             raise LocalError(f"a reading of key {key} is under way")
         self._runs[key] = one = _Run(key, reading, owner)
@@ -152,7 +154,7 @@ class Readings:
         self._ask()
 
     def take(self, completion: Completion) -> bool:
-        """Whether the completion was for a reading, which has gone on."""
+        """Whether the completion was for a reading, which is then resumed."""
         one = self._asked.pop(completion.ticket, None)
         if one is None:
             return False
@@ -161,7 +163,7 @@ class Readings:
         return True
 
     def turn(self) -> None:
-        """Resume some of those that let others go first."""
+        """Resume some of the readings that yielded to others."""
         for _ in range(min(RESUMED_A_TURN, len(self._resting))):
             self._go_on(self._resting.popleft())
         if self._filtering:
@@ -169,12 +171,12 @@ class Readings:
         self._ask()
 
     def take_finished(self) -> Sequence[Finished]:
-        """Those that ended since the last call, in the order they ended."""
+        """The readings that ended since the last call, in the order they ended."""
         finished, self._finished = self._finished, []
         return finished
 
     def cancel(self, key: int) -> None:
-        """Nobody waits for this one any more; what the disk is doing for it goes on."""
+        """Drop this reading. A disk read that is under way for it continues."""
         one = self._runs.pop(key, None)
         if one is not None:
             one.is_cancelled = True
@@ -185,7 +187,7 @@ class Readings:
             self.cancel(key)
 
     def _filter_on(self) -> None:
-        """Resume readings that rest because of their filters, one of each owner at a time."""
+        """Resume readings that pause because of their filters, one of each owner at a time."""
         filtering = self._filtering
         for _ in range(sum(map(len, filtering.values()))):
             if self._meter.left <= 0:
@@ -197,7 +199,7 @@ class Readings:
             self._go_on(one)
 
     def _go_on(self, one: _Run, data: bytes | None = None, error: DiskError | None = None) -> None:
-        """Up to where the reading wants something, rests or ends."""
+        """Resume the reading until it needs something, pauses or ends."""
         if one.is_cancelled:
             return
         try:
@@ -219,7 +221,7 @@ class Readings:
         self._finished.append(finished)
 
     def _ask(self) -> None:
-        """Have the disk read for those that wait, as far as the bound allows."""
+        """Start disk reads for waiting readings, up to the bound."""
         while self._waiting and len(self._asked) < self._under_way_max:
             one, wanted = self._waiting.popleft()
             if one.is_cancelled:
