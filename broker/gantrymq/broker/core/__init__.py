@@ -1,1 +1,1 @@
-"""The broker's decisions, without sockets, files or clocks."""
+"""The broker's decision logic: it does no I/O and reads no clock."""

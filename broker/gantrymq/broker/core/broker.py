@@ -1,19 +1,22 @@
-"""The broker as one value: requests, what the store, the clients and the files answer, and time go
-in; outcomes and effects come out.
+"""The broker core: turns requests, I/O results and time into outcomes and effects, without I/O.
 
-    feed(channel, data, start)      sends straight from a receive buffer
-    handle(request) -> outcome      everything else
-    turn()                          once a loop turn, and at `deadline`
+The host calls it, and carries out the effects:
+
+    feed(channel, data, start)      plain sends, straight from a receive buffer
+    handle(request) -> outcome      every other request
+    turn()                          once a turn of the event loop, and at `deadline`
     written(file, failure), client_answered(number, response), broker_answered(number, response),
     registered(name_server, told), closed(channel)
-    take_effects()                  after each of them
+                                    results of effects, and closed connections
+    take_effects()                  after each of the calls above
 
-Where a group elects its master, the broker changes its role meanwhile: `lead`, `pause`, `follow`,
-and what travels with the log between members, `tables`, `take_table`.
+In a group that elects its master, the host also changes the broker's role (`lead`, `pause`,
+`follow`) and replicates the tables that travel with the log (`tables`, `take_table`).
 
-Invariants: every request is answered once: by its outcome, or by an effect. The machines are asked
-what they have to do whenever something may have changed for them, which a send that the kernel took
-does only where its message is waited for: else the turn is spared that.
+Invariants: every request is answered exactly once, by its outcome or by an effect. The core asks
+the periodic services for their deadlines whenever their state may have changed. A send that the
+kernel took changes it only if a consumer or service waits for the message; otherwise the turn skips
+the services.
 """
 
 from __future__ import annotations
@@ -67,22 +70,23 @@ from gantrymq.wire.headers.route import RegisterBrokerResponse
 
 NEVER: Final = float("inf")
 
-# What the kernel takes counts as this, the request that clients send most.
+# Metrics count sends that the kernel takes under this code, which clients use most.
 _KERNEL_CODE: Final = int(RequestCode.SEND_MESSAGE_V2)
 _SUCCESS: Final = int(ResponseCode.SUCCESS)
 _BUSY: Final = int(ResponseCode.SYSTEM_BUSY)
 
-# Requests that wait for the store, a client or a file. Each connection is bounded by its session;
-# this bounds all of them together.
+# Limit of requests that wait for the store, a client or a file, over all connections. The session
+# of each connection has its own limit.
 WORKS_MAX: Final = 50_000
 
-# Messages of one turn. Larger writes gain nothing, and what waits behind them waits longer.
+# Limit of the messages that one turn writes. Larger writes are no faster, and delay later requests.
 GROUP_BYTES_MAX: Final = 8 << 20
 
-# Some machines go by the calendar, which may be set back at any time.
+# The longest time between two checks of all services: some use the wall clock, which may be set
+# back at any time.
 LOOK_SECONDS: Final = 0.1
 
-# The port two below the broker's serves everything but these, as Java's does.
+# The listener two ports below the broker's refuses the request codes below, as in RocketMQ.
 FAST_LISTENER: Final = "fast"
 _NOT_FAST: Final = frozenset(
     {
@@ -98,7 +102,7 @@ _NOT_FAST: Final = frozenset(
 
 @final
 class _Sends:
-    """Sends of one read that the kernel took, from then to their answer."""
+    """Sends that the kernel took from one read, kept until they are answered."""
 
     __slots__ = ("channel", "count", "fed_at", "taken_bytes")
 
@@ -111,7 +115,7 @@ class _Sends:
 
 @final
 class Broker:
-    """The core. It owns the state; the assembly owns sockets, files and the clock."""
+    """The core of one broker. It owns the state; the host owns sockets, files and the clock."""
 
     __slots__ = (
         "_born_hosts",
@@ -143,10 +147,10 @@ class Broker:
         self._memory: MemoryAccount = state.memory
         self._born_hosts: dict[Channel, bytes] = {}
         self._is_settled: bool = False
-        """Whether nothing can have changed when the machines are due since they were asked."""
+        """Whether no service's deadline can have changed since the services were last asked."""
         self._machines_due: float = 0.0
         self._log_moves: bool = False
-        """Whether that is what the next turn is for; then the machines need not be asked."""
+        """Whether the next turn has only log writes to do: it need not ask the services."""
         self._look_by: float = 0.0
         self._senders: dict[Channel, None] = {}
         state.works.dropped = self._dropped
@@ -155,7 +159,8 @@ class Broker:
 
     @property
     def loaders(self) -> Mapping[File, Callable[[bytes], None]]:
-        """What to hand the content of each file that a start finds, before `begin`."""
+        """The function that loads the content of each configuration file, to call before
+        `begin`."""
         state = self.state
         users = state.access.users
         return {
@@ -174,7 +179,7 @@ class Broker:
         }
 
     def begin(self, now: float, wall_ms: int) -> None:
-        """The store is open, and the files are loaded: from now on requests come."""
+        """Prepare for requests, once the store is open and the files are loaded."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         if state.identity.is_master:
@@ -189,28 +194,28 @@ class Broker:
         state.quick_sends.open()
 
     def wind_down(self, now: float, wall_ms: int) -> None:
-        """The broker stops: whoever waits for a message to come is answered without one."""
+        """Answer all held pulls and pops without messages, because the broker is stopping."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.holds.close()
         self.state.pops.wind_down()
 
     def quotas_edited(self, content: bytes) -> None:
-        """An administrator changed the file of quotas; RemoteError where it cannot be used."""
+        """Apply the quota file that an administrator edited; RemoteError if it is invalid."""
         self._is_settled = False
         self.state.quotas.edited(content)
 
     # ------------------------------------------------------------------ roles
 
     def lead(self, epoch: int, now: float, wall_ms: int) -> None:
-        """We are the master from now on."""
+        """Become the master of this epoch, and carry out the parked sends."""
         state = self._begin_call(now, wall_ms)
         parked = state.relays.take_parked()
         state.reign.lead(epoch)
         self._carry_out_parked(parked)
 
     def pause(self, now: float, wall_ms: int, *, is_paused: bool) -> None:
-        """Take no sends, while those that were taken are still acknowledged; or go on."""
+        """Stop or resume taking sends. Sends taken before a pause are still acknowledged."""
         state = self._begin_call(now, wall_ms)
         state.reign.pause(is_paused=is_paused)
         if not is_paused:
@@ -226,11 +231,14 @@ class Broker:
                 state.effects.release(request)
 
     def follow(self, now: float, wall_ms: int) -> None:
-        """We are not the master any more: nothing is appended from this call on. Who was sending
-        is cut off, before anybody is told of what was not stored for good. Who waits for another
-        master's answer alone stays for that, but not where an answer of ours is on its way too.
-        Where all was handed over and nobody waits for us, who can be led is led (relays, strays):
-        a client of Java may lose what is under way on a connection that breaks."""
+        """Stop being the master: the broker appends nothing from this call on.
+
+        The connections of producers are closed before the pending answers are sent, so that no
+        producer receives an answer to a send that may not be persisted. A connection stays open if
+        it waits only for the new master's answer to a forwarded send. After a complete handover
+        (paused, with no send unanswered), clients that understand GO_AWAY are redirected instead of
+        disconnected: Java clients may lose requests on a connection that breaks (relays, strays).
+        """
         state = self._begin_call(now, wall_ms)
         effects, relays = state.effects, state.relays
         undone = effects.take()
@@ -246,25 +254,25 @@ class Broker:
         state.reign.follow()
 
     def master_is(self, address: str, now: float, wall_ms: int) -> None:
-        """Where the master takes requests; "" where nobody is."""
+        """Set the address at which the master takes requests; "" if there is no master."""
         self._begin_call(now, wall_ms).reign.master_is(address)
 
     def tables(self) -> Mapping[str, bytes]:
-        """All that travels with the log, by name."""
+        """The tables that are replicated with the log, by name."""
         return self.state.carried.tables()
 
     def take_table(self, name: str, content: bytes, now: float, wall_ms: int) -> None:
-        """Be as the master's; `unstored_tables` says which are not on disk yet."""
+        """Replace a table by the master's; `unstored_tables` names those not on disk yet."""
         self._begin_call(now, wall_ms).carried.take(name, content)
 
     @property
     def unstored_tables(self) -> AbstractSet[str]:
-        """Of those that were taken."""
+        """The names of the tables that were taken and are not on disk yet."""
         return self.state.carried.unstored
 
     @property
     def may_lead(self) -> bool:
-        """Whether its tables are those that its log goes with."""
+        """Whether the tables match the log: an empty log, or no table is missing."""
         return self._store.log.is_empty or not self.state.carried.missing
 
     def _begin_call(self, now: float, wall_ms: int) -> State:
@@ -278,17 +286,17 @@ class Broker:
     def feed(
         self, channel: Channel, data: bytes, start: int, now: float, wall_ms: int
     ) -> tuple[int, int]:
-        """Take the sends from data[start] on: where the first frame begins that was not taken, and
-        how many were.
+        """Let the kernel take plain sends from data[start] on. Returns the position of the first
+        frame that it did not take, and the number of sends that it took.
 
-        Fed sends come before everything that was put in a turn, so none is taken behind a put: one
-        connection's messages keep their order.
+        A turn appends sends of the kernel before the messages of other requests. So the kernel
+        takes none once the turn has such a message: the messages of a connection keep their order.
         """
         state = self.state
         kernel = state.kernel
         is_busy = state.admission.refusal(state.settings) is not None
         if kernel is None or state.works.has_new_puts or is_busy:
-            return start, 0  # the general path says why
+            return start, 0  # `handle` refuses or queues them
         if state.quotas.is_on and state.quotas.gate.refuses_read(channel, now):
             return start, 0
         born_host = self._born_hosts.get(channel)
@@ -305,18 +313,18 @@ class Broker:
         return fed.at, fed.count
 
     def _charge(self, channel: Channel, fed: Fed, frames_bytes: int, now: float) -> None:
-        """Charge a read that the kernel took to the quotas of its address and topics."""
+        """Charge the sends of one read to the quotas of their address and topics."""
         quotas = self.state.quotas
         sizes = self._store.sizes_of(fed) if quotas.has_topics else []
         quotas.fed(channel, fed.count, frames_bytes, sizes, now)
 
     def _write_if_much(self, now: float, wall_ms: int) -> None:
-        """A turn's group lies in memory: beyond the bound it is written at once."""
+        """Run a turn at once if the messages that wait in memory exceed the limit."""
         if self._store.waiting_bytes >= self._group_bytes_max:
             self.turn(now, wall_ms)
 
     def handle(self, request: Request, now: float, wall_ms: int) -> Outcome:
-        """Carry out one request."""
+        """Carry out one request, or start the task that does."""
         self._is_settled = False
         state = self.state
         state.now, state.wall_ms = now, wall_ms
@@ -357,7 +365,7 @@ class Broker:
         return HELD
 
     def _admitted(self, request: Request, handler: Handler) -> Handler | Reply:
-        """What carries the request out, now or when its quota allows; or why nothing does."""
+        """The handler of the request, delayed if its quota says so; or the refusal."""
         state = self.state
         if state.quotas.is_on:
             admitted = state.quotas.gate.admit(request)
@@ -375,7 +383,7 @@ class Broker:
         return handler
 
     def _worked(self, request: Request, outcome: object, began: float) -> None:
-        """A request that was carried out in steps has its outcome."""
+        """Answer a request whose task has ended."""
         self._give_back(request)
         if isinstance(outcome, Reply):
             self._counted(request, outcome, request.command.code, self.state.now - began)
@@ -386,7 +394,7 @@ class Broker:
             assert outcome is HELD, f"{outcome!r} is no outcome"
 
     def _give_back(self, request: Request) -> None:
-        """The request is not needed any more."""
+        """Release the memory charged for the request."""
         kept_bytes = held_bytes.kept_of(request)
         if kept_bytes:
             self._memory.add(request.channel, Kind.BODIES, -kept_bytes)
@@ -402,7 +410,7 @@ class Broker:
         self.state.effects.answer(request, reply.command)
 
     def _dropped(self, request: Request) -> None:
-        """A request that only reads was given up, for its connection ended."""
+        """Release a read-only request that was cancelled because its connection closed."""
         self._give_back(request)
         self.state.effects.release(request)
 
@@ -422,12 +430,12 @@ class Broker:
     # ------------------------------------------------------------------ time and answers
 
     def log_moves(self) -> None:
-        """A copy came into our log, or somebody said what it has of it; of all else that was said
-        we were told. A turn comes soon."""
+        """Note that replication changed the log or a follower's acknowledged position, and nothing
+        else. The host runs a turn soon."""
         self._log_moves = True
 
     def turn(self, now: float, wall_ms: int) -> None:
-        """Everything there is to do; SyncFailedError ends the process."""
+        """Run the store and everything that is due. SyncFailedError must end the process."""
         state = self.state
         state.now, state.wall_ms = now, wall_ms
         state.works.has_new_puts = False
@@ -443,7 +451,7 @@ class Broker:
             self._look(now)
 
     def _arrived(self, queues: Sequence[tuple[str, int]]) -> None:
-        """Consumers find more in these queues than before."""
+        """Notify the arrival listeners that consumers can read more of these queues."""
         for reader in self._readers:
             if reader.arrived(queues):
                 self._is_settled = False
@@ -453,7 +461,7 @@ class Broker:
                 self._is_settled = False
 
     def _look(self, now: float) -> None:
-        """Have the works and machines do what is due, and begin the writes that are."""
+        """Run the tasks and services that are due, and begin the file writes that are due."""
         state = self.state
         is_settled = state.works.deadline() > now
         state.works.expire(now)
@@ -464,7 +472,7 @@ class Broker:
             if deadline <= now:
                 machine.expire(now)
                 began = stalls.ended(began, type(machine).__name__)
-                is_settled = False  # what it did may be for another one to go on with
+                is_settled = False  # its work may have changed another service's deadline
             elif deadline < due:
                 due = deadline
         for save in state.files.take_due(now):
@@ -499,7 +507,7 @@ class Broker:
         state.effects.add(Replies(sends.channel, sends.count, sends.taken_bytes, replies))
 
     def deadline(self) -> float:
-        """When `turn` has something to do, if nothing happens before."""
+        """When `turn` has something to do, unless another call comes first."""
         if self._is_settled:
             return min(self._store.deadline(), self._machines_due)
         state = self.state
@@ -508,7 +516,7 @@ class Broker:
         return min(deadlines)
 
     def written(self, file: File, failure: str | None, now: float, wall_ms: int) -> None:
-        """A write ended; `failure` says why the file is as before."""
+        """A file write ended; `failure` says why the file is unchanged, None if it succeeded."""
         self._is_settled = False
         state = self.state
         state.now, state.wall_ms = now, wall_ms
@@ -519,13 +527,13 @@ class Broker:
     def client_answered(
         self, number: int, response: Command | None, now: float, wall_ms: int
     ) -> None:
-        """A client answered our question, or did not in time."""
+        """A client answered a request of the broker; `response` is None after a timeout."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.works.client_answered(number, response)
 
     def broker_answered(self, number: int, answer: Command | str, now: float, wall_ms: int) -> None:
-        """Another broker answered our question, or why it did not."""
+        """Another broker answered a request of this broker, or `answer` says why it did not."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.works.broker_answered(number, answer)
@@ -533,13 +541,13 @@ class Broker:
     def registered(
         self, name_server: str, told: RegisterBrokerResponse, now: float, wall_ms: int
     ) -> None:
-        """A name server knows us, and says who our master is."""
+        """A name server accepted the registration, and says which broker is the master."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self.state.following.told(name_server, told)
 
     def closed(self, channel: Channel, now: float, wall_ms: int) -> None:
-        """A connection ended."""
+        """A connection closed."""
         self._is_settled = False
         self.state.now, self.state.wall_ms = now, wall_ms
         self._born_hosts.pop(channel, None)
@@ -550,12 +558,12 @@ class Broker:
             machine.closed(channel)
 
     def take_effects(self) -> list[Effect]:
-        """What has to be done now, in order."""
+        """The effects that are pending, in order; each is returned once."""
         return self.state.effects.take()
 
 
 def _told_of_a_send(effect: Effect) -> Channel | None:
-    """The connection whose client this tells what became of a send."""
+    """The connection to which the effect sends the answer to a send; None for other effects."""
     if isinstance(effect, Replies):
         return effect.channel
     if isinstance(effect, Answer) and effect.request.command.code in SENDS:

@@ -1,12 +1,13 @@
-"""Clients that come and go: expires silent ones, and tells the members of a group when its members
-or topics changed, so that they share its queues out anew.
+"""Expires clients without heartbeats, and notifies consumers to rebalance when their group changes.
 
-    a group changed -> its members are told at once, or QUIET_SECONDS after they were told last
+    a group changed -> its members are notified at once, or QUIET_SECONDS after the last
+                       notification
 
-Invariant: every change of a group is followed by telling those who are its members then, but for
-broadcasting groups, whose members share nothing, and where the settings forbid it. A group's own
-configuration forbids to tell of members that come and go as they mean to; that one is lost is told
-all the same, as in Java: its queues wait.
+Invariant: after every change of a group's members or topics, its members of that time are notified.
+There are two exceptions: broadcasting groups, whose members do not share queues, and brokers whose
+settings turn notifications off. A group's configuration can turn off notifications of members that
+join or unregister. The loss of a member is notified all the same, as in RocketMQ, because its
+queues have no consumer.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from gantrymq.wire.headers.client import ConsumerGroupRequest
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# Java's number.
+# As in RocketMQ.
 SCAN_SECONDS: Final = 10.0
 
-# A hundred consumers that start together are told a few times, not a hundred; clients themselves
-# wait up to a second between two rounds of sharing out.
+# If a hundred consumers start together, they get a few notifications, not a hundred. Clients
+# themselves wait up to a second between two rebalances.
 QUIET_SECONDS: Final = 0.5
 
 _NEVER: Final = float("inf")
@@ -33,7 +34,7 @@ _NEVER: Final = float("inf")
 
 @final
 class ClientWatch:
-    """Of one broker. Handlers say what changed."""
+    """The service of one broker that watches its clients. Request handlers report changes."""
 
     __slots__ = ("_due", "_next_due", "_scan_at", "_state", "_told_at")
 
@@ -45,18 +46,18 @@ class ClientWatch:
         self._told_at: dict[str, float] = {}
 
     def changed(self, group: str) -> None:
-        """Members came or went, or its topics changed."""
+        """Members joined or left, or the group's topics changed."""
         config = self._state.groups.find(group)
         if config is None or config.notify_consumer_ids_changed_enable:
             self._tell_soon(group)
 
     def unregistered(self, group: str) -> None:
-        """A member went by its own word."""
+        """A member unregistered."""
         self._left(group)
         self.changed(group)
 
     def _lost(self, group: str) -> None:
-        """A member went without a word."""
+        """A member was lost: its connection closed, or its heartbeats stopped."""
         self._left(group)
         self._tell_soon(group)
 
@@ -78,7 +79,7 @@ class ClientWatch:
             self._due[group] = due
             self._next_due = min(self._next_due, due)
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
         scan_at = self._scan_at if len(self._state.clients) else _NEVER

@@ -1,12 +1,12 @@
-"""Who is connected: producers and consumers by group, as their heartbeats say.
+"""Tracks the connected producers and consumers of each group, as their heartbeats report them.
 
-A group's consumers share its subscriptions: the newest `sub_version` of a topic wins, and a topic
-that a heartbeat does not name any more goes, as in Java. What each member said last is kept as
-well, so that members who want different things are seen.
+The consumers of a group share its subscriptions: the newest `sub_version` of a topic wins, and a
+topic that a heartbeat no longer names is removed, as in RocketMQ. The last subscriptions of each
+member are kept as well, to detect members that subscribe differently.
 
-Invariants: a client is listed under its channel; when that closes, or nothing was heard of it for
-too long, it leaves its groups, and a group whose last client left leaves too. What is under a
-channel is found without looking at other channels' groups.
+Invariants: a client is listed under its channel. When the channel closes, or its heartbeats stop
+for too long, the client leaves its groups; a group without clients is removed. Finding the groups
+of a channel does not scan the groups of other channels.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from gantrymq.wire.bodies.heartbeat import (
 )
 
 Wants: TypeAlias = frozenset[tuple[str, str, str]]
-"""What a member wants: topics, each with type and text of its expression."""
+"""The subscriptions of a member: topic, expression type and expression text of each."""
 
 Versions: TypeAlias = frozenset[int]
-"""When a member's process made each of its subscriptions, in ms: it says so on all its connections,
-and another process made its own at other times."""
+"""The times in ms at which a member's process made its subscriptions. They identify the process: it
+reports the same times on all its connections, and another process has other times."""
 
-# Of those that a client id has, when one of them speaks: the newest.
+# A heartbeat is compared with the newest connections of its client id, at most so many.
 COMPARED_MAX: Final = 16
 
-# What is kept of a subscription besides its texts, and of each of its tags and their hashes.
+# Memory of a subscription besides its texts, and of each of its tags and tag hashes.
 SUBSCRIPTION_BYTES: Final = 500
 ITEM_BYTES: Final = 50
 
-# What is kept of a member of a group, besides what it said: the group's tables, if it is the only
-# one, and its place in them.
+# Memory of a group's member besides its subscriptions: its entries in the group's tables, and the
+# tables themselves, because it may be the only member.
 CONSUMER_BYTES: Final = 2000
 PRODUCER_BYTES: Final = 700
 
-# A heartbeat that is kept, for each connection. Those of clients with a few groups are shorter;
-# what it says is kept in the tables anyhow.
+# The longest heartbeat body that is cached for a connection. Bodies of clients with a few groups
+# are shorter; the decoded contents are kept in the tables in any case.
 REMEMBERED_BYTES_MAX: Final = 4096
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Client:
-    """A client in a group, by its channel."""
+    """A member of a group: one client on one channel."""
 
     channel: Channel
     client_id: str
@@ -66,7 +66,7 @@ class Client:
 @final
 @dataclass(slots=True, eq=False)
 class ConsumerGroup:
-    """A group with consumers."""
+    """A consumer group with at least one connected member. `Clients` owns it."""
 
     name: str
     consume_type: str
@@ -75,16 +75,16 @@ class ConsumerGroup:
     clients: dict[Channel, Client] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     fingerprint: int | None = None
-    """Of the last heartbeat (5.x); None before the first."""
+    """The fingerprint in the last heartbeat (5.x clients); None before the first heartbeat."""
     _wants: dict[Channel, Wants] = field(default_factory=dict)
     _members: dict[Wants, int] = field(default_factory=dict)
-    """How many want the same."""
+    """How many members have each set of subscriptions."""
     _channels: dict[str, dict[Channel, None]] = field(default_factory=dict)
-    """By client id, in the order they came."""
+    """Channels by client id, oldest first."""
     _versions: dict[Channel, Versions] = field(default_factory=dict)
     _suspects: dict[str, Channel] = field(default_factory=dict)
-    """By client id: who spoke and had other versions than another connection, since connections
-    last came or went."""
+    """By client id: the channel whose heartbeat had other versions than another connection of the
+    same client id. A new or closed connection of the client id clears the entry."""
 
     @property
     def is_broadcasting(self) -> bool:
@@ -92,24 +92,25 @@ class ConsumerGroup:
 
     @property
     def disagrees(self) -> bool:
-        """Whether members want different things."""
+        """Whether members have different subscriptions."""
         return len(self._members) > 1
 
     def client_ids(self) -> list[str]:
-        """Each once, as consumers share queues among them."""
+        """Each client id once: consumers divide the queues by client id."""
         return list(self._channels)
 
     def find(self, client_id: str) -> Client | None:
-        """By its newest connection: an older one may be dead without our knowing."""
+        """The client on its newest connection: an older one may be broken and not detected yet."""
         channels = self._channels.get(client_id)
         return None if channels is None else self.clients[next(reversed(channels))]
 
     def wants_of(self, client: Client) -> Wants | None:
-        """What it said last; None when it only ever said that it still wants the same (5.x)."""
+        """The last subscriptions of the client; None if it only sent heartbeats without
+        subscriptions (5.x)."""
         return self._wants.get(client.channel)
 
     def put(self, client: Client) -> bool:
-        """Whether it is a new member."""
+        """Add or refresh a member. Returns whether it is new."""
         known = self.clients.get(client.channel)
         is_new = known is None or known.client_id != client.client_id
         if known is not None and is_new:
@@ -121,7 +122,7 @@ class ConsumerGroup:
         return is_new
 
     def remove(self, channel: Channel) -> bool:
-        """Whether there was a member."""
+        """Remove the member on this channel. Returns whether there was one."""
         client = self.clients.pop(channel, None)
         if client is None:
             return False
@@ -135,7 +136,7 @@ class ConsumerGroup:
         return True
 
     def subscribe(self, channel: Channel, said: Sequence[SubscriptionData]) -> bool:
-        """Whether the topics of the group changed."""
+        """Take the subscriptions of a heartbeat. Returns whether the group's topics changed."""
         self._remember_wants(channel, frozenset(map(_want, said)))
         self._versions[channel] = frozenset(each.sub_version for each in said)
         changed = False
@@ -152,12 +153,13 @@ class ConsumerGroup:
         return changed
 
     def rival_of(self, client: Client) -> Client | None:
-        """Who has the same client id, and is another process that speaks as well; the client has
-        just spoken.
+        """A client with the same client id in another live process; None if there is none. Call it
+        after each heartbeat of `client`.
 
-        Both have spoken since the younger one came, and what they said last differs. So neither a
-        connection that broke unnoticed is one, nor another of the same process: if that has
-        subscribed anew, its connections differ only until each has said so.
+        A rival is found if both connections sent a heartbeat since the newer one was opened, and
+        their last subscription versions differ. This excludes a broken connection that was not
+        detected, and another connection of the same process: after that process subscribes anew,
+        its connections differ only until each has sent a heartbeat.
         """
         channels = self._channels[client.client_id]
         own = self._versions.get(client.channel)
@@ -174,7 +176,7 @@ class ConsumerGroup:
         return None
 
     def is_shared(self, client_id: str) -> bool:
-        """Whether the connections of this client id are not all of one process."""
+        """Whether connections of more than one process use this client id."""
         channels = self._channels.get(client_id, ())
         said = {self._versions[each] for each in channels if each in self._versions}
         return len(said) > 1
@@ -196,12 +198,12 @@ class ConsumerGroup:
 def _want(said: SubscriptionData) -> tuple[str, str, str]:
     text = said.sub_string
     if said.expression_type == EXPRESSION_TAG and len(said.tags) > 1:
-        text = " || ".join(sorted(said.tags))  # "B || A" is the same wish
+        text = " || ".join(sorted(said.tags))  # "B || A" and "A || B" are the same subscription
     return (said.topic, said.expression_type, text)
 
 
 def weight_of(data: ConsumerData) -> int:
-    """About so many bytes are kept of what it said."""
+    """Estimates the bytes of memory that this consumer's data takes."""
     names = len(data.consume_type) + len(data.message_model) + len(data.consume_from_where)
     return (
         CONSUMER_BYTES
@@ -220,14 +222,14 @@ def weight_of(data: ConsumerData) -> int:
 
 
 def producer_weight(group: str) -> int:
-    """About so many bytes are kept of a producer in this group."""
+    """Estimates the bytes of memory that a producer in this group takes."""
     return PRODUCER_BYTES + len(group)
 
 
 @final
 class Memberships:
-    """The groups of one channel, in the order they were joined; of consumers also the weight of
-    what was said. And the last heartbeat as it came and as it was understood, if it was short."""
+    """The groups of one channel in the order they were joined, consumer groups with the memory they
+    take; and the last heartbeat, encoded and decoded, if it was short. `Clients` owns it."""
 
     __slots__ = ("_body", "_data", "consumers", "producers")
 
@@ -238,18 +240,19 @@ class Memberships:
         self._data: HeartbeatData | None = None
 
     def understood(self, body: bytes) -> HeartbeatData | None:
-        """What this heartbeat says, if it says the same as the last one."""
+        """The decoded heartbeat, if its body equals the last one; else None."""
         return self._data if body == self._body else None
 
     def remember(self, body: bytes, data: HeartbeatData) -> None:
-        """The last heartbeat; what it says is not changed by anybody."""
+        """Cache the last heartbeat. `data` must not be modified afterwards."""
         if len(body) <= REMEMBERED_BYTES_MAX:
             self._body, self._data = body, data
 
 
 @final
 class Clients:
-    """The tables of both kinds. Others read them; all changes go by these methods."""
+    """The connected producers and consumers of one broker. Other modules read the tables, and
+    change them only by these methods."""
 
     __slots__ = (
         "_memberships",
@@ -267,14 +270,14 @@ class Clients:
         self._producers_by_id: dict[str, dict[tuple[str, Channel], Client]] = {}
         self._memberships: dict[Channel, Memberships] = {}
         self.is_registering = False
-        """Whether a client of many groups is being registered, over several turns."""
+        """Whether the registration of a client with many groups is under way over several turns."""
 
     def __len__(self) -> int:
-        """Connections with clients."""
+        """The number of connections that have clients."""
         return len(self._memberships)
 
     def producers_of(self, client_id: str) -> Collection[Client]:
-        """What this client is in its groups, on whichever connections."""
+        """The producer entries of this client id, in all groups and on all connections."""
         return self._producers_by_id.get(client_id, {}).values()
 
     def add_producer(self, group: str, client: Client) -> None:
@@ -291,7 +294,9 @@ class Clients:
             self._memory.add(client.channel, Kind.CLIENTS, producer_weight(group))
 
     def add_consumer(self, data: ConsumerData, client: Client, *, keeps_subs: bool = False) -> bool:
-        """Whether the group's members or topics changed."""
+        """Add or refresh a consumer. Returns whether the group's members or topics changed.
+
+        With `keeps_subs` the heartbeat left its subscriptions out, and the known ones stay."""
         group = self.consumers.get(data.group_name)
         if group is None:
             group = self.consumers[data.group_name] = ConsumerGroup(
@@ -311,7 +316,7 @@ class Clients:
         return group.subscribe(client.channel, data.subscriptions) or is_new
 
     def remove_producer(self, group: str, channel: Channel) -> bool:
-        """Whether the group had a member there."""
+        """Remove the group's member on this channel. Returns whether there was one."""
         clients = self.producers.get(group)
         client = None if clients is None else clients.pop(channel, None)
         if clients is None or client is None:
@@ -331,7 +336,7 @@ class Clients:
             del self._producers_by_id[client.client_id]
 
     def remove_consumer(self, group: str, channel: Channel) -> bool:
-        """Whether the group had a member there."""
+        """Remove the group's member on this channel. Returns whether there was one."""
         members = self.consumers.get(group)
         if members is None or not members.remove(channel):
             return False
@@ -348,11 +353,11 @@ class Clients:
             del self._memberships[channel]
 
     def memberships_of(self, channel: Channel) -> Memberships:
-        """None yet is no groups."""
+        """The groups of this channel; an empty value for a channel without groups."""
         return self._memberships.get(channel) or Memberships()
 
     def client_of(self, channel: Channel) -> Client | None:
-        """Any of its clients: they are of one process."""
+        """Any client of the channel, since all of them are in one process; None without any."""
         memberships = self._memberships.get(channel)
         if memberships is None:
             return None
@@ -363,11 +368,12 @@ class Clients:
         return None
 
     def is_member(self, channel: Channel) -> bool:
-        """Whether anything is under this channel."""
+        """Whether the channel has a client in any group."""
         return channel in self._memberships
 
     def closed(self, channel: Channel) -> list[str]:
-        """The connection ended: the consumer groups that lost a member."""
+        """Remove the clients of a closed channel. Returns the consumer groups that lost a
+        member."""
         groups = self._memberships.get(channel)
         if groups is None:
             return []
@@ -379,7 +385,7 @@ class Clients:
         return consumers
 
     def silent_consumers(self, heard_before: float) -> list[tuple[str, Client]]:
-        """Members of consumer groups that were not heard of since."""
+        """Members of consumer groups without a heartbeat since then, with their group."""
         return [
             (group.name, client)
             for group in self.consumers.values()
@@ -388,7 +394,7 @@ class Clients:
         ]
 
     def silent_producers(self, heard_before: float) -> list[tuple[str, Client]]:
-        """Members of producer groups that were not heard of since."""
+        """Members of producer groups without a heartbeat since then, with their group."""
         return [
             (group, client)
             for group, clients in self.producers.items()

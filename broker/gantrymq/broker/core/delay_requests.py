@@ -1,4 +1,4 @@
-"""How far delivery has come, as slaves ask it: in each delay level, and of timer messages."""
+"""Handles requests of slaves for the delivery progress of delay levels and timer messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantrymq.wire.codes import RequestCode
 
 
 def get_all_delay_offset(state: State, request: Request) -> Outcome:
-    """The content of delayOffset.json, but in one line."""
+    """Answers with the content of delayOffset.json in one line."""
     return done_json(state.delays.to_json())
 
 

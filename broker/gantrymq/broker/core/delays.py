@@ -1,16 +1,20 @@
-"""Messages delayed by level: away into SCHEDULE_TOPIC_XXXX, and back when they are due.
+"""Implements delay levels: stores delayed messages in SCHEDULE_TOPIC_XXXX, and delivers due ones.
 
     {"dataVersion":DV,"offsetTable":{level:offset}}          config/delayOffset.json
 
-Level n waits in queue n-1, in the order of arrival, which is that of delivery: all wait equally
-long. The unit's tags code says when, so that only what is due is read from the log.
+Messages of level n wait in queue n-1, in the order of arrival. All of them wait equally long, so
+that is also the order of delivery. The tags code of a consume queue unit is the delivery time, so
+only due messages are read from the log.
 
-Invariants. A level's messages are delivered in their order, each at least once; its offset moves
-when they are in the log, and is written when they are on disk there: a crash repeats at most what
-was delivered since the last write. A level looks at its queue when its first message is due, not
-before. A message that would be due later than its level allows - the clock went back, or the level
-was made shorter - is due now, as in Java. A level that is not configured any more keeps its
-progress: its messages stay in the log for days, and would all come again without it.
+Invariants:
+- The messages of a level are delivered in order, each at least once. The level's offset advances
+  when the delivered messages are in the log, and is saved once they are on disk: a crash repeats at
+  most the deliveries since the last save.
+- A level reads its queue when its first message is due, not before.
+- A message that would be due later than its level's delay from now is due now, as in RocketMQ. This
+  happens after the clock went back, or after the level was made shorter.
+- A level that is no longer configured keeps its offset: its messages stay in the log for days, and
+  would all be delivered again without it.
 """
 
 from __future__ import annotations
@@ -45,20 +49,20 @@ if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
 TOPIC: Final = SCHEDULE_TOPIC.decode()
-# Under this group Java counts what the delay levels deliver.
+# RocketMQ counts deliveries of the delay levels under this group.
 GROUP: Final = "SCHEDULE_CONSUMER"
 
-# After the disk failed to read; Java's number.
+# Before a retry after a failed read, as in RocketMQ.
 PAUSE_SECONDS: Final = 10.0
 
-# A wall clock that goes back by less is not worth a look at every level.
+# If the wall clock goes back by more, all levels are read again.
 STEP_BACK_MS: Final = 1000
 
 NEVER: Final = float("inf")
 
 _LEVEL_DIGITS_MAX: Final = 10  # of an int32
 
-# Nobody lists so many; a file or a master that says more must not cost memory for good.
+# Levels beyond it in the file or in the master's table are ignored: they would cost memory forever.
 LEVELS_MAX: Final = 10_000
 
 
@@ -66,7 +70,8 @@ LEVELS_MAX: Final = 10_000
 
 
 def divert(state: State, record: Record) -> Record | tuple[int, str]:
-    """A message with a level is led into the queue of that level."""
+    """Redirect a message with a delay level into the queue of that level; other messages are
+    returned unchanged. Returns code and remark if the level is not a number."""
     text = properties.get(record.properties, DELAY)
     if text is None or not _may_wait(record):
         return record
@@ -91,7 +96,7 @@ def divert(state: State, record: Record) -> Record | tuple[int, str]:
 
 
 def level_of(record: Record) -> int:
-    """Its delay level, 0 without a sound one."""
+    """The record's delay level; 0 if it has none, or an invalid one."""
     text = properties.get(record.properties, DELAY)
     return 0 if text is None else _level(text) or 0
 
@@ -113,7 +118,7 @@ def _may_wait(record: Record) -> bool:
 
 @final
 class _Level:
-    """One level, between its look at the queue and the next."""
+    """The state of one delay level. `DelayService` owns it."""
 
     __slots__ = ("delay_ms", "has_more", "is_busy", "look_ms", "number", "progress")
 
@@ -123,14 +128,14 @@ class _Level:
         self.progress = progress
         self.is_busy = False
         self.has_more = False
-        """Whether messages arrived since the last look."""
+        """Whether messages arrived since the last read."""
         self.look_ms: float = 0.0
-        """The wall-clock time of the next look."""
+        """The wall-clock time of the next read, in ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Restored:
-    """A run, and its messages as they were sent; None for each that is not to be had."""
+    """A run and its messages with their original topics; None for each that is unreadable."""
 
     run: Run
     records: list[Record | None]
@@ -142,7 +147,8 @@ def _restored(run: Run) -> _Restored:
 
 @final
 class DelayService:
-    """Of one broker. It delivers while the broker serves."""
+    """The service of one broker that delivers the messages of its delay levels. It delivers while
+    the broker serves as master."""
 
     __slots__ = (
         "_data_version",
@@ -160,9 +166,10 @@ class DelayService:
         self._state = state
         self.levels = DelayLevels(state.store.settings.message_delay_level)
         self.counters: Counter[str] = Counter()
-        """How many were `delivered`, and how many `lost`: unreadable, or not to be stored."""
+        """How many messages were `delivered`, and how many `lost`: unreadable, or refused by the
+        store."""
         self._progress: dict[int, SafeProgress[int]] = {}
-        """By level, of all that anything is known of."""
+        """By level number, of all levels that have an offset, configured or not."""
         self._levels: list[_Level] = []
         for delay_ms in self.levels.delays_ms:
             self._add_level(delay_ms)
@@ -181,7 +188,7 @@ class DelayService:
         return state.now + max(0.0, (self._look_ms - state.wall_ms) / 1000)
 
     def expire(self, now: float) -> None:
-        """Look at the levels whose time has come."""
+        """Read the levels that are due."""
         wall_ms = self._state.wall_ms
         if not self._has_begun:
             self._begin()
@@ -203,7 +210,7 @@ class DelayService:
         return bool(ours)
 
     def begin_anew(self) -> None:
-        """The works are over: go on from what is kept, in every level."""
+        """Restart every level from its saved offset, after its tasks were cancelled."""
         self._has_begun = False
         for level in self._levels:
             level.is_busy = level.has_more = False
@@ -211,16 +218,16 @@ class DelayService:
         self._look_ms = 0.0
 
     def closed(self, channel: Channel) -> None:
-        """Nobody's connection matters here."""
+        """Connections do not matter here."""
 
     def offset(self, level: int) -> int:
-        """The next message of the level to be delivered."""
+        """The queue offset of the level's next message to deliver."""
         return self._levels[level - 1].progress.latest
 
     # ------------------------------------------------------------------ a level's round
 
     def _begin(self) -> None:
-        """Levels that were configured once may have left messages."""
+        """Add levels for queues with messages of levels that are no longer configured."""
         self._has_begun = True
         left = self._state.store.queues.queue_ids(TOPIC)
         longest_ms = max(self.levels.delays_ms, default=0)
@@ -275,7 +282,7 @@ class DelayService:
         )
 
     def _jumped(self, level: _Level, first: int) -> None:
-        """The offset is outside the queue."""
+        """Warn that the level's offset was outside its queue, and count the skipped messages."""
         offset = level.progress.latest
         self.counters["lost"] += max(0, first - offset)
         self._state.effects.warning(
@@ -344,14 +351,14 @@ class DelayService:
         return content
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the content of the file at a start. RemoteError if it is not such a file."""
         self._data_version, table = _understood(content)
         self._progress = {number: SafeProgress(offset) for number, offset in table.items()}
         for level in self._levels:
             level.progress = self._progress_of(level.number)
 
     def table(self) -> bytes:
-        """How far it has come, for members."""
+        """The latest offset of each level, as it is replicated to the members of the group."""
         table: JsonObject = {
             number: progress.latest
             for number, progress in sorted(self._progress.items())
@@ -361,14 +368,15 @@ class DelayService:
         return javajson.dumps_fastjson(bean)
 
     def take_table(self, content: bytes) -> None:
-        """Be as far as the master, whose log this broker has on its disk up to there. RemoteError
-        where it is no such table."""
+        """Replace the offsets by the master's. The caller has checked that this broker's disk has
+        the log up to that point. RemoteError if `content` is not such a table."""
         self.load(content)
         self._save_soon()
 
     def copy(self, content: bytes, log_end: int) -> None:
-        """Where the master was when its log ended there, or before. RemoteError where it is no such
-        table."""
+        """Take the master's offsets, which it had when its log ended at or before `log_end`; each
+        is saved once this broker's disk has the log up to `log_end`. RemoteError if `content` is
+        not such a table."""
         self._data_version, table = _understood(content)
         for number, offset in table.items():
             progress = self._progress_of(number)
@@ -378,7 +386,7 @@ class DelayService:
 
 
 def _understood(content: bytes) -> tuple[DataVersion, dict[int, int]]:
-    """The version, and offsets by level."""
+    """The data version and the offsets by level."""
     bean = object_of(javajson.loads(content, len(content) * 2), "delayOffset.json")
     table = object_of(bean.get("offsetTable") or {}, "offsetTable")
     offsets = {

@@ -1,7 +1,8 @@
-"""Consumer groups that no administrator created: made by the first consumer that names them.
+"""Creates a consumer group when a consumer names one that no administrator created.
 
-Where there are GROUPS_MAX, those that are not used give way to new ones (group_expiry.py).
-Invariant: no request can make more groups than GROUPS_MAX, nor one whose name Java would refuse.
+When there are GROUPS_MAX groups, unused ones are removed to make room (group_expiry.py).
+Invariant: requests of consumers create at most GROUPS_MAX groups, and none whose name RocketMQ
+would refuse.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from gantrymq.wire.bodies.groups import GroupConfig
 if TYPE_CHECKING:
     from gantrymq.broker.core.state import State
 
-# The broker's own groups: they are made whatever the settings say, as in Java.
+# System groups: they are created even if autoCreateSubscriptionGroup is off, as in RocketMQ.
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
-# The group's retry topic is a folder of the store, and those have 255 characters at most.
+# The group's retry topic is a directory of the store, whose name has at most 255 characters.
 NAME_CHARACTERS_MAX: Final = GROUP_CHARACTERS_MAX - len(RETRY_PREFIX)
 
-# The file of the groups is written whole at each change: so many are 8 MB. An administrator may
-# create more.
+# Each change writes the whole file of groups: with so many groups 8 MB. An administrator may create
+# more.
 GROUPS_MAX: Final = 20_000
 
 
 def ensure_group(state: State, group: str) -> GroupConfig | None:
-    """Its configuration; None when there is none, and it may not be made: see `why_no_group`."""
+    """The group's configuration, created if necessary; None if it does not exist and may not be
+    created, for the reason that `why_no_group` gives."""
     if state.groups.used(group, state.now):
         return state.groups.find(group)
     if _name_obstacle(state, group) is not None:
@@ -43,19 +45,19 @@ def ensure_group(state: State, group: str) -> GroupConfig | None:
 
 
 def why_no_group(state: State, group: str) -> str:
-    """The remark of a SUBSCRIPTION_GROUP_NOT_EXIST, after `ensure_group` found none."""
+    """The remark of a SUBSCRIPTION_GROUP_NOT_EXIST answer, after `ensure_group` returned None."""
     obstacle = _obstacle(state, group)
     assert obstacle is not None, f"group {group!r} could be made"
     return f"subscription group [{group}] does not exist, {obstacle}"
 
 
 def _obstacle(state: State, group: str) -> str | None:
-    """What to do before a group of this name is there."""
+    """Why consumers may not create a group of this name, and what to do; None if they may."""
     return _name_obstacle(state, group) or _room_obstacle(state, group)
 
 
 def _room_obstacle(state: State, group: str) -> str | None:
-    """Why no consumer may make one more group."""
+    """Why consumers may not create one more group; None if they may."""
     if len(state.groups) >= GROUPS_MAX:
         return (
             f"and {GROUPS_MAX} groups are all that consumers may make by themselves, and all of"
@@ -67,7 +69,7 @@ def _room_obstacle(state: State, group: str) -> str | None:
 
 
 def _name_obstacle(state: State, group: str) -> str | None:
-    """Why consumers may not make a group of this name."""
+    """Why the name or the settings forbid consumers to create the group; None if they do not."""
     fault = group_fault(group)
     if fault is not None:
         return f"and cannot: {fault}"

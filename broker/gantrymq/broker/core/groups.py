@@ -1,13 +1,13 @@
-"""The consumer groups of this broker: config/subscriptionGroup.json.
+"""Keeps the configurations of the broker's consumer groups, in config/subscriptionGroup.json.
 
     {"dataVersion":DV,"forbiddenTable":{group:{topic:bits}},"subscriptionGroupTable":{group:CONFIG}
      ,"autoCreatedGroups":[group]}
 
-Java has no `autoCreatedGroups`, and reads over it: the groups that consumers created, and that no
-administrator has changed since. They are removed when they are not used (group_expiry.py).
+RocketMQ has no `autoCreatedGroups` and ignores it. It lists the groups that consumers created and
+that no administrator has changed since. They are removed when they are unused (group_expiry.py).
 
-Invariants: each change makes a new data version and touches the file; an auto-created group is in
-the table.
+Invariants: each change makes a new data version and schedules a write of the file; every
+auto-created group is in the table.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from gantrymq.wire.jsonvalue import (
     text_of,
 )
 
-# The file is written whole at each change, and answered whole: so many are 40 MB. A consumer that
-# names new groups is stopped earlier.
+# Each change writes the whole file, and requests get the whole table: with so many groups 40 MB.
+# Groups that consumers create have a lower limit (group_creation.py).
 GROUPS_MAX: Final = 100_000
 
-# The bit of a permission; those of `forbidden` take it away.
+# The permission bit for reading. A bit set in `forbidden` takes the permission away.
 READ_FORBIDDEN: Final = int(Permission.READ)
 
-# When a group was used last that has not been used since it was loaded.
+# The last use of a group that has not been used since it was loaded.
 UNKNOWN: Final = -1.0
 
 
 @final
 class Groups:
-    """By name."""
+    """The group configurations of one broker, by group name."""
 
     __slots__ = ("_auto_created", "_files", "_forbidden", "_table", "_texts", "data_version")
 
@@ -68,7 +68,7 @@ class Groups:
 
     @property
     def is_full(self) -> bool:
-        """Whether no group may be created any more."""
+        """Whether the table has reached its limit, so that no group can be created."""
         return len(self._table) >= GROUPS_MAX
 
     def find(self, group: str) -> GroupConfig | None:
@@ -76,24 +76,25 @@ class Groups:
 
     @property
     def auto_created(self) -> Mapping[str, float]:
-        """When each group that a consumer created was used last; UNKNOWN if not since a start."""
+        """The last use of each group that a consumer created; UNKNOWN if it was not used since the
+        broker's start."""
         return MappingProxyType(self._auto_created)
 
     def create(self, config: GroupConfig, wall_ms: int, now: float) -> None:
-        """A consumer creates a group."""
+        """Create a group that a consumer named."""
         self.put(config, wall_ms)
         self._auto_created[config.group_name] = now
 
     def used(self, group: str, now: float) -> bool:
-        """A consumer uses the group; whether there is one."""
+        """Note that a consumer uses the group. Returns whether the group exists."""
         if group in self._auto_created:
             self._auto_created[group] = now
             return True
         return group in self._table
 
     def put(self, config: GroupConfig, wall_ms: int) -> bool:
-        """An administrator, or the broker itself, creates or changes one; whether it was another
-        one before."""
+        """Create or change a group for an administrator or for the broker itself. Returns whether
+        the configuration changed."""
         was_auto_created = self._auto_created.pop(config.group_name, None) is not None
         if self._table.get(config.group_name) == config:
             if was_auto_created:
@@ -105,7 +106,7 @@ class Groups:
         return True
 
     def remove(self, group: str, wall_ms: int) -> bool:
-        """Whether it was there."""
+        """Remove a group. Returns whether it existed."""
         was_forbidden = self._forbidden.pop(group, None) is not None
         was_there = self._table.pop(group, None) is not None
         self._auto_created.pop(group, None)
@@ -115,15 +116,17 @@ class Groups:
         return was_there
 
     def forbidden(self, group: str, topic: str) -> int:
-        """The bits that say what the group must not do with the topic: READ_FORBIDDEN."""
+        """The permission bits that the group does not have for the topic, such as
+        READ_FORBIDDEN."""
         return self._forbidden.get(group, {}).get(topic, 0)
 
     def is_forbidden_any(self, group: str) -> bool:
-        """Whether there is a topic that the group must not do everything with."""
+        """Whether the group lacks a permission for any topic."""
         return group in self._forbidden
 
     def forbid(self, group: str, topic: str, bits: int, wall_ms: int) -> None:
-        """Other topics keep their bits, whereas Java clears them all with one."""
+        """Set the forbidden bits of one topic. Other topics keep their bits; RocketMQ clears all
+        bits of the group when it clears those of one topic."""
         if bits == self.forbidden(group, topic):
             return
         topics = self._forbidden.setdefault(group, {})
@@ -142,12 +145,14 @@ class Groups:
     # ------------------------------------------------------------------ the file
 
     def content(self) -> bytes:
-        """The file, and what members of a replicated group copy."""
+        """The content of the file, which is also the table that members of a replicated group
+        copy."""
         names = list(self._auto_created)
         return self.answer(b',\n\t"autoCreatedGroups":' + _names(names) if names else b"")
 
     def answer(self, more: bytes = b"") -> bytes:
-        """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG, with more members at its end."""
+        """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG; `more` are JSON members added to its
+        end."""
         forbidden: JsonObject = {
             group: dict(topics.items()) for group, topics in self._forbidden.items()
         }
@@ -162,7 +167,7 @@ class Groups:
         )
 
     def load(self, content: bytes) -> None:
-        """What a start finds. RemoteError where it is no such file."""
+        """Load the content of the file at a start. RemoteError if it is not such a file."""
         bean = _bean(content)
         self.data_version = DataVersion.from_json(bean.get("dataVersion") or {})
         self._table = _table_of(bean)
@@ -172,7 +177,8 @@ class Groups:
         self._auto_created = dict.fromkeys(_auto_created_of(bean, self._table), UNKNOWN)
 
     def copy(self, content: bytes) -> None:
-        """Be as the master's, version and all. RemoteError where it is no such table."""
+        """Replace the table and its data version by the master's. RemoteError if `content` is not
+        such a table, or is empty."""
         bean = _bean(content)
         version = DataVersion.from_json(bean.get("dataVersion") or {})
         table, forbidden = _table_of(bean), _forbidden_of(bean)

@@ -1,4 +1,4 @@
-"""What a handler of requests is."""
+"""Defines the type of the functions that handle requests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from gantrymq.broker.core.steps import Steps
 from gantrymq.wire.codes import RequestCode
 
 Handler: TypeAlias = Callable[[State, Request], "Outcome | Steps[Outcome]"]
-"""Carries out one request: at once, or in steps. RemoteError becomes a SYSTEM_ERROR answer."""
+"""Carries out one request: at once, or in steps. A RemoteError becomes a SYSTEM_ERROR answer."""
 
 Handlers: TypeAlias = Mapping[RequestCode, Handler]

@@ -1,7 +1,8 @@
-"""What requests that wait may cost: each is kept whole until it is answered, which may be minutes.
+"""Limits the memory of requests that wait for messages.
 
-The bounds on their numbers alone say nothing about memory: a frame holds 16 MiB. So what waits is
-counted in the memory account of the broker, and the account has the bound.
+A held request is kept whole until it is answered, possibly for minutes. A limit on the number of
+requests does not bound their memory, because a frame may have 16 MiB. So their sizes are charged to
+the broker's memory account, which has the limit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from gantrymq.remoting.refusal import refusal
 from gantrymq.wire.codes import ResponseCode
 from gantrymq.wire.command import Command
 
-# Real ones have no body, and a header of some hundred bytes: a filter of a thousand tags fits.
+# Requests of clients have no body and a header of some hundred bytes; a filter of a thousand tags
+# fits as well.
 REQUEST_BYTES_MAX: Final = 64 << 10
 
 # Of a header. Those of ordinary requests have some hundred bytes: to count them costs more than it
@@ -23,12 +25,12 @@ HEADER_BYTES_FREE: Final = 4096
 
 
 def no_room_for_bodies(why: str) -> Command:
-    """The refusal of one more request with a body; its producer asks another broker at once."""
+    """The refusal of a request with a body; the producer then tries another broker at once."""
     return no_room(f"{why}; see mqadmin haStatus for slow replicas, send less or add brokers")
 
 
 def no_room(why: str) -> Command:
-    """The refusal of a request of which something would be kept."""
+    """The refusal of a request whose data would exceed the memory limit."""
     return refusal(
         ResponseCode.SYSTEM_BUSY,
         f"[OVERLOAD]system busy, start flow control for a while ({why})",
@@ -49,7 +51,7 @@ def kept_of(request: Request) -> int:
 
 
 def too_long(request: Request) -> Command | None:
-    """Why this one is answered rather than kept; None where it may wait."""
+    """The refusal of a request that is too long to be held; None if it may wait."""
     size = bytes_of(request)
     if size <= REQUEST_BYTES_MAX:
         return None

@@ -1,19 +1,22 @@
-"""Pulls that wait for messages: long polling.
+"""Implements long polling: holds pulls that found no message until one arrives or time is up.
 
-    hold -> a message arrives: look again, from where the last look ended, in turns that are short
-         -> found, or the offset has moved: answered
-         -> the filter let none through: held on, but for MOVED_SECONDS at most, so that the
-            consumer's offset gets on
-         -> time is up: looked at once more, and answered whatever there is
-         -> the group wants something else by now: answered with nothing, and asked anew
+    message arrives in the queue    -> read again from where the last read ended
+    found a message                 -> answer
+    the filter matched none         -> hold on, for at most MOVED_SECONDS more; the answer then
+                                       moves the consumer's offset on
+    time is up                      -> read once more, and answer with the result
+    the group's subscription differs from the one that the pull had
+                                    -> answer without messages; the consumer pulls again
 
-Each look makes all checks of a new pull, for what was allowed may not be any more. But it never
-goes by a filter that came later: the consumer compares tags with those that it asked for, and
-would drop what it gets by new ones. Java's broker lets that happen.
+Each read repeats all checks of a new pull, because permissions and topics may have changed. It
+never uses a newer filter than the pull's own: the consumer checks tags against the subscription it
+pulled with, and would drop messages that a newer filter selects. RocketMQ's broker does not prevent
+that.
 
-Invariants: a held pull is answered once, or released when its connection ends. A message that
-arrives while a pull is being looked at has it looked at again. What arrives costs as much as its
-queue has pulls, spread over turns: what one turn answers lies in memory until it is over.
+Invariants: a held pull is answered once, or released when its connection closes. If a message
+arrives during a read, the pull is read again afterwards. An arrival costs one read for each pull
+held on its queue. These reads are spread over turns, because the answers of a turn stay in memory
+until it ends.
 """
 
 from __future__ import annotations
@@ -42,24 +45,25 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = tuple[str, int]
 
-# 2 kB each. Beyond it clients are told to come back later.
+# Limit of held pulls, of about 2 kB each. Beyond it pulls are refused as SYSTEM_BUSY.
 HOLDS_MAX: Final = 50_000
 
-# A client holds one for each queue that it consumes. One that keeps asking leaves room for the
-# others.
+# Limit of one connection, so that one client cannot use up HOLDS_MAX. A client normally has one
+# held pull for each queue that it consumes.
 CHANNEL_HOLDS_MAX: Final = 10_000
 
-# Clients give up after 30 s by themselves; nobody should be held for years.
+# Bounds the hold time that a request may ask for. Clients time out after 30 s by themselves.
 SECONDS_MAX: Final = 300.0
 
-# Java's: it looks at all held pulls each 5 s, and then knows nothing of tags.
+# As in RocketMQ, which checks all held pulls every 5 s, then without regard to tags.
 MOVED_SECONDS: Final = 5.0
 
-# How late a pull may be told that there is nothing: all of them are gone through to find those.
+# The least time between two scans for expired pulls, since a scan visits all of them: a pull may be
+# answered so much later than its timeout.
 PASS_SECONDS: Final = 0.5
 
-# A look takes 50 us: nobody else is kept waiting for longer than a pause of the loop may be. A
-# turn's answers may be one large message, once for each pull.
+# Limits of one turn, so that the event loop is not blocked for too long. A read takes 50 us; the
+# answers may contain one large message once for each pull.
 LOOKS_A_TURN: Final = 500
 ANSWERED_BYTES_A_TURN: Final = 8 << 20
 
@@ -68,7 +72,7 @@ NEVER: Final = float("inf")
 
 @final
 class Hold:
-    """One pull. `offset` is where the next look begins."""
+    """A held pull. `offset` is where its next read begins. `Holds` owns it."""
 
     __slots__ = (
         "began",
@@ -102,7 +106,7 @@ class Hold:
 
 @final
 class Holds:
-    """Of one broker."""
+    """The held pulls of one broker."""
 
     __slots__ = (
         "_answered_bytes",
@@ -132,11 +136,11 @@ class Holds:
 
     @property
     def bytes_held(self) -> int:
-        """The size of all requests that wait."""
+        """The size of all held requests, in bytes."""
         return self._state.memory.held_of(Kind.PULLS)
 
     def refusal(self, request: Request) -> Command | None:
-        """Why this pull is not held; None where it may be."""
+        """Why this pull cannot be held; None if it can."""
         if self._is_closed or self._count >= HOLDS_MAX:
             return overloaded(f"holding pulls, of which there are {self._count},", 0)
         own = len(self._channels.get(request.channel, ()))
@@ -152,26 +156,26 @@ class Holds:
         return None if overrun is None else held_bytes.no_room(overrun.text)
 
     def close(self) -> None:
-        """The broker stops: everyone is answered as if the time were over, and nobody waits any
-        more."""
+        """Answer all held pulls as if their time were up, and hold no more: the broker stops."""
         self._is_closed = True
         self.answer_all()
 
     def answer_all(self) -> Sequence[Channel]:
-        """As if the time were over; whose they were."""
+        """Answer all held pulls as if their time were up. Returns their channels."""
         channels = list(self._channels)
         for channel in channels:
             self.answer(channel)
         return channels
 
     def answer(self, channel: Channel) -> None:
-        """The same for those of one connection."""
+        """Answer the held pulls of one connection as if their time were up."""
         for hold in list(self._channels.get(channel, ())):
             hold.until = self._state.now
             self.look(hold)
 
     def hold(self, pull: Pull) -> Hold:
-        """Until something arrives, or it has waited long enough; not where there is a `refusal`."""
+        """Hold a pull until a message arrives or its time is up. The caller has checked that there
+        is no `refusal`."""
         channel, header = pull.request.channel, pull.header
         settings = self._state.settings
         wait_ms = header.suspend_timeout_millis
@@ -186,7 +190,7 @@ class Holds:
         self._plan(until)
         return hold
 
-    # ------------------------------------------------------------------ the machine
+    # ------------------------------------------------------------------ the service
 
     def deadline(self) -> float:
         return 0.0 if self._woken else self._next_pass
@@ -218,13 +222,13 @@ class Holds:
             self._state.effects.release(hold.request)
 
     def _wake(self, hold: Hold) -> None:
-        """Look at it in this turn or one of the next."""
+        """Have this pull read again, in this turn or one of the next."""
         if not hold.is_woken:
             hold.is_woken = True
             self._woken.append(hold)
 
     def _pass(self, now: float) -> None:
-        """Find those whose time is up."""
+        """Wake the pulls whose time is up."""
         self._last_pass, self._next_pass = now, NEVER
         first = NEVER
         for holds in self._channels.values():
@@ -242,7 +246,7 @@ class Holds:
     # ------------------------------------------------------------------ looking
 
     def look(self, hold: Hold) -> None:
-        """Whether there is something for it now."""
+        """Read for the pull, and answer it if there is something or its time is up."""
         if hold.is_looking:
             hold.looks_again = True
             return
@@ -288,7 +292,7 @@ class Holds:
             self.look(hold)
 
     def _waits_on(self, hold: Hold, found: Pulled) -> bool:
-        """Whether there is nothing for it yet, and time."""
+        """Whether to hold the pull further: nothing was found, and its time is not up."""
         now = self._state.now
         if hold.until <= now:
             return False

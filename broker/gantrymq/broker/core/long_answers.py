@@ -1,6 +1,7 @@
-"""Encodes answers with an entry for each queue of a topic, some of which have 16 384, in slices.
+"""Encodes answers with an entry for each queue of a topic over several turns.
 
-The JSON of one entry takes about 25 us, so that of all queues would hold the loop for 400 ms.
+A topic may have 16 384 queues. Encoding the JSON of one entry takes about 25 us, so encoding all
+entries at once would block the event loop for 400 ms.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gantrymq.broker.core.steps import Steps
 from gantrymq.wire import javajson
 from gantrymq.wire.jsonvalue import JsonKey, JsonObject
 
-# Entries of one turn, about 6 ms.
+# Entries that one turn encodes: about 6 ms.
 ENTRIES_A_TURN: Final = 256
 
 

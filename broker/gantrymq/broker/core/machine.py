@@ -1,4 +1,4 @@
-"""What the small machines of a broker have in common."""
+"""Defines the interfaces of the core's periodic services and arrival listeners."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from gantrymq.broker.core.messages import Channel
 
 
 class Machine(Protocol):
-    """Something that has to be done at times, whether a request comes or not."""
+    """A service of the core that acts by itself at its deadline, without a request."""
 
     def deadline(self) -> float:
-        """When `expire` has something to do."""
+        """The time at which `expire` next has something to do."""
 
     def expire(self, now: float) -> None:
-        """Do what is due."""
+        """Do everything that is due."""
 
     def closed(self, channel: Channel) -> None:
-        """A connection ended."""
+        """A connection closed: drop the state kept for it."""
 
 
 class Reader(Protocol):
-    """A machine that does something with messages as they come."""
+    """A service that reacts to messages when they become readable."""
 
     def arrived(self, queues: Sequence[tuple[str, int]]) -> bool:
-        """Consumers find more in these queues than before; whether that was waited for."""
+        """Consumers can read more of these (topic, queue id) than before. Returns whether this
+        service waited for that, so that its deadline may have changed."""

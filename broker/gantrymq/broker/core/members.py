@@ -1,7 +1,7 @@
-"""What a master needs of the other members of its group: that they store its tables.
+"""Defines how a master waits until the other members of its group have stored its tables.
 
-A change of topics, groups or accounts is answered once every member that may become master has it
-on its disk; else a failover could take back what an administrator was told is done.
+A change of topics, groups or accounts is acknowledged once every member that may become master has
+it on its disk. Otherwise a failover could undo a change that an administrator was told is done.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from typing import Final, Protocol, final
 
 
 class Members(Protocol):
-    """Of one group, as its master sees them."""
+    """The members of one group, as its master sees them."""
 
     @property
     def epoch(self) -> int:
-        """The highest that was seen, for name servers to know who is master; 0: roles are fixed."""
+        """The highest epoch seen, by which name servers tell the newest master; 0 if roles are
+        fixed."""
 
     def spread(self) -> int:
-        """Have the tables stored by all, as they are now and soon: a number to ask by."""
+        """Send the current tables to all members soon. Returns a number for `lacking`."""
 
     def lacking(self, number: int) -> Sequence[str]:
-        """Who may become master and has not stored them, by name."""
+        """The names of the members that may become master and have not stored those tables."""
 
 
 @final
 class _Alone:
-    """Roles are fixed: whoever follows copies in its own time."""
+    """Fixed roles: slaves copy the tables at their own interval, and no change waits for them."""
 
     @property
     def epoch(self) -> int:

@@ -1,8 +1,8 @@
-"""What goes into the broker's core and what comes out: requests, outcomes, effects.
+"""Defines the values that the broker core takes and returns: requests, outcomes and effects.
 
-A request's outcome is a `Reply`; `Held` when the answer comes later, as an `Answer` effect; or
-`Silent` when there will be none. Everything else that has to happen is an effect: a value that the
-assembly carries out.
+The outcome of a request is a `Reply`; `Held` if the answer comes later as an `Answer` effect; or
+`Silent` if there is no answer. Everything else that has to happen is an effect: a value that the
+host carries out.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gantrymq.wire.command import Command
 
 
 class Channel(Protocol):
-    """One connection. Compared by identity: two from one address are two channels."""
+    """An open connection. Compared by identity: two connections from one address differ."""
 
     @property
     def listener(self) -> str:
-        """The name of the listener it came in on."""
+        """The name of the listener that accepted the connection."""
 
     @property
     def peer(self) -> str:
@@ -31,16 +31,17 @@ class Channel(Protocol):
 
     @property
     def certificate_names(self) -> tuple[str, ...]:
-        """What the verified certificate of the other end is called; see acl/caller.py."""
+        """The names in the verified certificate of the other end; see acl/caller.py."""
 
     @property
     def is_closing(self) -> bool:
-        """Whether nothing reaches the other end any more."""
+        """Whether the connection is closing: data no longer reaches the other end."""
 
 
 @final
 class Request:
-    """A command and who sent it. Hot, hence slotted and not frozen."""
+    """A command and the connection it came on. One is made for each request: slotted and not
+    frozen, for speed."""
 
     __slots__ = ("channel", "command", "was_admitted")
 
@@ -48,12 +49,12 @@ class Request:
         self.command: Command = command
         self.channel: Channel = channel
         self.was_admitted: bool = False
-        """Whether access control let it in before: a request that had to wait comes twice."""
+        """Whether access control has admitted it: a request that had to wait is handled twice."""
 
 
 @final
 class Reply:
-    """The answer, without opaque and flag: the session puts those in."""
+    """The answer, without opaque and flag, which the session sets."""
 
     __slots__ = ("command",)
 
@@ -64,7 +65,7 @@ class Reply:
 @final
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The answer comes later, as an `Answer`: whoever holds the request sees to that."""
+    """The answer comes later, as an `Answer` effect of the service that holds the request."""
 
 
 @final
@@ -80,7 +81,7 @@ SILENT: Final = Silent()
 
 
 class Level(Enum):
-    """How loud a line is."""
+    """The severity of a log line."""
 
     INFO = "info"
     WARNING = "warning"
@@ -89,7 +90,7 @@ class Level(Enum):
 
 @final
 class Answer:
-    """Answer a request that was held. Hot, hence slotted and not frozen, as the next two are."""
+    """Answer a held request. Slotted and not frozen for speed, as the next two classes are."""
 
     __slots__ = ("command", "request")
 
@@ -100,7 +101,7 @@ class Answer:
 
 @final
 class Release:
-    """A request that was held gets no answer."""
+    """Forget a held request without an answer."""
 
     __slots__ = ("request",)
 
@@ -110,7 +111,7 @@ class Release:
 
 @final
 class Replies:
-    """Frames that answer `count` requests of `taken_bytes`, which the kernel took."""
+    """Encoded answers to `count` sends, `taken_bytes` long in all, that the kernel took."""
 
     __slots__ = ("channel", "count", "frames", "taken_bytes")
 
@@ -124,7 +125,7 @@ class Replies:
 @final
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Send a oneway request of ours to a client."""
+    """Send a oneway request to a client."""
 
     channel: Channel
     command: Command
@@ -133,8 +134,8 @@ class Tell:
 @final
 @dataclass(frozen=True, slots=True)
 class AskClient:
-    """Send a request of ours to a client, then call `Broker.client_answered` with this number:
-    with the response, or None when there was none in time."""
+    """Send a request to a client, then call `Broker.client_answered` with this number and the
+    response, or None after the timeout."""
 
     number: int
     channel: Channel
@@ -145,7 +146,7 @@ class AskClient:
 @final
 @dataclass(frozen=True, slots=True)
 class AskNameServers:
-    """Ask the name servers one after the other until one answers, then call
+    """Send a request to one name server after the other until one answers, then call
     `Broker.client_answered` with this number, as for a client."""
 
     number: int
@@ -156,8 +157,8 @@ class AskNameServers:
 @final
 @dataclass(frozen=True, slots=True)
 class AskBroker:
-    """Ask the broker at this address, then call `Broker.broker_answered` with this number: with the
-    response, or why there is none."""
+    """Send a request to the broker at this address, then call `Broker.broker_answered` with this
+    number and the response, or the reason why there is none."""
 
     number: int
     address: str
@@ -177,14 +178,15 @@ class CloseChannel:
 @final
 @dataclass(frozen=True, slots=True)
 class DelayChannel:
-    """Read nothing from a connection for so long: its client has used up a quota."""
+    """Stop reading from a connection for a time, because its client has used up a quota."""
 
     channel: Channel
     seconds: float
 
 
 class File(Enum):
-    """The files a broker keeps in `config/` of its store: Java's names and contents."""
+    """The files that a broker keeps in `config/` of its store: RocketMQ's names and contents where
+    RocketMQ has such a file."""
 
     TOPICS = "topics.json"
     GROUPS = "subscriptionGroup.json"
@@ -202,13 +204,14 @@ class File(Enum):
 
 
 SECRET_FILES: Final = frozenset({File.ACL, File.USERS})
-"""They hold secrets: a file that is new is for its owner alone."""
+"""Files with secrets: they are created readable by their owner only."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SaveFile:
-    """Replace this file, then call `Broker.written(file, failure)`. One at a time of a file."""
+    """Replace this file, then call `Broker.written(file, failure)`. A file has at most one write
+    under way."""
 
     file: File
     content: bytes
@@ -217,8 +220,8 @@ class SaveFile:
 @final
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Tell the name servers of our topics now: of these alone where some are named and they
-    know the rest."""
+    """Register with the name servers now. If `topics` are named, and the name servers know the
+    other topics, these alone are sent."""
 
     topics: tuple[str, ...] = ()
 
@@ -226,8 +229,8 @@ class Register:
 @final
 @dataclass(frozen=True, slots=True)
 class AwaitRegistration:
-    """Call `Broker.client_answered` with this number when the name servers know what every
-    `Register` so far told of: those that can be reached, and soon."""
+    """Call `Broker.client_answered` with this number when every `Register` before this effect has
+    reached the name servers. Unreachable name servers do not delay that for long."""
 
     number: int
 
@@ -235,7 +238,7 @@ class AwaitRegistration:
 @final
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Have the other masters of the cluster create this topic, which a message created here."""
+    """Have the other masters of the cluster create this topic, which a send created here."""
 
     config: TopicConfig
 
@@ -243,12 +246,13 @@ class Spread:
 @final
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line for the log. Its texts are Java's where Java has one: people search for them."""
+    """A log line. Texts are RocketMQ's where RocketMQ has one, because operators search for
+    them."""
 
     level: Level
     text: str
     cause: Exception | None = None
-    """What broke, for its traceback."""
+    """The exception whose traceback is logged."""
 
 
 @final
@@ -268,7 +272,7 @@ Effect: TypeAlias = (
 
 @final
 class Effects:
-    """Effects in the order they arose, until the assembly takes them."""
+    """The queue of effects, in the order they were added, until the host takes them."""
 
     __slots__ = ("_pending",)
 
@@ -279,22 +283,23 @@ class Effects:
         self._pending.append(effect)
 
     def answer(self, request: Request, command: Command) -> None:
-        """Answer a request that was held; oneway ones are only released."""
+        """Answer a held request; a oneway request is only released."""
         if request.command.is_oneway:
             self._pending.append(Release(request))
         else:
             self._pending.append(Answer(request, command))
 
     def release(self, request: Request) -> None:
-        """A request that was held gets no answer."""
+        """Forget a held request without an answer."""
         self._pending.append(Release(request))
 
     def broken(self, text: str, cause: Exception) -> None:
-        """A defect of ours."""
+        """Log a defect of the broker, with its traceback."""
         self._pending.append(LogLine(Level.ERROR, one_line(text), cause))
 
     def failed(self, text: str, cause: Exception) -> None:
-        """What is tried again: a disk's failure, say; what nobody foresaw is a defect of ours."""
+        """Log a failure that is retried. A GantryError, such as a failure of the disk, is a
+        warning; any other exception is a defect of the broker."""
         if isinstance(cause, GantryError):
             self.warning(text)
         else:
